@@ -1,0 +1,11 @@
+"""Probabilistic graphical models: every classifier is a graph with local distributions.
+
+One engine answers every question about it: the class of a row, a posterior with half the columns
+missing, the most probable explanation, the likelihood of a table.
+"""
+
+import lazy_loader
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,31 @@
+from . import errors as errors
+from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
+from .classifiers import TANClassifier as TANClassifier
+from .classifiers.evaluation import cross_validate as cross_validate
+from .cpds import CPD as CPD
+from .cpds import GaussianCPD as GaussianCPD
+from .cpds import TableCPD as TableCPD
+from .factor_graph import FactorGraph as FactorGraph
+from .factors import Factor as Factor
+from .inference import Assignment as Assignment
+from .inference import GaussianMixture as GaussianMixture
+from .inference import MixedPosterior as MixedPosterior
+from .inference import Plan as Plan
+from .inference import Posterior as Posterior
+from .io import read as read
+from .io.native import load as load
+from .io.pgmpy import from_pgmpy as from_pgmpy
+from .io.tables import read_table as read_table
+from .learning import Smoothing as Smoothing
+from .learning import Structure as Structure
+from .learning import chow_liu as chow_liu
+from .learning import count_source as count_source
+from .learning import forest as forest
+from .learning import star as star
+from .learning import tan as tan
+from .network import BayesianNetwork as BayesianNetwork
+from .variables import Continuous as Continuous
+from .variables import Discrete as Discrete
+
+__version__: str

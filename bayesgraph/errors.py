@@ -1,0 +1,121 @@
+"""Every error and warning that bayesgraph raises.
+
+Each error subclasses :class:`BayesGraphError` and the builtin that a caller would catch, so both
+``except bg.BayesGraphError`` and ``except ValueError`` work. A message says what was expected, what
+arrived and what to do about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BayesGraphError(Exception):
+    """Base of every error raised by bayesgraph."""
+
+
+class GraphError(BayesGraphError, ValueError):
+    """A graph that is not what its use requires, such as one with a cycle."""
+
+
+class CPDError(BayesGraphError, ValueError):
+    """A local distribution with a wrong shape, a wrong number or a parent it cannot take."""
+
+
+class ModelError(BayesGraphError, ValueError):
+    """Local distributions or factors that do not make up one model."""
+
+
+class UnsupportedModelError(BayesGraphError, NotImplementedError):
+    """A question outside the class that is answered exactly, with the variable named."""
+
+
+class EvidenceError(BayesGraphError, ValueError):
+    """Evidence that does not fit the model: a wrong state, a wrong type, a bad likelihood."""
+
+
+class ImpossibleEvidenceError(EvidenceError):
+    """Evidence to which the model gives probability zero."""
+
+
+class DataError(BayesGraphError, ValueError):
+    """A table that cannot be used: no rows, infinite values, a label that is missing."""
+
+
+class DataTypeError(BayesGraphError, TypeError):
+    """A column or an argument whose type cannot be used."""
+
+
+class FileFormatError(BayesGraphError, ValueError):
+    """A file that is truncated, altered, of a newer version or not of the expected format."""
+
+
+class LossyExportError(BayesGraphError, ValueError):
+    """A model that a file format or a library cannot hold without losing something."""
+
+
+class MemoryLimitError(BayesGraphError, MemoryError):
+    """A computation refused because its tables would not fit in memory."""
+
+
+class MissingDependencyError(BayesGraphError, ImportError):
+    """An optional dependency that is not installed; the message names the extra to install."""
+
+
+class UnknownVariableError(BayesGraphError, KeyError):
+    """A variable name that the model does not have."""
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of the message, quotes and escapes included.
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownStateError(EvidenceError):
+    """A value that is not a state of its variable."""
+
+
+class BayesGraphWarning(UserWarning):
+    """Base of every warning given by bayesgraph."""
+
+
+class ImpossibleEvidenceWarning(BayesGraphWarning):
+    """Rows of a batch have probability zero; they were given the prior instead."""
+
+
+class LossyExportWarning(BayesGraphWarning):
+    """Something was left out of an export; the message lists what."""
+
+
+def quoted(values: Iterable[object], *, most: int = 8) -> str:
+    """Return the values as a readable list, cut after `most` of them."""
+    items = list(values)
+    shown = ", ".join(repr(item) for item in items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def suggestion(wrong: object, known: Iterable[object]) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string.
+
+    Examples
+    --------
+    >>> suggestion("smokr", ["smoker", "age"])
+    " Did you mean 'smoker'?"
+    """
+    by_text = {str(item): item for item in known}
+    lowered = {text.lower(): item for text, item in by_text.items()}
+    text = str(wrong)
+    if text in by_text:
+        near = by_text[text]
+    elif found := difflib.get_close_matches(text.lower(), lowered, n=1):
+        near = lowered[found[0]]
+    else:
+        return ""
+    return f" Did you mean {near!r}?"
+
+
+def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:
+    """Return the error for a name that is not among the known ones."""
+    names = list(known)
+    near = suggestion(name, names) or f" It has {quoted(names)}."
+    return UnknownVariableError(f"{where} has no variable {name!r}.{near}")

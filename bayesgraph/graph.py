@@ -1,0 +1,125 @@
+"""Directed acyclic graphs on networkx: validation, order and what separates what.
+
+Nodes are variable names. Every function is deterministic: where an order is free, the order in
+which the nodes were given decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeAlias
+
+import networkx as nx
+
+from bayesgraph.errors import GraphError, unknown_variable
+
+Node: TypeAlias = Hashable
+Arc: TypeAlias = tuple[Node, Node]
+
+
+def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
+    """Return a directed acyclic graph over the nodes.
+
+    Parameters
+    ----------
+    nodes : iterable of hashable
+        All nodes, in the order that breaks ties later.
+    arcs : iterable of (parent, child)
+
+    Raises
+    ------
+    GraphError
+        For a node or an arc given twice, an arc from a node to itself, or a cycle, which is named.
+    UnknownVariableError
+        For an arc with an end that is not a node.
+    """
+    dag: nx.DiGraph = nx.DiGraph()
+    for node in nodes:
+        if node in dag:
+            raise GraphError(f"Node {node!r} is given more than once.")
+        dag.add_node(node)
+    for arc in arcs:
+        try:
+            parent, child = arc
+        except (TypeError, ValueError) as error:
+            raise GraphError(f"Expected arcs as (parent, child) pairs; got {arc!r}.") from error
+        for end in (parent, child):
+            if end not in dag:
+                raise unknown_variable(end, dag, where=f"Arc {parent!r} -> {child!r}: the graph")
+        if dag.has_edge(parent, child):
+            raise GraphError(f"Arc {parent!r} -> {child!r} is given more than once.")
+        dag.add_edge(parent, child)
+    check_acyclic(dag)
+    return dag
+
+
+def check_acyclic(dag: nx.DiGraph) -> None:
+    """Raise a GraphError that names a cycle, if there is one."""
+    if nx.is_directed_acyclic_graph(dag):
+        return
+    cycle = nx.find_cycle(dag)
+    path = " -> ".join(repr(node) for node in [*(arc[0] for arc in cycle), cycle[0][0]])
+    raise GraphError(f"The arcs form a cycle: {path}. Remove or reverse one of them.")
+
+
+def topological_order(dag: nx.DiGraph) -> list[Node]:
+    """Return the nodes, parents before children, ties by the order in which they were added."""
+    position = {node: place for place, node in enumerate(dag)}
+    return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
+
+
+def ancestral_set(parents: Mapping[Node, Iterable[Node]], nodes: Iterable[Node]) -> set[Node]:
+    """Return the nodes together with all their ancestors."""
+    found = set(nodes)
+    stack = list(found)
+    while stack:
+        for parent in parents[stack.pop()]:
+            if parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return found
+
+
+def ancestors(dag: nx.DiGraph, node: Node) -> set[Node]:
+    """Return all nodes with a directed path to the node."""
+    _check_node(dag, node)
+    return set(nx.ancestors(dag, node))
+
+
+def descendants(dag: nx.DiGraph, node: Node) -> set[Node]:
+    """Return all nodes with a directed path from the node."""
+    _check_node(dag, node)
+    return set(nx.descendants(dag, node))
+
+
+def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
+    """Return parents, children and the children's other parents.
+
+    Given its blanket a node is independent of all others (Pearl 1988, section 3.3).
+    """
+    _check_node(dag, node)
+    children = set(dag.successors(node))
+    spouses = {parent for child in children for parent in dag.predecessors(child)}
+    return (set(dag.predecessors(node)) | children | spouses) - {node}
+
+
+def d_separated(
+    dag: nx.DiGraph, x: Node | set[Node], y: Node | set[Node], given: Iterable[Node] = ()
+) -> bool:
+    """Tell whether x and y are d-separated by `given` (Pearl 1988, section 3.3)."""
+    left = x if isinstance(x, set) else {x}
+    right = y if isinstance(y, set) else {y}
+    z = set(given)
+    for node in left | right | z:
+        _check_node(dag, node)
+    return bool(nx.is_d_separator(dag, left, right, z))
+
+
+def moral_graph(dag: nx.DiGraph) -> nx.Graph:
+    """Return the undirected graph in which the parents of every child are joined."""
+    return nx.moral_graph(dag)
+
+
+def _check_node(dag: nx.DiGraph, node: Node) -> None:
+    if node not in dag:
+        raise unknown_variable(node, dag, where="The graph")

@@ -1,0 +1,26 @@
+"""Where the convenience methods that reach upwards live.
+
+A network can be saved, drawn, fitted and exported, and each of these belongs to a layer above it.
+This table is the one place that knows; the module is imported when its verb is first used.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any
+
+_HOMES = {
+    "fit_network": "bayesgraph.learning.fit:fit_network",
+    "log_likelihood": "bayesgraph.encoding:log_likelihood",
+    "save": "bayesgraph.io.native:save",
+    "write": "bayesgraph.io:write",
+    "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",
+    "to_dot": "bayesgraph.io.dot:to_dot",
+    "render": "bayesgraph.plots.render:render",
+    "to_svg": "bayesgraph.plots.render:to_svg",
+}
+
+
+def call(verb: str, *args: Any, **kwargs: Any) -> Any:
+    """Call the function of a verb with the arguments."""
+    return pkgutil.resolve_name(_HOMES[verb])(*args, **kwargs)

@@ -1,0 +1,220 @@
+"""Variables: a name and what values it takes, exactly as the user typed them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.errors import DataTypeError, EvidenceError, UnknownStateError, quoted, suggestion
+
+Name: TypeAlias = Hashable
+State: TypeAlias = Hashable
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy scalars as the Python values they stand for, anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a value stands for *not observed*: None, NaN, NaT or pandas' NA."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a truth value
+        return True
+    except ValueError:  # an array: a likelihood, not a missing value
+        return False
+
+
+def _check_name(name: object) -> None:
+    try:
+        hash(name)
+    except TypeError as error:
+        raise DataTypeError(
+            f"A variable's name must be hashable, such as a string; got {name!r}."
+        ) from error
+    if is_missing(name):
+        raise DataTypeError(f"A variable needs a name; got {name!r}.")
+
+
+class Discrete:
+    """A variable with a finite list of states.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as it is.
+    states : iterable of hashable
+        Kept in type, spelling and order. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
+        states. NumPy scalars become the Python values they stand for.
+
+    Raises
+    ------
+    DataTypeError
+        For a name or a state that cannot be hashed.
+    ValueError
+        For no states, a state given twice, or a state that means *missing*.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> rain.index("yes")
+    1
+    """
+
+    __slots__ = ("_by_equality", "_by_type", "_hash", "name", "states")
+
+    name: Name
+    states: tuple[State, ...]
+
+    def __init__(self, name: Name, states: Iterable[State]) -> None:
+        _check_name(name)
+        if isinstance(states, str):
+            raise DataTypeError(
+                f"Expected a list of states for {name!r}; got the single string {states!r}."
+            )
+        values = tuple(plain(state) for state in states)
+        if not values:
+            raise EvidenceError(f"Variable {name!r} needs at least one state; got none.")
+        for value in values:
+            try:
+                hash(value)
+            except TypeError as error:
+                raise DataTypeError(
+                    f"State {value!r} of {name!r} cannot be hashed; use a string, a number, a "
+                    "boolean or a tuple."
+                ) from error
+            if is_missing(value):
+                raise EvidenceError(
+                    f"{value!r} means missing and cannot be a state of {name!r}; leave it out: "
+                    "missing values are marginalised."
+                )
+        by_type = {(type(value), value): code for code, value in enumerate(values)}
+        if len(by_type) < len(values):
+            twice = [
+                value for code, value in enumerate(values) if by_type[type(value), value] != code
+            ]
+            raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
+        by_equality: dict[State, int] = {}
+        for code, value in enumerate(values):
+            # -1 marks a value that equals several states, which only the type tells apart.
+            by_equality[value] = -1 if value in by_equality else code
+        self._by_type = by_type
+        self._by_equality = by_equality
+        self.name = name
+        self.states = values
+        self._hash = hash((name, values))
+
+    @property
+    def cardinality(self) -> int:
+        """The number of states."""
+        return len(self.states)
+
+    def index(self, state: object) -> int:
+        """Return the position of a state.
+
+        The state is looked up by type and value first, then by equality if only one state equals
+        it (``1`` finds ``True`` when ``True`` is the only such state).
+
+        Raises
+        ------
+        UnknownStateError
+            If there is no such state, with the nearest one named.
+        """
+        value = plain(state)
+        try:
+            code = self._by_type.get((type(value), value))
+            if code is None:
+                code = self._by_equality.get(value)
+        except TypeError:
+            code = None
+        if code is None:
+            near = suggestion(value, self.states)
+            raise UnknownStateError(
+                f"Variable {self.name!r} has no state {value!r}.{near} "
+                f"Its states are {quoted(self.states)}."
+            )
+        if code < 0:
+            raise UnknownStateError(
+                f"{value!r} equals more than one state of {self.name!r}, whose states are "
+                f"{quoted(self.states)}; give it with the type of the state that you mean."
+            )
+        return code
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Discrete)
+            and self._hash == other._hash
+            and self.name == other.name
+            and self._by_type == other._by_type
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Discrete], tuple[Name, tuple[State, ...]]]:
+        return Discrete, (self.name, self.states)
+
+    def __repr__(self) -> str:
+        return f"Discrete({self.name!r}, [{quoted(self.states)}])"
+
+
+class Continuous:
+    """A real-valued variable.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as it is.
+    """
+
+    __slots__ = ("name",)
+
+    name: Name
+
+    def __init__(self, name: Name) -> None:
+        _check_name(name)
+        self.name = name
+
+    def number(self, value: object) -> float:
+        """Return the value as a float.
+
+        Raises
+        ------
+        EvidenceError
+            If it is not a finite real number.
+        """
+        number = plain(value)
+        if isinstance(number, (str, bytes)):
+            number = None  # "3" is text: a number in quotes is a mistake, not a measurement
+        try:
+            result = float(number)
+        except (TypeError, ValueError) as error:
+            raise EvidenceError(
+                f"Variable {self.name!r} is continuous and takes a number; got {value!r}."
+            ) from error
+        if not math.isfinite(result):
+            raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Continuous) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(("Continuous", self.name))
+
+    def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
+        return Continuous, (self.name,)
+
+    def __repr__(self) -> str:
+        return f"Continuous({self.name!r})"
+
+
+Variable: TypeAlias = Discrete | Continuous
