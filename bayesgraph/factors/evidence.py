@@ -1,0 +1,78 @@
+"""Evidence: what was observed, one column a variable, one row a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Encoded findings for a batch of cases.
+
+    Attributes
+    ----------
+    n_rows : int
+    columns : mapping from variable to array of shape (n_rows,)
+        State codes (integers, -1 where missing) of discrete variables, values (floats, NaN where
+        missing) of continuous ones. A variable that is not a key is observed in no row.
+    likelihoods : mapping from discrete variable to array of shape (1 or n_rows, n_states)
+        Soft evidence: log of the likelihood of each state.
+    complete : bool
+        Known to have no missing value, so that nobody needs to look again.
+    """
+
+    n_rows: int
+    columns: Mapping[Variable, NDArray[Any]]
+    likelihoods: Mapping[Discrete, Floats] = field(default_factory=dict)
+    complete: bool = False
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self.columns
+
+    def observed_rows(self, variable: Variable) -> NDArray[np.bool_]:
+        """Return which rows observe the variable, shape (n_rows,)."""
+        column = self.columns[variable]
+        observed = column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
+        return np.asarray(observed, dtype=bool)
+
+    def split(self) -> tuple[Evidence, list[Variable]]:
+        """Return the evidence without columns that are missing throughout, and the partial ones.
+
+        The second value lists the variables that some rows observe and others do not.
+        """
+        if self.complete:
+            return self, []
+        columns: dict[Variable, NDArray[Any]] = {}
+        partial: list[Variable] = []
+        for variable, column in self.columns.items():
+            observed = self.observed_rows(variable)
+            if observed.all():
+                columns[variable] = column
+            elif observed.any():
+                columns[variable] = column
+                partial.append(variable)
+        return replace(self, columns=columns, complete=not partial), partial
+
+    def without(self, variables: Iterable[Variable]) -> Evidence:
+        """Return the evidence without the columns of some variables."""
+        left_out = set(variables)
+        kept = {v: column for v, column in self.columns.items() if v not in left_out}
+        return replace(self, columns=kept)
+
+    def rows(self, index: slice | NDArray[np.intp]) -> Evidence:
+        """Return the evidence of some rows."""
+        columns = {variable: column[index] for variable, column in self.columns.items()}
+        likelihoods = {
+            variable: values if len(values) == 1 else values[index]
+            for variable, values in self.likelihoods.items()
+        }
+        n_rows = len(range(*index.indices(self.n_rows))) if isinstance(index, slice) else len(index)
+        return Evidence(n_rows, columns, likelihoods, self.complete)

@@ -1,0 +1,116 @@
+"""Questions, each a plan and one run of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors import MAX, SUM, Evidence, Factor, GaussianFactor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import take_codes
+from bayesgraph.inference.engine import Step, eliminate
+from bayesgraph.inference.plan import Plan, make_plan
+from bayesgraph.variables import Continuous, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Factors with the evidence taken in, ready for the engine.
+
+    Attributes
+    ----------
+    potentials : list of factors
+    columns : mapping from continuous variable to array of shape (n_rows,)
+        Variables left in the factors that some rows observe and others (NaN) do not.
+    """
+
+    potentials: list[Potential]
+    columns: Mapping[Variable, Floats]
+
+
+class Model(Protocol):
+    """What the engine needs of a model."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables; their order breaks ties."""
+        ...
+
+    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
+        """Return the factors that matter for the variables to keep, with the evidence taken in."""
+        ...
+
+
+def potential_scope(potential: Potential) -> tuple[Variable, ...]:
+    """Return all variables of a factor, discrete and continuous."""
+    if isinstance(potential, GaussianFactor):
+        return (*potential.scope, *potential.variables)
+    return potential.scope
+
+
+def marginal(
+    model: Model, targets: Sequence[Variable], evidence: Evidence
+) -> tuple[Potential, Plan]:
+    """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
+    problem = model.problem(evidence, targets)
+    scopes = [potential_scope(p) for p in problem.potentials]
+    plan = make_plan(scopes, targets, order=model.variables)
+    plan.check_memory()
+    algebra = {step.variable: SUM for step in plan.steps}
+    return eliminate(problem.potentials, plan, algebra, problem.columns), plan
+
+
+def most_probable(
+    model: Model, variables: Collection[Variable], evidence: Evidence, *, joint: bool
+) -> tuple[dict[Variable, NDArray[Any]], Floats]:
+    """Return the most probable values of all unobserved variables, row by row.
+
+    Continuous variables are integrated out before discrete ones are maximised, and then set to
+    their conditional means; with `joint` they are maximised too, which is the mode of the joint
+    density.
+
+    Returns
+    -------
+    values : mapping from variable to array of shape (n_rows,)
+        State codes or numbers.
+    log_value : ndarray, shape (n_rows,)
+        Log of the maximum, evidence included.
+    """
+    problem = model.problem(evidence, variables)
+    scopes = [potential_scope(p) for p in problem.potentials]
+    plan = make_plan(scopes, order=model.variables)
+    plan.check_memory()
+    continuous = MAX if joint else SUM
+    algebra = {
+        step.variable: continuous if isinstance(step.variable, Continuous) else MAX
+        for step in plan.steps
+    }
+    trace: list[Step] = []
+    result = eliminate(problem.potentials, plan, algebra, problem.columns, trace)
+    assert isinstance(result, Factor)  # nothing is kept
+    values: dict[Variable, NDArray[Any]] = {}
+    for step in reversed(trace):
+        values[step.variable] = _best(step, values)
+    return values, result.log_values
+
+
+def _best(step: Step, values: Mapping[Variable, NDArray[Any]]) -> NDArray[Any]:
+    """Return the best value of one variable given those that were eliminated after it."""
+    product = step.product
+    known = [v for v in product.scope if v != step.variable]
+    codes = [values[v].astype(np.intp) for v in known]
+    if isinstance(product, Factor):
+        _, log_values = take_codes(product.scope, product.log_values, known, codes)
+        return np.asarray(np.argmax(log_values, axis=1))
+    assert isinstance(step.variable, Continuous)
+    given = product.take(known, codes) if known else product
+    for other in product.variables:
+        if other != step.variable:
+            smaller = given.condition(other, values[other].astype(np.float64))
+            assert isinstance(smaller, GaussianFactor)
+            given = smaller
+    return np.asarray(given.shift[:, 0] / given.precision[:, 0, 0])

@@ -1,0 +1,334 @@
+"""Answers: posteriors, mixtures and assignments that read well and keep the user's states."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, special
+
+from bayesgraph.errors import EvidenceError, quoted
+from bayesgraph.factors.algebra import LOG_2PI, Floats
+from bayesgraph.optional import optional_module
+from bayesgraph.variables import Continuous, Discrete, Name, State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BAR = 24
+_MOST_LINES = 40
+
+
+class Posterior(Mapping[State, float]):
+    """A distribution over the states of one or several discrete variables.
+
+    A mapping from state to probability; the keys of a joint posterior are tuples of states.
+
+    Parameters
+    ----------
+    variables : sequence of Discrete
+    probabilities : ndarray, shape (cardinality of variables[0], ...)
+        Non-negative, of sum one.
+    log_evidence : float
+        Natural log of the probability (density, if continuous variables are observed) of the
+        evidence.
+    """
+
+    __slots__ = ("log_evidence", "probabilities", "variables")
+
+    def __init__(
+        self, variables: tuple[Discrete, ...], probabilities: Floats, log_evidence: float
+    ) -> None:
+        self.variables = variables
+        self.probabilities = probabilities
+        self.probabilities.flags.writeable = False
+        self.log_evidence = log_evidence
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """Names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
+    def _index(self, key: object) -> tuple[int, ...]:
+        if len(self.variables) == 1:
+            return (self.variables[0].index(key),)
+        if not isinstance(key, tuple) or len(key) != len(self.variables):
+            raise EvidenceError(
+                f"This is a joint posterior of {quoted(self.names)}: its keys are tuples of "
+                f"{len(self.variables)} states; got {key!r}."
+            )
+        return tuple(v.index(state) for v, state in zip(self.variables, key, strict=True))
+
+    def __getitem__(self, key: object) -> float:
+        return float(self.probabilities[self._index(key)])
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self._index(key)
+        except EvidenceError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        if len(self.variables) == 1:
+            return iter(self.variables[0].states)
+        return itertools.product(*(variable.states for variable in self.variables))
+
+    def __len__(self) -> int:
+        return int(self.probabilities.size)
+
+    @property
+    def argmax(self) -> Any:
+        """The most probable state (a tuple of states if joint); ties go to the first."""
+        code = np.unravel_index(int(np.argmax(self.probabilities)), self.probabilities.shape)
+        states = tuple(v.states[i] for v, i in zip(self.variables, code, strict=True))
+        return states[0] if len(states) == 1 else states
+
+    def marginal(self, *names: Name) -> Posterior:
+        """Return the posterior of some of the variables of a joint posterior."""
+        for name in names:
+            if name not in self.names:
+                raise EvidenceError(f"This posterior is of {quoted(self.names)}; got {name!r}.")
+        axes = tuple(i for i, name in enumerate(self.names) if name not in names)
+        kept = tuple(v for v in self.variables if v.name in names)
+        return Posterior(kept, self.probabilities.sum(axis=axes), self.log_evidence)
+
+    def to_dict(self) -> dict[Any, float]:
+        """Return a plain dict (states that are equal to each other, as 1 and True, collide)."""
+        return dict(self.items())
+
+    def to_series(self) -> pd.Series[float]:
+        """Return a pandas Series indexed by state (by tuples of states if joint)."""
+        pandas = optional_module("pandas", extra="pandas", what="Posterior.to_series")
+        values = self.probabilities.ravel()
+        if len(self.variables) == 1:
+            variable = self.variables[0]
+            index = pandas.Index(variable.states, name=variable.name)
+        else:
+            index = pandas.MultiIndex.from_product(
+                [v.states for v in self.variables], names=list(self.names)
+            )
+        return pandas.Series(values, index=index, name="probability")  # type: ignore[no-any-return]
+
+    def _title(self) -> str:
+        return f"P({', '.join(str(name) for name in self.names)})"
+
+    def __repr__(self) -> str:
+        keys = [str(key) for key in self]
+        shown = keys[:_MOST_LINES]
+        width = max(len(key) for key in shown)
+        lines = [self._title()]
+        for key, p in zip(shown, self.probabilities.ravel(), strict=False):
+            lines.append(f"  {key:<{width}}  {p:.6f}  {'█' * round(_BAR * p)}".rstrip())
+        if len(keys) > len(shown):
+            lines.append(f"  ... {len(keys) - len(shown)} more states")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(str(key))}</td><td>{p:.4f}</td>"
+            "<td style='text-align:left'><div style='background:#4c78a8;height:.8em;"
+            f"width:{8 * p:.2f}em'></div></td></tr>"
+            for key, p in zip(
+                itertools.islice(self, _MOST_LINES), self.probabilities.ravel(), strict=False
+            )
+        )
+        title = html.escape(self._title())
+        return f"<table><caption>{title}</caption>{rows}</table>"
+
+
+class GaussianMixture:
+    """The exact posterior of continuous variables: a mixture of Gaussians.
+
+    Parameters
+    ----------
+    variables : sequence of Continuous
+        n of them.
+    weights : ndarray, shape (k,)
+    means : ndarray, shape (k, n)
+    covariances : ndarray, shape (k, n, n)
+    log_evidence : float
+        Natural log of the probability (density) of the evidence.
+    """
+
+    __slots__ = ("covariances", "log_evidence", "means", "variables", "weights")
+
+    def __init__(
+        self,
+        variables: tuple[Continuous, ...],
+        weights: Floats,
+        means: Floats,
+        covariances: Floats,
+        log_evidence: float,
+    ) -> None:
+        self.variables = variables
+        self.weights = weights
+        self.means = means
+        self.covariances = covariances
+        self.log_evidence = log_evidence
+        for array in (weights, means, covariances):
+            array.flags.writeable = False
+
+    @property
+    def mean(self) -> Any:
+        """The posterior mean: a float, or an array of shape (n,) for several variables."""
+        mean = self.weights @ self.means
+        return float(mean[0]) if len(mean) == 1 else mean
+
+    @property
+    def covariance(self) -> Floats:
+        """The posterior covariance, shape (n, n)."""
+        spread = self.means - self.weights @ self.means
+        within = np.einsum("k,kij->ij", self.weights, self.covariances)
+        return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
+
+    @property
+    def variance(self) -> Any:
+        """The posterior variance: a float, or an array of shape (n,) for several variables."""
+        variance = np.diag(self.covariance)
+        return float(variance[0]) if len(variance) == 1 else variance
+
+    def log_density(self, x: ArrayLike) -> Any:
+        """Return the natural log of the density.
+
+        Parameters
+        ----------
+        x : array_like, shape (...,) for one variable, (..., n) for several
+        """
+        points = np.asarray(x, dtype=np.float64)
+        if len(self.variables) == 1:
+            points = points[..., None]
+        deviation = points[..., None, :] - self.means
+        scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
+        _, log_det = np.linalg.slogdet(self.covariances)
+        n = len(self.variables)
+        log_parts = -0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI)
+        return special.logsumexp(log_parts, b=self.weights, axis=-1)
+
+    def density(self, x: ArrayLike) -> Any:
+        """Return the density; see log_density for the shapes."""
+        return np.exp(self.log_density(x))
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Return P(X <= x) of a single variable."""
+        deviation, scale = self._standard(x)
+        return special.ndtr(deviation / scale) @ self.weights
+
+    def quantile(self, probability: float) -> float:
+        """Return the value that a single variable stays below with the given probability."""
+        if not 0 < probability < 1:
+            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        scale = np.sqrt(self.covariances[:, 0, 0])
+        ends = self.means[:, 0] + scale * special.ndtri(probability)
+        low, high = float(ends.min()), float(ends.max())
+        if low == high:
+            return low
+        pad = float(scale.max()) * 1e-6
+        return float(
+            optimize.brentq(
+                lambda value: float(self.cdf(value)) - probability, low - pad, high + pad
+            )
+        )
+
+    def interval(self, probability: float = 0.95) -> tuple[float, float]:
+        """Return the central credible interval of a single variable."""
+        tail = 0.5 * (1.0 - probability)
+        return self.quantile(tail), self.quantile(1.0 - tail)
+
+    def _standard(self, x: ArrayLike) -> tuple[Floats, Floats]:
+        if len(self.variables) != 1:
+            raise EvidenceError(
+                "Quantiles and cumulative probabilities are of one variable; query "
+                f"{quoted(v.name for v in self.variables)} one at a time."
+            )
+        points = np.asarray(x, dtype=np.float64)
+        return points[..., None] - self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(variable.name) for variable in self.variables)
+        k = len(self.weights)
+        parts = "1 Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
+        if len(self.variables) > 1:
+            return f"p({names}): {parts}\n  mean {self.mean}\n  variance {self.variance}"
+        low, high = self.interval()
+        return (
+            f"p({names}): {parts}\n  mean {self.mean:.6g}  sd {self.variance**0.5:.6g}  "
+            f"95 % interval [{low:.6g}, {high:.6g}]"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+class MixedPosterior:
+    """The joint posterior of discrete and continuous variables.
+
+    Attributes
+    ----------
+    discrete : Posterior
+        Of the discrete targets alone.
+    """
+
+    __slots__ = ("_mixtures", "discrete")
+
+    def __init__(self, discrete: Posterior, mixtures: list[GaussianMixture | None]) -> None:
+        self.discrete = discrete
+        self._mixtures = mixtures
+
+    def given(self, state: object) -> GaussianMixture:
+        """Return the continuous targets given one state (a tuple of states) of the discrete ones.
+
+        Raises
+        ------
+        EvidenceError
+            If the state has probability zero.
+        """
+        code = np.ravel_multi_index(self.discrete._index(state), self.discrete.probabilities.shape)
+        mixture = self._mixtures[int(code)]
+        if mixture is None:
+            raise EvidenceError(f"State {state!r} has probability zero: nothing to condition on.")
+        return mixture
+
+    def __repr__(self) -> str:
+        lines = [repr(self.discrete)]
+        for key, mixture in zip(self.discrete, self._mixtures, strict=True):
+            if mixture is not None:
+                lines.append(f"given {key}: {mixture!r}")
+        return "\n".join(lines)
+
+
+class Assignment(Mapping[Name, Any]):
+    """A mapping from every unobserved variable to its value, with the log probability of the whole.
+
+    Parameters
+    ----------
+    assigned : mapping from name to state or number
+    log_probability : float
+        Natural log of the joint probability of the discrete values and the evidence (a density
+        where continuous variables are observed, or maximised in a joint mode).
+    """
+
+    __slots__ = ("_assigned", "log_probability")
+
+    def __init__(self, assigned: Mapping[Name, Any], log_probability: float) -> None:
+        self._assigned = dict(assigned)
+        self.log_probability = log_probability
+
+    def __getitem__(self, name: Name) -> Any:
+        return self._assigned[name]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._assigned)
+
+    def __len__(self) -> int:
+        return len(self._assigned)
+
+    def __repr__(self) -> str:
+        width = max((len(str(name)) for name in self), default=0)
+        lines = [f"Assignment (log probability {self.log_probability:.6g})"]
+        lines += [f"  {name!s:<{width}}  {value!r}" for name, value in self.items()]
+        return "\n".join(lines)
