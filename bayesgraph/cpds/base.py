@@ -1,0 +1,141 @@
+"""What every local distribution offers: a potential, given evidence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.factors import Evidence, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+class CPD(ABC):
+    """The conditional distribution of a child given its parents.
+
+    A new family implements `potential`; sampling and describing itself are optional.
+
+    Attributes
+    ----------
+    variable : Variable
+        The child.
+    parents : tuple of Variable
+        In the order given by the user.
+    """
+
+    variable: Variable
+    parents: tuple[Variable, ...]
+
+    @cached_property
+    def scope(self) -> tuple[Variable, ...]:
+        """Parents, then the child."""
+        return (*self.parents, self.variable)
+
+    @cached_property
+    def discrete_parents(self) -> tuple[Discrete, ...]:
+        """The discrete ones among the parents."""
+        return tuple(p for p in self.parents if isinstance(p, Discrete))
+
+    @cached_property
+    def continuous_parents(self) -> tuple[Continuous, ...]:
+        """The continuous ones among the parents."""
+        return tuple(p for p in self.parents if isinstance(p, Continuous))
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+
+    @abstractmethod
+    def potential(self, evidence: Evidence) -> Potential:
+        """Return the potential over the variables that the evidence leaves free.
+
+        Every parent in the evidence is observed in all rows. The child may be missing in some:
+        the potential of such a row is 1 there, which is the sum over the child. (Evidence on a
+        variable that matters elsewhere and is missing in some rows is not shown to the CPD; the
+        engine takes it in.)
+        """
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """Add the log potential to `out`, which several CPDs share.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Leaves exactly the discrete variables of `scope` free.
+        scope : sequence of Discrete
+        out : ndarray, shape (product of the scope's cardinalities, n_rows)
+            Rows last: they are contiguous, so one instruction treats several.
+        """
+        potential = self.potential(evidence)
+        assert isinstance(potential, Factor)  # only discrete variables are free
+        table = potential.aligned(scope)
+        out += table.reshape(len(table), -1).T
+
+    def sample(
+        self,
+        parents: Mapping[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> NDArray[Any]:
+        """Return n draws of the child given its parents' columns: state codes or numbers."""
+        raise UnsupportedModelError(
+            f"{type(self).__name__} of {self.variable.name!r} has no sampling."
+        )
+
+    @abstractmethod
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two CPDs have the same variables and the same numbers."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _title(self) -> str:
+        """Return ``P(child | parents)`` for messages."""
+        given = ", ".join(str(parent.name) for parent in self.parents)
+        return f"P({self.variable.name} | {given})" if given else f"P({self.variable.name})"
+
+
+def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potential]:
+    """Return the potentials of many CPDs, those over the same discrete variables added up.
+
+    A star with observed leaves becomes one factor over its centre, filled by one kernel call a
+    leaf, without a temporary.
+    """
+    potentials: list[Potential] = []
+    groups: dict[frozenset[Discrete], list[CPD]] = {}
+    for cpd in cpds:
+        free = [variable for variable in cpd.scope if variable not in evidence]
+        if len(free) == len(cpd.scope) or any(isinstance(v, Continuous) for v in free):
+            potentials.append(cpd.potential(evidence))
+        else:
+            groups.setdefault(frozenset(v for v in free if isinstance(v, Discrete)), []).append(cpd)
+    for group in groups.values():
+        scope = [v for v in group[0].scope if isinstance(v, Discrete) and v not in evidence]
+        shape = [variable.cardinality for variable in scope]
+        out = np.zeros((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
+        for cpd in group:
+            cpd.accumulate(evidence, scope, out)
+        potentials.append(Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape)))
+    return potentials
+
+
+def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
+    """Return the parents as a tuple after checking that a family of variables is well formed."""
+    for item in (variable, *(parents := tuple(parents))):
+        if not isinstance(item, (Discrete, Continuous)):
+            raise CPDError(
+                f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
+            )
+    names = [item.name for item in (*parents, variable)]
+    if len(set(names)) < len(names):
+        raise CPDError(
+            f"{family} of {variable.name!r}: child and parents must all differ; got "
+            f"{quoted(names)}."
+        )
+    return parents

@@ -1,0 +1,206 @@
+"""Conditional linear Gaussians: a continuous child given discrete and continuous parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import kernels
+from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.errors import CPDError, quoted
+from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
+from bayesgraph.factors.algebra import LOG_2PI, Floats
+from bayesgraph.factors.factor import align, take_codes
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+class GaussianCPD(CPD):
+    """A linear Gaussian for each configuration of the discrete parents.
+
+    Given discrete parents d and continuous parents z, the child is normal with mean
+    ``mean[d] + coefficients[d] @ z`` and variance ``variance[d]`` (Lauritzen and Wermuth 1989).
+
+    Parameters
+    ----------
+    variable : Continuous
+        The child.
+    mean : array_like, shape (*discrete parents' cardinalities)
+        The mean where all continuous parents are zero; a number serves for all configurations.
+    variance : array_like, shape (*discrete parents' cardinalities)
+        Positive, in squared units of the child; a number serves for all configurations.
+    parents : iterable of Variable
+        Discrete and continuous ones in any order.
+    coefficients : array_like, shape (*discrete parents' cardinalities, n continuous parents)
+        One slope for each continuous parent, in their order; needed if there are any.
+
+    Raises
+    ------
+    CPDError
+        For a discrete child, a wrong shape, NaN or infinity, or a variance that is not positive.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> GaussianCPD(Continuous("temp"), [20.0, 14.0], [9.0, 4.0], parents=[rain])
+    GaussianCPD p(temp | rain), shape (2,)
+    """
+
+    variable: Continuous
+
+    def __init__(
+        self,
+        variable: Continuous,
+        mean: ArrayLike,
+        variance: ArrayLike,
+        parents: Iterable[Variable] = (),
+        coefficients: ArrayLike | None = None,
+    ) -> None:
+        self.parents = check_family(variable, parents, family="GaussianCPD")
+        if not isinstance(variable, Continuous):
+            raise CPDError(
+                f"GaussianCPD takes a continuous child; {variable.name!r} is discrete. "
+                "Use TableCPD."
+            )
+        self.variable = variable
+        shape = tuple(parent.cardinality for parent in self.discrete_parents)
+        n = len(self.continuous_parents)
+        if coefficients is None and n:
+            raise CPDError(
+                f"{self} has the continuous parents "
+                f"{quoted(p.name for p in self.continuous_parents)}: coefficients= of shape "
+                f"{(*shape, n)} is needed."
+            )
+        self.mean = self._parameter("mean", mean, shape)
+        self.variance = self._parameter("variance", variance, shape)
+        self.coefficients = self._parameter(
+            "coefficients",
+            np.zeros((*shape, 0)) if coefficients is None else coefficients,
+            (*shape, n),
+        )
+        if not (self.variance > 0).all():
+            raise CPDError(
+                f"{self}: every variance must be positive; the smallest is "
+                f"{self.variance.min():.6g}."
+            )
+
+    def _parameter(self, name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise CPDError(f"{self}: {name} takes numbers of shape {shape}: {error}.") from error
+        if array.ndim == 0:
+            array = np.full(shape, float(array))
+        if array.shape != shape:
+            names = quoted(parent.name for parent in self.discrete_parents) or "no discrete parents"
+            raise CPDError(
+                f"{self}: {name} takes shape {shape} (discrete parents: {names}); got "
+                f"{array.shape}."
+            )
+        if not np.isfinite(array).all():
+            raise CPDError(f"{self}: {name} takes finite numbers; got {array!r}.")
+        array.flags.writeable = False
+        return array
+
+    @property
+    def n_parameters(self) -> int:
+        """Means, variances and coefficients."""
+        return int(self.mean.size + self.variance.size + self.coefficients.size)
+
+    def potential(self, evidence: Evidence) -> Potential:
+        """See CPD."""
+        observed = [parent for parent in self.discrete_parents if parent in evidence]
+        codes = [evidence.columns[parent] for parent in observed]
+        scope = self.discrete_parents
+        rest, mean = take_codes(scope, self.mean[None], observed, codes)
+        _, variance = take_codes(scope, self.variance[None], observed, codes)
+        _, slopes = take_codes(scope, self.coefficients[None], observed, codes)
+        lead = [1] * len(rest)
+        # The density is that of the residual r - a^T x: x are the free variables among child and
+        # continuous parents with a = (1, -slope), r is the mean less what is observed.
+        residual = mean
+        free: list[Continuous] = []
+        a: list[Floats] = []
+        loadings = [(self.variable, np.ones_like(mean))]
+        loadings += [(p, -slopes[..., i]) for i, p in enumerate(self.continuous_parents)]
+        for variable, loading in loadings:
+            if variable in evidence:
+                column = evidence.columns[variable].astype(np.float64, copy=False)
+                residual = residual - loading * column.reshape(-1, *lead)
+            else:
+                free.append(variable)
+                a.append(loading)
+        constant = -0.5 * (residual * residual / variance + np.log(variance) + LOG_2PI)
+        if not free:
+            return Factor.from_log(rest, _one_where_missing(constant))
+        loading = np.stack(np.broadcast_arrays(*a), axis=-1)
+        scaled = loading / variance[..., None]
+        shift = scaled * residual[..., None]
+        precision = scaled[..., :, None] * loading[..., None, :]
+        constant = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, shift.shape[:-1]))
+        missing = np.isnan(residual)
+        if missing.any():  # the child's: its integral is one whatever its parents are
+            constant = np.where(missing, 0.0, constant)
+            shift = np.where(missing[..., None], 0.0, shift)
+            precision = np.where(missing[..., None, None], 0.0, precision)
+        return GaussianFactor(rest, free, constant, shift, precision)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        if any(parent in evidence for parent in self.discrete_parents):
+            super().accumulate(evidence, scope, out)
+            return
+        # Every discrete parent is free, so these are all of the scope's axes.
+        mean, variance, slopes = self.mean, self.variance, self.coefficients
+        if self.discrete_parents != tuple(scope):
+            mean, variance, slopes = (
+                align(values[None], self.discrete_parents, scope)[0]
+                for values in (mean, variance, slopes)
+            )
+        kernels.add_gaussian(
+            out,
+            evidence.columns[self.variable],
+            [evidence.columns[parent] for parent in self.continuous_parents],
+            mean.reshape(-1),
+            slopes.reshape(len(out), -1),
+            variance.reshape(-1),
+        )
+
+    def sample(
+        self,
+        parents: Mapping[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> NDArray[Any]:
+        """See CPD."""
+        row = tuple(parents[parent] for parent in self.discrete_parents)
+        mean = np.broadcast_to(self.mean[row], n).copy()
+        for i, parent in enumerate(self.continuous_parents):
+            mean += self.coefficients[(*row, i)] * parents[parent]
+        return np.asarray(mean + np.sqrt(self.variance[row]) * random.standard_normal(n))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, GaussianCPD)
+            and self.scope == other.scope
+            and np.array_equal(self.mean, other.mean)
+            and np.array_equal(self.variance, other.variance)
+            and np.array_equal(self.coefficients, other.coefficients)
+        )
+
+    def _title(self) -> str:
+        return super()._title().replace("P(", "p(", 1)
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        shape = tuple(parent.cardinality for parent in self.discrete_parents)
+        return f"GaussianCPD {self._title()}, shape {shape}"
+
+
+def _one_where_missing(log_density: Floats) -> Floats:
+    """Turn the NaN of rows in which the child is missing into the log of one."""
+    missing = np.isnan(log_density)
+    return np.where(missing, 0.0, log_density) if missing.any() else log_density

@@ -1,0 +1,170 @@
+"""Tables: a discrete child given discrete parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import kernels
+from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.errors import CPDError, quoted
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import align, checked_table, take_codes
+from bayesgraph.variables import Discrete, Variable
+
+# Rows whose sum differs from one by more than this are refused, not repaired.
+SUM_TOLERANCE = 1e-6
+
+
+class TableCPD(CPD):
+    """A conditional probability table.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    values : array_like, shape (*parents' cardinalities, child's cardinality)
+        Probabilities: one axis for each parent in the order given, the child's states on the last.
+        Kept exactly as given.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a continuous parent, a wrong shape, a negative or infinite number, NaN, or a row that
+        does not sum to one (within 1e-6), which is named.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> wet = Discrete("wet", [False, True])
+    >>> TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain])
+    TableCPD P(wet | rain), shape (2, 2)
+    """
+
+    variable: Discrete
+    parents: tuple[Discrete, ...]
+
+    def __init__(
+        self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        checked = check_family(variable, parents, family="TableCPD")
+        if not isinstance(variable, Discrete):
+            raise CPDError(
+                f"TableCPD takes a discrete child; {variable.name!r} is continuous. "
+                "Use GaussianCPD."
+            )
+        continuous = [parent.name for parent in checked if not isinstance(parent, Discrete)]
+        if continuous:
+            raise CPDError(
+                f"The discrete child {variable.name!r} cannot have continuous parents; got "
+                f"{quoted(continuous)}. Reverse the arc or discretise the parent."
+            )
+        self.variable = variable
+        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+        table = checked_table(values, self._axes, what=f"TableCPD {self._title()}")
+        sums = table.sum(axis=-1)
+        wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            row = ", ".join(
+                f"{p.name}={p.states[code]!r}" for p, code in zip(self.parents, at, strict=True)
+            )
+            raise CPDError(
+                f"TableCPD {self._title()}: the probabilities{f' given {row}' if row else ''} sum "
+                f"to {sums[at]:.9g}, not to 1. Divide each row by its sum if they are weights."
+            )
+        table.flags.writeable = False
+        self.values = table
+        self._log_values: Floats | None = None
+
+    @property
+    def _axes(self) -> tuple[Discrete, ...]:
+        return (*self.parents, self.variable)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free probabilities: one less than the states for each configuration of the parents."""
+        return int(self.values[..., :-1].size)
+
+    @property
+    def log_values(self) -> Floats:
+        """Natural logarithms of the table, computed once."""
+        if self._log_values is None:
+            with np.errstate(divide="ignore"):
+                self._log_values = np.log(self.values)
+        return self._log_values
+
+    def to_factor(self) -> Factor:
+        """Return the table as a factor over parents and child."""
+        return Factor.from_log(self._axes, self.log_values[None])
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """See CPD."""
+        observed = [variable for variable in self._axes if variable in evidence]
+        if not observed:
+            return self.to_factor()
+        codes = [evidence.columns[variable] for variable in observed]
+        missing = None
+        if self.variable in evidence:
+            missing = codes[-1] < 0
+            if missing.any():
+                codes[-1] = np.where(missing, 0, codes[-1])
+            else:
+                missing = None
+        rest, values = take_codes(self._axes, self.log_values[None], observed, codes)
+        if missing is not None:
+            values[missing] = 0.0
+        return Factor.from_log(rest, values)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        observed = [variable for variable in self._axes if variable in evidence]
+        table = align(self.log_values[None], self._axes, [*scope, *observed])[0]
+        parents, child = observed[:-1], observed[-1]
+        last = evidence.columns[child]
+        if not parents:
+            kernels.add_gathered(out, table.reshape(len(out), -1), last)
+            return
+        index = np.zeros(evidence.n_rows, dtype=np.intp)
+        for variable in parents:
+            index *= variable.cardinality
+            index += evidence.columns[variable]
+        index *= child.cardinality
+        index += last
+        if child == self.variable:
+            index[np.asarray(last < 0)] = -1
+        kernels.add_gathered(out, table.reshape(len(out), -1), index)
+
+    def sample(
+        self,
+        parents: Mapping[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> NDArray[Any]:
+        """See CPD."""
+        cumulative = np.cumsum(self.values, axis=-1).reshape(-1, self.variable.cardinality)
+        # The last state takes what rounding leaves over, unless its probability is zero.
+        cumulative /= cumulative[:, -1:]
+        if self.parents:
+            codes = [parents[parent] for parent in self.parents]
+            row = np.ravel_multi_index(codes, self.values.shape[:-1])
+        else:
+            row = np.zeros(n, dtype=np.intp)
+        return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[row, :-1], axis=1))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TableCPD)
+            and self._axes == other._axes
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return f"TableCPD {self._title()}, shape {self.values.shape}"

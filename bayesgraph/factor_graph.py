@@ -1,0 +1,210 @@
+"""Factor graphs: a product of factors, each raised to an exponent, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.cpds import CPD, TableCPD
+from bayesgraph.errors import ModelError, UnsupportedModelError, quoted
+from bayesgraph.factors import Evidence, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import take_codes, weighted_log
+from bayesgraph.inference import marginal
+from bayesgraph.inference.queries import Problem
+from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
+from bayesgraph.variables import Discrete, Variable
+
+Source: TypeAlias = Factor | CPD
+
+_DOMAINS = {"nonnegative": (0.0, np.inf), "unit": (0.0, 1.0), "free": (-np.inf, np.inf)}
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A factor or CPD with its exponent.
+
+    Attributes
+    ----------
+    source : Factor or CPD
+        As the user gave it, before the exponent.
+    exponent : ndarray
+        Of the shape of the source's discrete axes, or that broadcasts against it.
+    """
+
+    source: Source
+    exponent: Floats
+
+    @property
+    def scope(self) -> tuple[Variable, ...]:
+        """Variables of the source."""
+        return self.source.scope
+
+    @cached_property
+    def table(self) -> Factor | None:
+        """The powered table; None if the source is not a table."""
+        if isinstance(self.source, TableCPD):
+            return self.source.to_factor() ** self.exponent
+        if isinstance(self.source, Factor):
+            return self.source**self.exponent
+        return None
+
+    def potential(self, evidence: Evidence) -> Potential:
+        """Return the powered potential over what the evidence leaves free."""
+        axes = [v for v in self.scope if isinstance(v, Discrete)]
+        observed = [v for v in axes if v in evidence]
+        codes = [evidence.columns[v] for v in observed]
+        if self.table is not None:
+            rest, values = take_codes(axes, self.table.log_values, observed, codes)
+            return Factor.from_log(rest, values)
+        assert isinstance(self.source, CPD)
+        potential = self.source.potential(evidence)
+        full = np.broadcast_to(self.exponent, [v.cardinality for v in axes])
+        _, exponent = take_codes(axes, full[None], observed, codes)
+        if isinstance(potential, Factor):
+            return Factor.from_log(potential.scope, weighted_log(potential.log_values, exponent))
+        return potential.power(exponent)
+
+
+class FactorGraph(GraphicalModel):
+    """A literal product: the powered factors are multiplied and normalised, whatever is observed.
+
+    Parameters
+    ----------
+    factors : iterable of Factor or CPD
+    exponents : sequence, optional
+        One for each factor: None or 1, a number, or an array that broadcasts against the factor's
+        table (for a GaussianCPD, against its discrete parents). 0 to the power 0 is 1.
+    domain : {"nonnegative", "unit", "free"}
+        What the exponents may be; part of the model.
+
+    Raises
+    ------
+    ModelError
+        For no factors, exponents of a wrong number, shape or range, two variables of one name, or
+        a negative exponent on a factor with zeros.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    >>> graph = FactorGraph([bg.Factor([a, b], [[4, 1], [1, 4]])], exponents=[0.5])
+    >>> graph.query("b", {"a": 1})
+    P(b)
+      0  0.333333  ████████
+      1  0.666667  ████████████████
+    """
+
+    def __init__(
+        self,
+        factors: Iterable[Source],
+        *,
+        exponents: Sequence[ArrayLike | None] | None = None,
+        domain: str = "nonnegative",
+    ) -> None:
+        sources = list(factors)
+        if not sources:
+            raise ModelError("A FactorGraph needs at least one factor; got none.")
+        for source in sources:
+            if not isinstance(source, (Factor, CPD)):
+                raise ModelError(f"A FactorGraph takes factors and CPDs; got {source!r}.")
+        if domain not in _DOMAINS:
+            raise ModelError(f"domain is one of {quoted(_DOMAINS)}; got {domain!r}.")
+        given = [None] * len(sources) if exponents is None else list(exponents)
+        if len(given) != len(sources):
+            raise ModelError(
+                f"exponents needs one entry for each of the {len(sources)} factors; got "
+                f"{len(given)}."
+            )
+        self.domain = domain
+        self.terms = tuple(
+            Term(source, self._checked(source, exponent))
+            for source, exponent in zip(sources, given, strict=True)
+        )
+        self.variables = tuple(dict.fromkeys(v for term in self.terms for v in term.scope))
+        self._by_name = {variable.name: variable for variable in self.variables}
+        if len(self._by_name) < len(self.variables):
+            names = [variable.name for variable in self.variables]
+            twice = {name for i, name in enumerate(names) if name in names[:i]}
+            raise ModelError(
+                f"Different variables of one name: {quoted(twice)}. Name, type, states and their "
+                "order must agree in all factors."
+            )
+
+    def _checked(self, source: Source, exponent: ArrayLike | None) -> Floats:
+        shape = tuple(v.cardinality for v in source.scope if isinstance(v, Discrete))
+        low, high = _DOMAINS[self.domain]
+        try:
+            array = np.array(1.0 if exponent is None else exponent, dtype=np.float64)
+            np.broadcast_to(array, shape)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"The exponent of {source!r} is a number or broadcasts against shape {shape}: "
+                f"{error}."
+            ) from error
+        if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
+            raise ModelError(
+                f"The exponents of {source!r} must be finite and {self.domain} (from {low:g} to "
+                f"{high:g}); got {exponent!r}."
+            )
+        table = source if isinstance(source, Factor) else None
+        if isinstance(source, TableCPD):
+            table = source.to_factor()
+        if table is not None and (np.isneginf(table.log_values) & (array < 0)).any():
+            raise ModelError(f"{source!r} has zeros, which cannot take a negative exponent.")
+        array.flags.writeable = False
+        return array
+
+    @cached_property
+    def log_partition(self) -> float:
+        """Natural log of the sum (integral) of the product over all variables."""
+        result, _ = marginal(self, [], Evidence(1, {}))
+        assert isinstance(result, Factor)  # nothing is kept
+        return float(result.log_values[0])
+
+    def _log_normaliser(self) -> float:
+        return self.log_partition
+
+    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
+        """See GraphicalModel; every factor matters."""
+        trimmed, partial = evidence.split()
+        shown = trimmed.without(partial)
+        potentials = [term.potential(shown) for term in self.terms]
+        potentials += evidence_factors(trimmed, partial)
+        return Problem(potentials, partial_columns(trimmed, partial))
+
+    def scopes(
+        self, observed: Collection[Variable], keep: Collection[Variable]
+    ) -> list[tuple[Variable, ...]]:
+        """See GraphicalModel."""
+        return [tuple(v for v in term.scope if v not in observed) for term in self.terms]
+
+    def blocking(
+        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
+    ) -> list[Variable]:
+        """See GraphicalModel: a powered factor does not sum to one, so all of them."""
+        return list(partial)
+
+    def sample(self, n: int, *, random_state: object = None) -> None:
+        """Refuse: a factor graph has no order in which to draw.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        raise UnsupportedModelError(
+            "A FactorGraph has no parents and children to sample in turn; sample the "
+            "BayesianNetwork it was made from."
+        )
+
+    def __repr__(self) -> str:
+        powered = sum(bool((term.exponent != 1).any()) for term in self.terms)
+        return (
+            f"FactorGraph with {len(self.variables)} variables and {len(self.terms)} factors, "
+            f"{powered} of them with an exponent other than 1"
+        )

@@ -1,0 +1,266 @@
+"""Bayesian networks: a directed acyclic graph with a local distribution at each node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph import upward
+from bayesgraph.cpds import CPD, combined_potentials
+from bayesgraph.errors import ModelError, UnknownVariableError, quoted, suggestion
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.factors import Evidence
+from bayesgraph.graph import ancestral_set, build_dag, topological_order
+from bayesgraph.inference.queries import Problem
+from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
+from bayesgraph.variables import Discrete, Name, Variable
+
+
+class BayesianNetwork(GraphicalModel):
+    """A directed acyclic graph with one conditional distribution for each variable.
+
+    Parameters
+    ----------
+    cpds : iterable of CPD
+        One for each variable; the arcs are read off their parents. Their order is the order of the
+        variables and breaks ties everywhere.
+    arc_scores : mapping from (parent, child) to float, optional
+        What a structure learner thought of an arc, in nats; shown in pictures.
+
+    Raises
+    ------
+    ModelError
+        For no CPDs, two CPDs of one variable, a parent without a CPD, or a parent whose states
+        differ from those of its own CPD.
+    GraphError
+        If the arcs form a cycle, which is named.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", [False, True])
+    >>> net = BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> net.query("rain", {"wet": True})
+    P(rain)
+      no   0.333333  ████████
+      yes  0.666667  ████████████████
+    """
+
+    def __init__(
+        self,
+        cpds: Iterable[CPD],
+        *,
+        arc_scores: Mapping[tuple[Name, Name], float] | None = None,
+    ) -> None:
+        self.cpds = tuple(cpds)
+        if not self.cpds:
+            raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
+        for cpd in self.cpds:
+            if not isinstance(cpd, CPD):
+                raise ModelError(f"A BayesianNetwork takes CPDs; got {cpd!r}.")
+        self.variables = tuple(cpd.variable for cpd in self.cpds)
+        self._by_name = {variable.name: variable for variable in self.variables}
+        if len(self._by_name) < len(self.variables):
+            names = [variable.name for variable in self.variables]
+            twice = [name for i, name in enumerate(names) if name in names[:i]]
+            raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
+        for cpd in self.cpds:
+            self._check_parents(cpd)
+        dag = build_dag(
+            self._by_name,
+            [(parent.name, cpd.variable.name) for cpd in self.cpds for parent in cpd.parents],
+        )
+        self._order = topological_order(dag)
+        self._cpd_of = {cpd.variable: cpd for cpd in self.cpds}
+        self._parents = {cpd.variable: cpd.parents for cpd in self.cpds}
+        self.arc_scores = dict(arc_scores or {})
+        for arc in self.arc_scores:
+            if not dag.has_edge(*arc):
+                raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
+        nx.set_edge_attributes(dag, self.arc_scores, "score")
+        self.graph: nx.DiGraph = nx.freeze(dag)
+
+    def _check_parents(self, cpd: CPD) -> None:
+        for parent in cpd.parents:
+            own = self._by_name.get(parent.name)
+            if own is None:
+                near = suggestion(parent.name, self._by_name)
+                raise ModelError(
+                    f"{cpd!r} has the parent {parent.name!r}, which has no CPD of its own.{near}"
+                )
+            if own != parent:
+                raise ModelError(
+                    f"{cpd!r} has the parent {parent!r}, but the network has {own!r}: name, type, "
+                    "states and their order must agree."
+                )
+
+    @classmethod
+    def fit(
+        cls,
+        arcs: Any,
+        frame: Any,
+        *,
+        categorical: Any = None,
+        alpha: float = 1.0,
+        shrinkage: float = 0.0,
+        sample_weight: ArrayLike | None = None,
+    ) -> BayesianNetwork:
+        """Estimate the parameters of a given graph from a table.
+
+        Parameters
+        ----------
+        arcs : iterable of (parent, child) pairs, or a networkx.DiGraph
+            Every column of the table that no arc mentions becomes a node without arcs if the graph
+            is given as pairs; a DiGraph names its nodes itself.
+        frame : pandas, polars or pyarrow table, or mapping from name to column
+            Missing values: each family uses the rows that are complete in it (available cases).
+        categorical : list of column names or "all", optional
+            Numeric columns to take as discrete.
+        alpha : float
+            Dirichlet pseudo-count for each cell of a table; 0 is maximum likelihood.
+        shrinkage : float
+            Rows' worth of prior with which each configuration's covariance is drawn towards the
+            pooled one; 0 is maximum likelihood.
+        sample_weight : array_like, shape (n_rows,), optional
+        """
+        network: BayesianNetwork = upward.call(
+            "fit_network",
+            arcs,
+            frame,
+            categorical=categorical,
+            alpha=alpha,
+            shrinkage=shrinkage,
+            sample_weight=sample_weight,
+        )
+        return network
+
+    def cpd(self, name: Name) -> CPD:
+        """Return the CPD of a variable."""
+        return self._cpd_of[self.variable(name)]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all CPDs."""
+        return sum(cpd.n_parameters for cpd in self.cpds)
+
+    # ------------------------------------------------------------------------ for the engine
+
+    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
+        """See GraphicalModel; nodes without a target or evidence among their descendants drop."""
+        trimmed, partial = evidence.split()
+        blocking = self.blocking(trimmed, partial, keep)
+        relevant = self._relevant([*trimmed.columns, *trimmed.likelihoods], keep)
+        cpds = [cpd for cpd in self.cpds if cpd.variable in relevant]
+        potentials = combined_potentials(cpds, trimmed.without(blocking))
+        potentials += evidence_factors(trimmed, blocking)
+        return Problem(potentials, partial_columns(trimmed, blocking))
+
+    def scopes(
+        self, observed: Collection[Variable], keep: Collection[Variable]
+    ) -> list[tuple[Variable, ...]]:
+        """See GraphicalModel."""
+        relevant = self._relevant(observed, keep)
+        return [
+            tuple(v for v in cpd.scope if v not in observed)
+            for cpd in self.cpds
+            if cpd.variable in relevant
+        ]
+
+    def blocking(
+        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
+    ) -> list[Variable]:
+        """See GraphicalModel: all but leaves, whose sum where they are missing is one."""
+        if not partial:
+            return []
+        relevant = self._relevant([*evidence.columns, *evidence.likelihoods], keep)
+        inner = {parent for variable in relevant for parent in self._parents[variable]}
+        inner.update(keep, evidence.likelihoods)
+        return [variable for variable in partial if variable in inner]
+
+    def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:
+        return ancestral_set(self._parents, [*observed, *keep])  # type: ignore[arg-type, return-value]
+
+    # ------------------------------------------------------------------------------ other verbs
+
+    def sample(self, n: int, *, random_state: Any = None) -> dict[Name, NDArray[Any]]:
+        """Draw rows from the joint distribution, parents before children.
+
+        Parameters
+        ----------
+        n : int
+        random_state : int or numpy Generator, optional
+
+        Returns
+        -------
+        dict from name to array of shape (n,)
+            States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
+        """
+        random = np.random.default_rng(random_state)
+        columns: dict[Variable, NDArray[Any]] = {}
+        for name in self._order:
+            variable = self._by_name[name]
+            columns[variable] = self._cpd_of[variable].sample(columns, n, random)
+        return {v.name: decode(v, columns[v]) for v in self.variables}
+
+    def to_factor_graph(
+        self, exponents: Mapping[Name, ArrayLike] | None = None, *, domain: str = "nonnegative"
+    ) -> FactorGraph:
+        """Return the product of the CPDs, each raised to an exponent, as a factor graph.
+
+        A factor graph multiplies and normalises whatever is observed: with exponents other than
+        one, a missing variable is summed out of the *powered* product. A weighted classifier
+        instead marginalises first and raises to the exponents then; the two agree where all
+        features are observed.
+
+        Parameters
+        ----------
+        exponents : mapping from variable name to exponent, optional
+            For the CPD of that variable: a number, or an array that broadcasts against its table
+            (for a GaussianCPD, against its discrete parents). Others are 1.
+        domain : {"nonnegative", "unit", "free"}
+        """
+        given = dict(exponents or {})
+        for name in given:
+            self.variable(name)
+        ordered = [given.get(cpd.variable.name) for cpd in self.cpds]
+        return FactorGraph(self.cpds, exponents=ordered, domain=domain)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BayesianNetwork) and self.cpds == other.cpds
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"BayesianNetwork with {len(self.variables)} variables, "
+            f"{self.graph.number_of_edges()} arcs and {self.n_parameters} parameters"
+        )
+
+
+def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return state codes as an array of states, numbers unchanged.
+
+    States of one type keep it (as a NumPy string, integer, float or boolean array); others come as
+    Python objects. A code of -1 becomes None, which makes the array one of objects.
+    """
+    if not isinstance(variable, Discrete):
+        return column
+    codes = column.astype(np.intp)
+    kinds = {type(state) for state in variable.states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
+        states = np.array(variable.states)
+        if states.dtype.kind != "O":
+            return np.asarray(states[codes])
+    objects = np.empty(len(variable.states) + 1, dtype=object)
+    objects[:-1] = variable.states
+    return np.asarray(objects[codes])
+
+
+__all__ = ["BayesianNetwork", "UnknownVariableError", "decode"]
