@@ -1,0 +1,11 @@
+"""Tables of any kind to encoded columns and back."""
+
+from bayesgraph.encoding.table import (
+    Table,
+    columns_of,
+    encode_table,
+    infer_variables,
+    log_likelihood,
+)
+
+__all__ = ["Table", "columns_of", "encode_table", "infer_variables", "log_likelihood"]

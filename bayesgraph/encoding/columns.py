@@ -1,0 +1,324 @@
+"""One column of any library to states and codes, or to numbers.
+
+A column is a one-dimensional NumPy array (masked arrays included) or a narwhals Series, which
+stands for a column of pandas, polars, pyarrow and others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete, Name, State, Variable, is_missing, plain
+
+Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
+
+# Integers within this range of each other are coded through a look-up table, others by sorting.
+_LOOKUP_RANGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Factorised:
+    """A discrete column: distinct states in their natural order, and a code for each row.
+
+    Attributes
+    ----------
+    states : list
+    codes : ndarray of integers, shape (n_rows,)
+        Positions in `states`; -1 where missing.
+    """
+
+    states: Sequence[State]
+    codes: Codes
+
+
+def is_discrete(column: Column, name: Name) -> bool:
+    """Tell whether a column is discrete by its type: text, category or boolean.
+
+    Raises
+    ------
+    DataTypeError
+        For a type that is neither that nor a number (dates, lists, ...), or for objects of mixed
+        types.
+    """
+    if isinstance(column, nw.Series):
+        dtype = column.dtype
+        if dtype.is_numeric():
+            return False
+        if dtype in (nw.String, nw.Boolean, nw.Categorical, nw.Enum):
+            return True
+        if dtype == nw.Object or dtype == nw.Unknown:
+            return _objects_are_discrete(column.to_numpy(), name)
+        raise _unusable(name, str(dtype))
+    kind = column.dtype.kind
+    if kind in "iuf":
+        return False
+    if kind in "bUS":
+        return True
+    if kind == "O":
+        return _objects_are_discrete(column, name)
+    raise _unusable(name, str(column.dtype))
+
+
+def _unusable(name: Name, dtype: str) -> DataTypeError:
+    return DataTypeError(
+        f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
+        "boolean or a number. Convert it (a date to a number of days, say) or leave it out."
+    )
+
+
+def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
+    kinds = {_kind(value) for value in column if not is_missing(value)}
+    if not kinds:
+        raise DataError(f"Column {name!r} has no observed value, so its type is unknown; drop it.")
+    if kinds <= {"number"}:
+        return False
+    if len(kinds) == 1 and kinds <= {"text", "boolean"}:
+        return True
+    if kinds & {"number", "text", "boolean"} == kinds:
+        raise DataTypeError(
+            f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
+            "or name it in categorical= to take each value as a state of its own."
+        )
+    wrong = next(v for v in column if not is_missing(v) and _kind(v) not in _KINDS)
+    raise _unusable(name, f"{type(wrong).__name__} (the value {wrong!r})")
+
+
+_KINDS = ("number", "text", "boolean")
+
+
+def _kind(value: Any) -> str:
+    value = plain(value)
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (int, float)):
+        return "number"
+    try:
+        if not isinstance(value, (bytes, complex)) and np.isscalar(float(value)):
+            return "number"  # Decimal and Fraction
+    except (TypeError, ValueError):
+        pass
+    return type(value).__name__
+
+
+def as_numbers(column: Column, name: Name) -> Floats:
+    """Return a numeric column as floats, NaN where missing.
+
+    Raises
+    ------
+    DataTypeError
+        If the values are not numbers.
+    """
+    try:
+        if isinstance(column, nw.Series):
+            if column.dtype.is_decimal():
+                column = column.cast(nw.Float64)
+            values = column.to_numpy()
+        else:
+            values = column
+        if values.dtype.kind == "O":
+            values = np.array([np.nan if is_missing(v) else _number(v) for v in values])
+        if values.dtype.kind not in "iufb":
+            raise TypeError(f"its type is {values.dtype}")
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float64), np.nan)
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(
+            f"Column {name!r} was numeric when the model was made; its values are not numbers now "
+            f"({error})."
+        ) from error
+    return numbers
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{value!r} is text")
+    return float(value)
+
+
+def factorise(column: Column, name: Name) -> Factorised:
+    """Return a column as states and codes.
+
+    States are in the order of a categorical type's categories, False before True, numbers and text
+    in ascending order.
+    """
+    if isinstance(column, nw.Series):
+        return _factorise_series(column, name)
+    if isinstance(column, np.ma.MaskedArray):
+        observed = ~np.ma.getmaskarray(column)
+        return _spread(factorise(np.asarray(column.data[observed]), name), observed)
+    kind = column.dtype.kind
+    if kind == "b":
+        return Factorised([False, True], column.astype(np.int8))
+    if kind in "iu":
+        return _factorise_integers(column)
+    if kind == "f":
+        return _factorise_floats(column, name)
+    if kind in "US":
+        states, codes = np.unique(column, return_inverse=True)
+        return Factorised(states.tolist(), codes)
+    if kind == "O":
+        return _factorise_objects(column, name)
+    raise _unusable(name, str(column.dtype))
+
+
+def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
+    """Return the codes of some of the rows as those of all, the others missing."""
+    codes = np.full(len(rows), -1, dtype=np.int32)
+    codes[rows] = observed.codes
+    return Factorised(observed.states, codes)
+
+
+def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
+    dtype = column.dtype
+    if dtype == nw.Boolean:
+        codes = column.cast(nw.Int8).fill_null(-1).to_numpy()
+        return Factorised([False, True], codes.astype(np.int8, copy=False))
+    if dtype in (nw.Categorical, nw.Enum):
+        return _factorise_categories(column, name)
+    if dtype == nw.String:
+        return _factorise_text(column)
+    if dtype.is_integer() and column.null_count():
+        # As one NumPy array they would become floats: other states, and inexact above 2**53.
+        rows = ~column.is_null().to_numpy()
+        return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
+    return factorise(column.to_numpy(), name)
+
+
+def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
+    found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
+    if not found:
+        return Factorised([], np.full(len(column), -1, dtype=np.int8))
+    codes = column.replace_strict(
+        [*found, None], [*range(len(found)), -1], return_dtype=nw.Int32, default=-1
+    )
+    return Factorised(list(found), codes.fill_null(-1).to_numpy())
+
+
+def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
+    native = column.to_native()
+    if nw.dependencies.is_pandas_like_series(native):
+        return Factorised(native.cat.categories.tolist(), native.cat.codes.to_numpy())
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        # Values of a dictionary may be of any type; text would change integer states.
+        array = native.unify_dictionaries().combine_chunks()
+        codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        return Factorised(array.dictionary.to_pylist(), codes)
+    text = column.cast(nw.String)
+    if isinstance(column.dtype, nw.Enum):
+        return _factorise_text(text, column.dtype.categories)
+    return _factorise_text(text)
+
+
+def _factorise_integers(column: NDArray[Any]) -> Factorised:
+    if not len(column):
+        return Factorised([], np.empty(0, dtype=np.int8))
+    low, high = int(column.min()), int(column.max())
+    if high - low >= _LOOKUP_RANGE:
+        states, codes = np.unique(column, return_inverse=True)
+        return Factorised(states.tolist(), codes)
+    if column.dtype.itemsize < 8:
+        column = column.astype(np.int64)  # the range of a narrow type may exceed that type
+    offset = (column - low).astype(np.intp, copy=False)
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[offset] = True
+    rank = np.cumsum(present, dtype=np.int32) - 1
+    return Factorised([low + at for at in np.flatnonzero(present).tolist()], rank[offset])
+
+
+def _factorise_floats(column: NDArray[Any], name: Name) -> Factorised:
+    missing = np.isnan(column)
+    if np.isinf(column).any():
+        raise DataError(f"Column {name!r} has infinite values; replace them by a number or by NaN.")
+    states, inner = np.unique(column[~missing], return_inverse=True)
+    codes = np.full(len(column), -1, dtype=np.int32)
+    codes[~missing] = inner
+    return Factorised(states.tolist(), codes)
+
+
+def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
+    """Code arbitrary Python values, which only a dictionary can tell apart."""
+    first: dict[Any, int] = {}
+    codes = np.empty(len(column), dtype=np.int64)
+    for row, item in enumerate(column):
+        if is_missing(item):
+            codes[row] = -1
+            continue
+        value = plain(item)
+        try:
+            codes[row] = first.setdefault((type(value), value), len(first))
+        except TypeError as error:
+            raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
+    found = [value for _, value in first]
+    booleans = bool(found) and all(isinstance(value, bool) for value in found)
+    states: list[State] = [False, True] if booleans else _naturally_ordered(found)
+    position = {(type(state), state): code for code, state in enumerate(states)}
+    rank = np.array([*(position[key] for key in first), -1])
+    return Factorised(states, rank[codes])
+
+
+def _naturally_ordered(values: list[Any]) -> list[Any]:
+    try:
+        if len({type(value) for value in values}) <= 1:
+            return sorted(values)
+    except TypeError:
+        pass
+    return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
+
+
+def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
+    """Return the variable that a column stands for, with its codes or numbers."""
+    if not categorical and not is_discrete(column, name):
+        return Continuous(name), as_numbers(column, name)
+    factorised = factorise(column, name)
+    if not factorised.states:
+        raise DataError(
+            f"Column {name!r} has no observed value, so its states are unknown; drop it."
+        )
+    return Discrete(name, factorised.states), factorised.codes
+
+
+def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
+    """Return a column as codes or numbers of a known variable.
+
+    Parameters
+    ----------
+    unseen : {"missing", "error"}
+        What becomes of a value that is not a state.
+
+    Raises
+    ------
+    UnknownStateError
+        For an unseen value under "error".
+    """
+    if isinstance(variable, Continuous):
+        return as_numbers(column, variable.name)
+    factorised = factorise(column, variable.name)
+    translation = np.full(len(factorised.states) + 1, -1, dtype=np.int32)
+    unknown = []
+    for code, state in enumerate(factorised.states):
+        try:
+            translation[code] = variable.index(state)
+        except UnknownStateError:
+            unknown.append(state)
+    if unknown and unseen == "error":
+        used = set(np.unique(factorised.codes).tolist())
+        strange = [s for s in unknown if factorised.states.index(s) in used]
+        if strange:
+            near = suggestion(strange[0], variable.states)
+            raise UnknownStateError(
+                f"Column {variable.name!r} has values that are not states: {quoted(strange)}."
+                f"{near} The states are {quoted(variable.states)}."
+            )
+    return translation[factorised.codes]

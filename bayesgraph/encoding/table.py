@@ -1,0 +1,404 @@
+"""Encoded tables: all discrete columns as one array of codes, all others as one of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding import kernels
+from bayesgraph.encoding.columns import (
+    Codes,
+    Column,
+    encode_column,
+    infer_variable,
+)
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    ImpossibleEvidenceError,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.model import GraphicalModel
+
+UNSEEN = ("missing", "error")
+_LOOKUP_CELLS = 1 << 22
+# Between these, squares and sums of squares of many rows are normal floating-point numbers.
+_MAGNITUDES = (1e-140, 1e140)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in the form that statistics and engine work on.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        In the order of the columns.
+    codes : ndarray of signed integers, shape (n_rows, number of discrete variables)
+        State codes, -1 where missing; columns are contiguous.
+    values : ndarray of float, shape (n_rows, number of continuous variables)
+        Numbers, NaN where missing.
+    complete : bool
+        Known to have no missing value.
+    """
+
+    variables: tuple[Variable, ...]
+    codes: Codes
+    values: Floats
+    complete: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.codes)
+
+    @cached_property
+    def discrete(self) -> tuple[Discrete, ...]:
+        """Discrete variables, in the order of the columns of `codes`."""
+        return tuple(v for v in self.variables if isinstance(v, Discrete))
+
+    @cached_property
+    def continuous(self) -> tuple[Continuous, ...]:
+        """Continuous variables, in the order of the columns of `values`."""
+        return tuple(v for v in self.variables if isinstance(v, Continuous))
+
+    @cached_property
+    def _places(self) -> dict[Variable, int]:
+        places: dict[Variable, int] = {v: i for i, v in enumerate(self.discrete)}
+        places.update((v, i) for i, v in enumerate(self.continuous))
+        return places
+
+    def column(self, variable: Variable) -> NDArray[Any]:
+        """Return the codes or numbers of one variable."""
+        source = self.codes if isinstance(variable, Discrete) else self.values
+        return np.asarray(source[:, self._places[variable]])
+
+    def evidence(self) -> Evidence:
+        """Return all columns as evidence for the engine."""
+        columns = {v: self.column(v) for v in self.variables}
+        return Evidence(self.n_rows, columns, complete=self.complete)
+
+    def rows(self, index: slice) -> Table:
+        """Return some of the rows."""
+        return Table(self.variables, self.codes[index], self.values[index], self.complete)
+
+    def with_column(self, variable: Discrete, codes: Codes) -> Table:
+        """Return the table with one more discrete column at its end."""
+        dtype = np.promote_types(self.codes.dtype, code_type([variable]))
+        extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
+        extended[:, :-1] = self.codes
+        extended[:, -1] = codes
+        return Table((*self.variables, variable), extended, self.values)
+
+
+def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
+    """Return the smallest signed integer type that holds every variable's codes and -1."""
+    most = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=1)
+    for candidate in (np.int8, np.int16, np.int32):
+        if most - 1 <= np.iinfo(candidate).max:
+            return np.dtype(candidate)
+    return np.dtype(np.int64)
+
+
+def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Column]:
+    """Return the columns of a table of any kind by name.
+
+    Parameters
+    ----------
+    data : pandas, polars, pyarrow or other table that narwhals knows; mapping from name to column;
+        or 2-D array (then `names` or "x0", "x1", ... name its columns)
+
+    Raises
+    ------
+    DataTypeError
+        For anything else.
+    DataError
+        For no columns, columns of different lengths, or a name given twice.
+    """
+    if hasattr(data, "toarray"):
+        raise DataTypeError("Sparse matrices are not supported here; pass data.toarray().")
+    if isinstance(data, Mapping):
+        return _checked({name: _array(name, column) for name, column in data.items()})
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"Column names must differ: {error}.") from error
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        if len(set(frame.columns)) < len(frame.columns):
+            raise DataError(f"Column names must differ; got {quoted(frame.columns)}.")
+        return _checked({series.name: series for series in frame.iter_columns()})
+    array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+    if array.ndim != 2:
+        raise DataTypeError(
+            "Expected a data frame, a mapping from name to column, or a 2-D array; got "
+            f"{type(data).__name__} of dimension {array.ndim}."
+        )
+    if names is None:
+        names = [f"x{j}" for j in range(array.shape[1])]
+    return _checked({name: array[:, j] for j, name in enumerate(names)})
+
+
+def _array(name: Name, column: Any) -> Column:
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series
+    if isinstance(column, (list, tuple)):
+        return _array_of_list(column)
+    array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+    if array.ndim != 1:
+        raise DataTypeError(
+            f"Column {name!r} must be one-dimensional; got an array of shape {array.shape}."
+        )
+    return array
+
+
+def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
+    """Return Python values as an array that keeps their types.
+
+    NumPy alone turns ["a", 1] into text, [True, 2] into integers and large integers into floats.
+    """
+    types = {type(value) for value in values}
+    if len(types) == 1 and issubclass(kind := types.pop(), (int, float, str, np.generic)):
+        array = np.asarray(values)
+        if array.dtype.kind != "f" or not issubclass(kind, int):
+            return array
+    objects = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        objects[row] = value
+    return objects
+
+
+def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:
+    if not columns:
+        raise DataError("The table has no columns.")
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"Columns must have the same length; got {lengths}.")
+    return columns
+
+
+def take_rows(columns: Mapping[Name, Column], rows: NDArray[np.intp]) -> dict[Name, Column]:
+    """Return some of the rows of all columns."""
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
+    """Return which columns the user named as categorical.
+
+    Parameters
+    ----------
+    categorical : None, "all", or iterable of names (or of positions, where no column is named so)
+
+    Raises
+    ------
+    UnknownVariableError
+        For a name that is not a column.
+    """
+    if categorical is None:
+        return set()
+    if isinstance(categorical, str):
+        if categorical == "all":
+            return set(names)
+        raise DataTypeError(
+            f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
+            f"Write [{categorical!r}] for a single column."
+        )
+    known = set(names)
+    chosen = set()
+    if not isinstance(categorical, Iterable):
+        raise DataTypeError(
+            f"categorical= takes 'all' or a list of column names; got {categorical!r}."
+        )
+    for item in categorical:
+        if item in known:
+            chosen.add(item)
+        elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
+            chosen.add(names[int(item)])
+        else:
+            raise unknown_variable(item, names, where="categorical=: the table")
+    return chosen
+
+
+def infer_variables(columns: Mapping[Name, Column], categorical: Any = None) -> Table:
+    """Return the encoded table of columns whose variables are not known yet.
+
+    Text, category and boolean columns become discrete; numeric ones continuous unless named in
+    `categorical`. Nothing is guessed from the number of distinct values.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        For no rows, infinite values, mixed or unusable types.
+    """
+    names = list(columns)
+    n_rows = len(columns[names[0]])
+    if n_rows == 0:
+        raise DataError(f"The table has no rows (its columns are {quoted(names)}).")
+    chosen = categorical_names(categorical, names)
+    found = [infer_variable(n, c, categorical=n in chosen) for n, c in columns.items()]
+    variables, encoded = zip(*found, strict=True)
+    return _assemble(variables, encoded, n_rows, fitting=True)
+
+
+def encode_table(
+    columns: Mapping[Name, Column], variables: Sequence[Variable], *, unseen: str = "missing"
+) -> Table:
+    """Return the encoded table of columns of known variables.
+
+    Columns that no variable has are ignored; variables that no column has are left out.
+
+    Parameters
+    ----------
+    unseen : {"missing", "error"}
+        What becomes of a value that is not a state.
+    """
+    if unseen not in UNSEEN:
+        raise DataError(f"unseen= is one of {quoted(UNSEEN)}; got {unseen!r}.")
+    there = [v for v in variables if v.name in columns]
+    n_rows = len(next(iter(columns.values())))
+    encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]
+    return _assemble(there, encoded, n_rows, fitting=False)
+
+
+def _assemble(
+    variables: Sequence[Variable], encoded: Sequence[Any], n_rows: int, *, fitting: bool
+) -> Table:
+    discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
+    numbers = [a for v, a in zip(variables, encoded, strict=True) if not isinstance(v, Discrete)]
+    codes = np.empty((n_rows, len(discrete)), dtype=code_type(variables), order="F")
+    for j, column in enumerate(discrete):
+        codes[:, j] = column
+    values = np.empty((n_rows, len(numbers)), order="F")
+    for j, column in enumerate(numbers):
+        values[:, j] = column
+    return _checked_table(variables, codes, values, fitting=fitting)
+
+
+def _checked_table(
+    variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
+) -> Table:
+    """Return a table after one look at its values: no infinity, and is anything missing?"""
+    names = [v.name for v in variables if isinstance(v, Continuous)]
+    largest = np.empty(values.shape[1])
+    missing = np.empty(values.shape[1], dtype=np.int64)
+    kernels.scan(values, largest, missing)
+    for j in np.flatnonzero(np.isinf(largest)).tolist():
+        row = int(np.flatnonzero(np.isinf(values[:, j]))[0])
+        raise DataError(
+            f"Column {names[j]!r} has infinity in row {row}; replace infinite values by a number "
+            "or by NaN (missing)."
+        )
+    if fitting:
+        _check_magnitudes(names, largest)
+    complete = not missing.any() and (not codes.size or int(codes.min()) >= 0)
+    return Table(tuple(variables), codes, values, complete)
+
+
+def _check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
+    """Refuse columns whose squares are not floating-point numbers: they have no variance."""
+    low, high = _MAGNITUDES
+    for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
+        raise DataError(
+            f"The largest magnitude in column {names[j]!r} is {largest[j]:.3g}, whose square is "
+            "beyond what a floating-point number holds, so that it has no variance. Multiply the "
+            f"column by a constant that brings it between {low:g} and {high:g}."
+        )
+
+
+# --------------------------------------------------------------------------- numeric matrices
+
+
+def table_of_numbers(matrix: Floats, names: Sequence[Name], *, fitting: bool) -> Table:
+    """Return a float matrix as a table of continuous variables, without a copy."""
+    variables = [Continuous(name) for name in names]
+    codes = np.empty((len(matrix), 0), dtype=np.int8, order="F")
+    return _checked_table(variables, codes, matrix, fitting=fitting)
+
+
+def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table | None:
+    """Return an integer matrix as a table of discrete variables; None if ranges are too wide."""
+    low = np.empty(matrix.shape[1], dtype=np.int64)
+    high = np.empty_like(low)
+    kernels.column_ranges(matrix, low, high)
+    # Unsigned, because the range of 64-bit integers may exceed them.
+    widths = high.view(np.uint64) - low.view(np.uint64) + np.uint64(1)
+    if not ((widths > 0) & (widths <= _LOOKUP_CELLS)).all() or widths.sum() > _LOOKUP_CELLS:
+        return None
+    start = np.concatenate([[0], np.cumsum(widths.astype(np.int64))])
+    present = np.zeros(start[-1], dtype=np.uint8)
+    kernels.mark_present(matrix, low, start, present)
+    variables = tuple(
+        Discrete(name, (np.flatnonzero(present[a:b]) + first).tolist())
+        for name, first, a, b in zip(names, low, start[:-1], start[1:], strict=True)
+    )
+    return codes_of_integers(matrix, variables)
+
+
+def codes_of_integers(matrix: NDArray[np.int64], variables: Sequence[Discrete]) -> Table | None:
+    """Return an integer matrix as codes of known variables; None if they are not integers.
+
+    Values that are not states are missing.
+    """
+    states = [np.array(v.states) for v in variables]
+    if any(s.dtype.kind != "i" for s in states):
+        return None
+    low = np.array([s.min() for s in states], dtype=np.int64)
+    widths = np.array([int(s.max()) - int(s.min()) + 1 for s in states])
+    if widths.max() > _LOOKUP_CELLS or widths.sum() > _LOOKUP_CELLS:
+        return None
+    start = np.concatenate([[0], np.cumsum(widths)])
+    dtype = code_type(variables)
+    codes = np.full(start[-1], -1, dtype=dtype)
+    for s, first, at in zip(states, low, start, strict=False):
+        codes[at + s - first] = np.arange(len(s))
+    out = np.empty((len(variables), len(matrix)), dtype=dtype)
+    kernels.look_up(matrix, low, start, codes, out)
+    return _checked_table(variables, out.T, np.empty((len(matrix), 0)), fitting=False)
+
+
+# ------------------------------------------------------------------------------ upward verbs
+
+
+def log_likelihood(model: GraphicalModel, frame: Any) -> float:
+    """Return the total log likelihood of the rows of a table under a model.
+
+    Raises
+    ------
+    DataError
+        If the table has none of the model's variables.
+    UnknownStateError
+        For a value that is not a state.
+    ImpossibleEvidenceError
+        If a row has probability zero, with its number.
+    """
+    columns = columns_of(frame)
+    table = encode_table(columns, model.variables, unseen="error")
+    if not table.variables:
+        raise DataError(
+            f"The table has none of the model's variables {quoted(model.names)}; its columns are "
+            f"{quoted(columns)}."
+        )
+    if not table.n_rows:
+        return 0.0
+    log_rows = model.log_evidence_rows(table.evidence())
+    impossible = np.flatnonzero(np.isneginf(log_rows))
+    if len(impossible):
+        raise ImpossibleEvidenceError(
+            f"The model gives probability zero to {len(impossible)} rows, the first of them row "
+            f"{impossible[0]}."
+        )
+    return float(log_rows.sum())

@@ -1,0 +1,178 @@
+"""Compiled counting. Tables are float64: exact for whole weights up to 2**53 rows."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+# Rows counted for all pairs before the next ones are touched: their codes stay in the cache.
+_BLOCK = 4096
+
+
+@numba.njit(cache=True, nogil=True)
+def count_singles(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    start: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the weight of each row to ``out[group, start[j] + code]`` for each column j.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_columns, n_rows)
+        -1 where missing: not counted.
+    group : ndarray, shape (n_rows,)
+        Row of `out`; -1 where missing.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty: every row weighs 1.
+    start : ndarray, shape (n_columns,)
+    out : ndarray, shape (n_groups, number of states of all columns)
+    """
+    weighted = len(weights) > 0
+    for j in range(codes.shape[0]):
+        first = start[j]
+        column = codes[j]
+        for i in range(len(column)):
+            if column[i] >= 0 and group[i] >= 0:
+                out[group[i], first + column[i]] += weights[i] if weighted else 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def count_pairs(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the weight of each row to the tables of all pairs of columns i < j.
+
+    Parameters
+    ----------
+    codes, group, weights
+        As for count_singles.
+    cards : ndarray, shape (n_columns,)
+        Number of states of each column.
+    start : ndarray, shape (n_pairs + 1,)
+        Where the table of a pair, of shape (n_groups, cards[i], cards[j]), starts in `out`; pairs
+        in lexicographic order.
+    out : ndarray, one-dimensional
+    """
+    n_columns, n_rows = codes.shape
+    base = np.empty(_BLOCK, dtype=np.int64)
+    whole = np.empty(n_columns, dtype=np.bool_)
+    for first in range(0, n_rows, _BLOCK):
+        n = min(_BLOCK, n_rows - first)
+        block = codes[:, first : first + n]
+        groups = group[first : first + n]
+        heavy = weights[first : first + n]
+        for j in range(n_columns):
+            whole[j] = block[j].min() >= 0
+        pair = 0
+        for i in range(n_columns):
+            complete = _row_keys(block[i], groups, cards[i], base)
+            for j in range(i + 1, n_columns):
+                table = out[start[pair] : start[pair + 1]]
+                pair += 1
+                if complete and whole[j] and len(weights) == 0:
+                    _count_all(base[:n], block[j], cards[j], table)
+                else:
+                    _count_some(base[:n], block[j], cards[j], heavy, table)
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_keys(
+    left: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    card: int,
+    base: NDArray[np.int64],
+) -> bool:
+    """Write group * card + code of each row, -1 where either is missing; tell whether none is."""
+    complete = True
+    for row in range(len(left)):
+        if left[row] >= 0 and group[row] >= 0:
+            base[row] = group[row] * card + left[row]
+        else:
+            base[row] = -1
+            complete = False
+    return complete
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_all(
+    base: NDArray[np.int64],
+    right: NDArray[np.signedinteger],
+    card: int,
+    table: NDArray[np.float64],
+) -> None:
+    for row in range(len(right)):
+        table[base[row] * card + right[row]] += 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_some(
+    base: NDArray[np.int64],
+    right: NDArray[np.signedinteger],
+    card: int,
+    weights: NDArray[np.float64],
+    table: NDArray[np.float64],
+) -> None:
+    weighted = len(weights) > 0
+    for row in range(len(right)):
+        if base[row] >= 0 and right[row] >= 0:
+            table[base[row] * card + right[row]] += weights[row] if weighted else 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def group_moments(
+    values: NDArray[np.float64],
+    group: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    count: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    square: NDArray[np.float64],
+) -> None:
+    """Write count, mean and sum of squared deviations of each column in each group.
+
+    Two passes over rows that are in the cache: the deviations are from the mean itself, so that
+    nothing cancels however far the values lie from zero.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, n_columns)
+        NaN where missing: not counted.
+    group, weights
+        As for count_singles.
+    count, mean, square : ndarray, shape (n_groups, n_columns)
+        Overwritten; the mean of an empty cell is 0.
+    """
+    weighted = len(weights) > 0
+    count[:] = 0.0
+    mean[:] = 0.0
+    square[:] = 0.0
+    for i in range(values.shape[0]):
+        g = group[i]
+        if g < 0:
+            continue
+        w = weights[i] if weighted else 1.0
+        for j in range(values.shape[1]):
+            x = values[i, j]
+            there = x == x
+            count[g, j] += w if there else 0.0
+            mean[g, j] += w * x if there else 0.0
+    for g in range(count.shape[0]):
+        for j in range(count.shape[1]):
+            if count[g, j] > 0.0:
+                mean[g, j] /= count[g, j]
+    for i in range(values.shape[0]):
+        g = group[i]
+        if g < 0:
+            continue
+        w = weights[i] if weighted else 1.0
+        for j in range(values.shape[1]):
+            d = values[i, j] - mean[g, j]
+            square[g, j] += w * d * d if d == d else 0.0

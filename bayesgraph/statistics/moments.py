@@ -1,0 +1,175 @@
+"""Counts, means and sums of squared deviations that merge stably (Chan, Golub, LeVeque 1979)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics import kernels
+
+# Rows whose values stay in the cache between the passes over them.
+_BLOCK = 2048
+
+
+def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, 0 where the denominator is 0."""
+    positive = denominator > 0
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMoments:
+    """Moments of each column within each group of rows.
+
+    Attributes
+    ----------
+    count, mean, square : ndarray, shape (n_groups, n_columns)
+        Weight of the observed rows, their mean (0 if none), and the weighted sum of squared
+        deviations from it.
+    """
+
+    count: Floats
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def collect(
+        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
+    ) -> GroupMoments:
+        """Return the moments of a table in one pass.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_rows, n_columns)
+        group : ndarray, shape (n_rows,)
+            -1 where missing.
+        n_groups : int
+        weights : ndarray, shape (n_rows,) or (0,)
+        """
+        shape = (n_groups, values.shape[1])
+        total = cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        for first in range(0, len(values), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            part = cls(np.empty(shape), np.empty(shape), np.empty(shape))
+            block = np.ascontiguousarray(values[rows])
+            kernels.group_moments(
+                block, group[rows], weights[rows], part.count, part.mean, part.square
+            )
+            total = total + part
+        return total
+
+    def __add__(self, other: GroupMoments) -> GroupMoments:
+        count = self.count + other.count
+        share = safe_divide(other.count, count)
+        delta = other.mean - self.mean
+        return GroupMoments(
+            count,
+            self.mean + delta * share,
+            self.square + other.square + delta * delta * self.count * share,
+        )
+
+    def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
+        """Return the moments with the groups, seen as an array of a shape, merged along an axis."""
+        count, mean, square = (
+            a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
+        )
+        total = count.sum(axis=axis)
+        centre = safe_divide((count * mean).sum(axis=axis), total)
+        spread = mean - np.expand_dims(centre, axis)
+        sums = (square + count * spread * spread).sum(axis=axis)
+        n = total.shape[-1]
+        return GroupMoments(total.reshape(-1, n), centre.reshape(-1, n), sums.reshape(-1, n))
+
+
+@dataclass(frozen=True, eq=False)
+class PairMoments:
+    """Moments of each pair of columns within each group, from rows complete in both.
+
+    Arrays broadcast to (n_groups, d, d): where no value was missing the first three hold one number
+    for all partners and the fourth is the whole comoment matrix.
+
+    Attributes
+    ----------
+    count : ndarray, shape (n_groups, 1, 1) or (n_groups, d, d)
+    mean : ndarray, shape (n_groups, d, 1) or (n_groups, d, d)
+        ``mean[g, i, j]`` is the mean of column i over the rows that observe i and j.
+    square : ndarray, shape as mean
+        Sum of squared deviations of column i over those rows.
+    comoment : ndarray, shape (n_groups, d, d)
+        Sum of products of deviations of i and j.
+    """
+
+    count: Floats
+    mean: Floats
+    square: Floats
+    comoment: Floats
+
+    @classmethod
+    def collect(
+        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
+    ) -> PairMoments:
+        """Return the moments of a table; see GroupMoments.collect."""
+        parts = []
+        for g in range(n_groups):
+            rows = np.flatnonzero(group == g)
+            weight = weights[rows] if len(weights) else np.ones(len(rows))
+            parts.append(_pair_moments(values[rows], weight))
+        if all(part.mean.shape == parts[0].mean.shape for part in parts):
+            return cls(
+                np.concatenate([p.count for p in parts]),
+                np.concatenate([p.mean for p in parts]),
+                np.concatenate([p.square for p in parts]),
+                np.concatenate([p.comoment for p in parts]),
+            )
+        d = values.shape[1]
+        full = (1, d, d)
+        return cls(
+            np.concatenate([np.broadcast_to(p.count, full) for p in parts]),
+            np.concatenate([np.broadcast_to(p.mean, full) for p in parts]),
+            np.concatenate([np.broadcast_to(p.square, full) for p in parts]),
+            np.concatenate([p.comoment for p in parts]),
+        )
+
+    def __add__(self, other: PairMoments) -> PairMoments:
+        count = self.count + other.count
+        share = safe_divide(other.count, count)
+        both = self.count * share
+        delta = other.mean - self.mean
+        return PairMoments(
+            count,
+            self.mean + delta * share,
+            self.square + other.square + delta * delta * both,
+            self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * both,
+        )
+
+
+def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
+    """Return the pair moments of one group, by matrix products."""
+    d = values.shape[1]
+    missing = np.isnan(values)
+    if not missing.any():
+        total = float(weight.sum())
+        mean = weight @ values / total if total > 0 else np.zeros(d)
+        centred = values - mean
+        comoment = centred.T @ (centred * weight[:, None])
+        square = np.diagonal(comoment)
+        return PairMoments(
+            np.full((1, 1, 1), total), mean[None, :, None], square[None, :, None], comoment[None]
+        )
+    there = (~missing).astype(np.float64)
+    weighted = there * weight[:, None]
+    observed = weighted.sum(axis=0)
+    # Centring first keeps the sums below small, whatever the distance of the values from zero.
+    centre = safe_divide(np.where(missing, 0.0, values).T @ weight, observed)
+    deviation = np.where(missing, 0.0, values - centre)
+    count = there.T @ weighted
+    total_i = deviation.T @ weighted
+    offset = safe_divide(total_i, count)
+    square = (deviation * deviation).T @ weighted - total_i * offset
+    comoment = deviation.T @ (deviation * weight[:, None]) - total_i * offset.T
+    return PairMoments(
+        count[None], (centre[:, None] + offset)[None], np.maximum(square, 0.0)[None], comoment[None]
+    )

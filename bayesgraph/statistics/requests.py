@@ -1,0 +1,58 @@
+"""What a learner may ask of the data: single columns, all pairs, or chosen families."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+@dataclass(frozen=True)
+class Family:
+    """A set of columns whose joint statistics are wanted.
+
+    Attributes
+    ----------
+    discrete : tuple of Discrete
+        Axes of the counts, in this order.
+    continuous : tuple of Continuous
+        Columns of the moments for each configuration of the discrete ones, in this order.
+    """
+
+    discrete: tuple[Discrete, ...]
+    continuous: tuple[Continuous, ...] = ()
+
+    @classmethod
+    def of(cls, *variables: Variable) -> Family:
+        """Return the family of some variables, each kind in the order given."""
+        return cls(
+            tuple(v for v in variables if isinstance(v, Discrete)),
+            tuple(v for v in variables if isinstance(v, Continuous)),
+        )
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Each column by itself, given the states of one discrete variable (or of none)."""
+
+    columns: tuple[Variable, ...]
+    given: Discrete | None = None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Each column and each pair of columns, given the states of one discrete variable (or none)."""
+
+    columns: tuple[Variable, ...]
+    given: Discrete | None = None
+
+
+@dataclass(frozen=True)
+class Families:
+    """Chosen families and nothing else."""
+
+    families: tuple[Family, ...]
+
+
+Request: TypeAlias = Singles | Pairs | Families

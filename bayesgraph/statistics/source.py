@@ -1,0 +1,223 @@
+"""Count sources: what a learner asks, and where the answers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.requests import Families, Family, Pairs, Request, Singles
+from bayesgraph.statistics.summaries import (
+    FamiliesSummary,
+    FamilyStatistics,
+    PairsSummary,
+    SinglesSummary,
+)
+from bayesgraph.variables import Discrete, Variable
+
+Summary: TypeAlias = SinglesSummary | PairsSummary | FamiliesSummary
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Summaries by request: a monoid under addition, with ``Statistics()`` as the empty element."""
+
+    summaries: Mapping[Request, Summary] = field(default_factory=dict)
+
+    @classmethod
+    def collect(cls, table: Table, requests: Iterable[Request], weights: Floats) -> Statistics:
+        """Return the summaries of a table."""
+        return cls({request: _collect(table, request, weights) for request in requests})
+
+    def __add__(self, other: Statistics) -> Statistics:
+        if not self.summaries:
+            return other
+        if not other.summaries:
+            return self
+        if self.summaries.keys() != other.summaries.keys():
+            raise DataError(
+                "Only statistics of the same requests on the same variables can be added; encode "
+                "all batches with the same variables."
+            )
+        return Statistics(
+            {
+                request: summary + other.summaries[request]  # type: ignore[operator]
+                for request, summary in self.summaries.items()
+            }
+        )
+
+
+class CountSource(Protocol):
+    """What structure and parameter learners see of the data.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        All columns.
+    target : Discrete or None
+        The class, if there is one.
+    """
+
+    variables: tuple[Variable, ...]
+    target: Discrete | None
+
+    def singles(self, request: Singles) -> SinglesSummary:
+        """Return the statistics of single columns."""
+        ...
+
+    def pairs(self, request: Pairs) -> PairsSummary:
+        """Return the statistics of all pairs."""
+        ...
+
+    def families(self, families: Iterable[Family]) -> dict[Family, FamilyStatistics]:
+        """Return the statistics of families, from what was collected already where it covers them.
+
+        All families that nothing covers are collected in one pass.
+        """
+        ...
+
+
+class _Source:
+    """Answers requests from a cache, and families from any summary that covers them."""
+
+    def __init__(
+        self, variables: tuple[Variable, ...], target: Discrete | None, statistics: Statistics
+    ) -> None:
+        self.variables = variables
+        self.target = target
+        self._summaries = dict(statistics.summaries)
+
+    @property
+    def features(self) -> tuple[Variable, ...]:
+        """All columns but the target."""
+        return tuple(v for v in self.variables if v != self.target)
+
+    @property
+    def statistics(self) -> Statistics:
+        """All that was collected so far."""
+        return Statistics(dict(self._summaries))
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the data the requests took."""
+        return len(self._summaries)
+
+    def _new(self, request: Request) -> Summary:
+        raise NotImplementedError
+
+    def _get(self, request: Request) -> Summary:
+        if request not in self._summaries:
+            self._summaries[request] = self._new(request)
+        return self._summaries[request]
+
+    def singles(self, request: Singles) -> SinglesSummary:
+        """See CountSource."""
+        for known, summary in self._summaries.items():
+            if isinstance(known, Pairs) and Singles(known.columns, known.given) == request:
+                assert isinstance(summary, PairsSummary)
+                return summary.singles
+        summary = self._get(request)
+        assert isinstance(summary, SinglesSummary)
+        return summary
+
+    def pairs(self, request: Pairs) -> PairsSummary:
+        """See CountSource."""
+        summary = self._get(request)
+        assert isinstance(summary, PairsSummary)
+        return summary
+
+    def families(self, families: Iterable[Family]) -> dict[Family, FamilyStatistics]:
+        """See CountSource."""
+        found: dict[Family, FamilyStatistics] = {}
+        rest: list[Family] = []
+        for family in dict.fromkeys(families):
+            holder = next((s for s in self._summaries.values() if s.covers(family)), None)
+            if holder is None:
+                rest.append(family)
+            else:
+                found[family] = holder.family(family)
+        if rest:
+            summary = self._get(Families(tuple(rest)))
+            found.update((family, summary.family(family)) for family in rest)
+        return found
+
+
+class TableSource(_Source):
+    """A source that reads a table in memory, once for each request.
+
+    Parameters
+    ----------
+    table : Table
+    target : Discrete, optional
+    sample_weight : array_like, shape (n_rows,), optional
+        Non-negative.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        target: Discrete | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(table.variables, target, Statistics())
+        unlabelled = 0 if target is None else int(np.sum(table.column(target) < 0))
+        if unlabelled:
+            raise DataError(
+                f"The target {target.name!r} is missing in {unlabelled} of {table.n_rows} rows; "
+                "drop these rows."
+            )
+        self._table = table
+        self._weights = checked_weights(sample_weight, table.n_rows)
+
+    def _new(self, request: Request) -> Summary:
+        return _collect(self._table, request, self._weights)
+
+
+class StatisticsSource(_Source):
+    """A source that has only statistics: the data are gone, or too large, or were a stream."""
+
+    def _new(self, request: Request) -> Summary:
+        raise DataError(
+            f"The statistics do not hold the {type(request).__name__.lower()} asked for. This "
+            "structure chooses what to count from what it has seen, which takes further passes "
+            "over the data; fit it on the whole table."
+        )
+
+
+def _collect(table: Table, request: Request, weights: Floats) -> Summary:
+    if isinstance(request, Singles):
+        return SinglesSummary.collect(table, request, weights)
+    if isinstance(request, Pairs):
+        return PairsSummary.collect(table, request, weights)
+    return FamiliesSummary.collect(table, request, weights)
+
+
+def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Return weights of shape (n_rows,), or an empty array if every row weighs 1.
+
+    Raises
+    ------
+    DataError
+        For a wrong shape, a negative or infinite weight, NaN, or weights that are all zero.
+    """
+    if sample_weight is None:
+        return np.empty(0)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight needs one weight for each of the {n_rows} rows; got shape "
+            f"{weights.shape}."
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise DataError("sample_weight takes finite non-negative numbers.")
+    if not weights.any():
+        raise DataError("sample_weight is zero for every row.")
+    return weights

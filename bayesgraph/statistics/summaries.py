@@ -1,0 +1,395 @@
+"""The answers to requests: additive, and able to give the statistics of a family they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding import Table
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics import kernels
+from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
+from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyStatistics:
+    """Joint statistics of a family, from the rows that are complete in it.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (*cardinalities of the discrete variables)
+        Weight of the rows in each configuration.
+    mean : ndarray, shape (*cardinalities, n)
+        Of the n continuous variables; 0 in an empty configuration.
+    comoment : ndarray, shape (*cardinalities, n, n)
+        Sums of products of deviations from the mean.
+    """
+
+    counts: Floats
+    mean: Floats
+    comoment: Floats
+
+    def __add__(self, other: FamilyStatistics) -> FamilyStatistics:
+        counts = self.counts + other.counts
+        share = safe_divide(other.counts, counts)[..., None]
+        delta = other.mean - self.mean
+        between = (
+            delta[..., :, None] * delta[..., None, :] * (self.counts[..., None] * share)[..., None]
+        )
+        return FamilyStatistics(
+            counts, self.mean + delta * share, self.comoment + other.comoment + between
+        )
+
+
+def _without_moments(counts: Floats) -> FamilyStatistics:
+    return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
+
+
+class _Columns:
+    """Where each column of a request stands among those of its kind."""
+
+    def __init__(self, columns: tuple[Variable, ...]) -> None:
+        self.discrete = tuple(v for v in columns if isinstance(v, Discrete))
+        self.continuous = tuple(v for v in columns if isinstance(v, Continuous))
+        self.cards = np.array([v.cardinality for v in self.discrete], dtype=np.int64)
+        self.start = np.concatenate([[0], np.cumsum(self.cards)]).astype(np.int64)
+        self.place = {v: i for i, v in enumerate(self.discrete)}
+        self.place_continuous = {v: i for i, v in enumerate(self.continuous)}
+
+    def states(self, variable: Discrete) -> slice:
+        """Return where the states of a variable stand among those of all."""
+        at = self.place[variable]
+        return slice(self.start[at], self.start[at + 1])
+
+
+def _group(table: Table, given: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
+    if given is None:
+        return np.zeros(table.n_rows, dtype=np.int8), 1
+    return table.column(given), given.cardinality
+
+
+def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedinteger]:
+    """Return the codes of some columns, shape (n_columns, n_rows), without a copy if possible."""
+    if variables == table.discrete[: len(variables)]:
+        return np.ascontiguousarray(table.codes.T[: len(variables)])
+    if not variables:
+        return np.empty((0, table.n_rows), dtype=table.codes.dtype)
+    return np.stack([table.column(v) for v in variables])
+
+
+def _values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
+    if variables == table.continuous:
+        return table.values
+    if not variables:
+        return np.empty((table.n_rows, 0))
+    return np.stack([table.column(v) for v in variables], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class SinglesSummary:
+    """Statistics of each column given the states of one variable.
+
+    Attributes
+    ----------
+    request : Singles
+    totals : ndarray, shape (K,)
+        Weight of the rows in each state of the given variable.
+    counts : ndarray, shape (K, number of states of all discrete columns)
+    moments : GroupMoments
+        Of the continuous columns, K groups.
+    """
+
+    request: Singles
+    totals: Floats
+    counts: Floats
+    moments: GroupMoments
+
+    @classmethod
+    def collect(cls, table: Table, request: Singles, weights: Floats) -> SinglesSummary:
+        """Return the summary of a table; `weights` is empty if every row weighs 1."""
+        at = _Columns(request.columns)
+        group, n_groups = _group(table, request.given)
+        counts = np.zeros((n_groups, at.start[-1]))
+        if at.discrete:
+            kernels.count_singles(_codes(table, at.discrete), group, weights, at.start[:-1], counts)
+        there = group >= 0
+        totals = np.bincount(
+            group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
+        ).astype(np.float64)
+        moments = GroupMoments.collect(_values(table, at.continuous), group, n_groups, weights)
+        return cls(request, totals, counts, moments)
+
+    @cached_property
+    def at(self) -> _Columns:
+        """Where each column stands."""
+        return _Columns(self.request.columns)
+
+    def __add__(self, other: SinglesSummary) -> SinglesSummary:
+        return SinglesSummary(
+            self.request,
+            self.totals + other.totals,
+            self.counts + other.counts,
+            self.moments + other.moments,
+        )
+
+    @cached_property
+    def _merged_moments(self) -> GroupMoments:
+        return self.moments.merged((len(self.totals),), 0)
+
+    def covers(self, family: Family) -> bool:
+        """Tell whether the statistics of a family can be read off."""
+        given = self.request.given
+        rest = [v for v in (*family.discrete, *family.continuous) if v != given]
+        if given is not None and given not in family.discrete:
+            return len(rest) == 1 and rest[0] in self.request.columns
+        return len(rest) <= 1 and all(v in self.request.columns for v in rest)
+
+    def family(self, family: Family) -> FamilyStatistics:
+        """Return the statistics of the given variable, of one column, or of one given the other."""
+        given = self.request.given
+        rest: list[Variable] = [v for v in family.discrete if v != given]
+        if not rest and not family.continuous:
+            return _without_moments(self.totals)
+        conditional = given in family.discrete
+        if rest:
+            assert isinstance(rest[0], Discrete)  # it comes from the discrete ones
+            table = self.counts[:, self.at.states(rest[0])]
+            if not conditional:
+                return _without_moments(table.sum(axis=0))
+            return _without_moments(table if family.discrete[0] == given else table.T)
+        moments = self.moments if conditional else self._merged_moments
+        i = self.at.place_continuous[family.continuous[0]]
+        part = GroupMoments(
+            *(a[:, i : i + 1] for a in (moments.count, moments.mean, moments.square))
+        )
+        lead = (-1,) if conditional else ()
+        return FamilyStatistics(
+            part.count.reshape(lead),
+            part.mean.reshape(*lead, 1),
+            part.square.reshape(*lead, 1, 1),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairsSummary:
+    """Statistics of each column and each pair of columns given the states of one variable.
+
+    Attributes
+    ----------
+    request : Pairs
+    singles : SinglesSummary
+    pair_counts : ndarray, one-dimensional
+        Tables of shape (K, r_i, r_j) of all pairs i < j of discrete columns, one after the other.
+    pair_moments : PairMoments
+        Of the continuous columns, K groups.
+    mixed : GroupMoments
+        Of the continuous columns in K x (states of all discrete columns) groups.
+    """
+
+    request: Pairs
+    singles: SinglesSummary
+    pair_counts: Floats
+    pair_moments: PairMoments
+    mixed: GroupMoments
+
+    @classmethod
+    def collect(cls, table: Table, request: Pairs, weights: Floats) -> PairsSummary:
+        """Return the summary of a table; `weights` is empty if every row weighs 1."""
+        singles = SinglesSummary.collect(table, Singles(request.columns, request.given), weights)
+        at = singles.at
+        group, n_groups = _group(table, request.given)
+        start = _pair_starts(at.cards, n_groups)
+        pair_counts = np.zeros(start[-1])
+        codes = _codes(table, at.discrete)
+        if len(at.discrete) > 1:
+            kernels.count_pairs(codes, group, weights, at.cards, start, pair_counts)
+        values = _values(table, at.continuous)
+        pair_moments = PairMoments.collect(values, group, n_groups, weights)
+        mixed = []
+        for variable, column in zip(at.discrete, codes if at.continuous else (), strict=False):
+            both = (group >= 0) & (column >= 0)
+            key = np.where(both, group * np.int64(variable.cardinality) + column, -1)
+            found = GroupMoments.collect(values, key, n_groups * variable.cardinality, weights)
+            mixed.append(found)
+        joined = GroupMoments(
+            *(
+                _by_group([getattr(m, name) for m in mixed], n_groups, len(at.continuous))
+                for name in ("count", "mean", "square")
+            )
+        )
+        return cls(request, singles, pair_counts, pair_moments, joined)
+
+    @cached_property
+    def at(self) -> _Columns:
+        """Where each column stands."""
+        return self.singles.at
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the table of each pair starts in `pair_counts`, shape (n_pairs + 1,)."""
+        return _pair_starts(self.at.cards, len(self.singles.totals))
+
+    def __add__(self, other: PairsSummary) -> PairsSummary:
+        return PairsSummary(
+            self.request,
+            self.singles + other.singles,
+            self.pair_counts + other.pair_counts,
+            self.pair_moments + other.pair_moments,
+            self.mixed + other.mixed,
+        )
+
+    def pair_table(self, i: int, j: int) -> Floats:
+        """Return the counts of discrete columns i < j, shape (K, r_i, r_j)."""
+        d = len(self.at.discrete)
+        pair = i * d - i * (i + 1) // 2 + j - i - 1
+        shape = (len(self.singles.totals), self.at.cards[i], self.at.cards[j])
+        return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
+
+    def covers(self, family: Family) -> bool:
+        """Tell whether the statistics of a family can be read off."""
+        given = self.request.given
+        rest = [v for v in (*family.discrete, *family.continuous) if v != given]
+        if len(rest) < 2:
+            return self.singles.covers(family)
+        known = all(v in self.request.columns for v in rest)
+        return known and len(rest) == 2 and (given is None or given in family.discrete)
+
+    def family(self, family: Family) -> FamilyStatistics:
+        """Return the statistics of one or two columns with the given variable."""
+        given = self.request.given
+        rest = [v for v in family.discrete if v != given]
+        if len(rest) + len(family.continuous) < 2:
+            return self.singles.family(family)
+        axes = rest if given is None else [given, *rest]
+        cards = tuple(v.cardinality for v in axes)
+        if len(rest) == 2:
+            i, j = (self.at.place[v] for v in rest)
+            table = self.pair_table(min(i, j), max(i, j))
+            table = table if i < j else table.swapaxes(1, 2)
+            found = _without_moments(table if given is not None else table[0])
+        elif rest:
+            found = self._mixed_family(rest[0], family.continuous[0], cards)
+        else:
+            found = self._gaussian_family(family.continuous, cards)
+        order = [axes.index(v) for v in family.discrete]
+        tail = len(order)
+        return FamilyStatistics(
+            found.counts.transpose(order),
+            found.mean.transpose(*order, tail),
+            found.comoment.transpose(*order, tail, tail + 1),
+        )
+
+    def _mixed_family(
+        self, discrete: Discrete, continuous: Continuous, cards: tuple[int, ...]
+    ) -> FamilyStatistics:
+        c = self.at.place_continuous[continuous]
+        count, mean, square = (
+            a.reshape(len(self.singles.totals), -1, a.shape[-1])[:, self.at.states(discrete), c]
+            for a in (self.mixed.count, self.mixed.mean, self.mixed.square)
+        )
+        return FamilyStatistics(
+            count.reshape(cards), mean.reshape(*cards, 1), square.reshape(*cards, 1, 1)
+        )
+
+    def _gaussian_family(
+        self, pair: tuple[Continuous, ...], cards: tuple[int, ...]
+    ) -> FamilyStatistics:
+        m = self.pair_moments
+        i, j = (self.at.place_continuous[v] for v in pair)
+        full = m.comoment.shape
+        count, mean, square = (np.broadcast_to(a, full) for a in (m.count, m.mean, m.square))
+        both = m.comoment[:, i, j]
+        comoment = np.stack([square[:, i, j], both, both, square[:, j, i]], axis=-1)
+        means = np.stack([mean[:, i, j], mean[:, j, i]], axis=-1)
+        return FamilyStatistics(
+            count[:, i, j].reshape(cards),
+            means.reshape(*cards, 2),
+            comoment.reshape(*cards, 2, 2),
+        )
+
+
+def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
+    i, j = np.triu_indices(len(cards), k=1)
+    sizes = n_groups * cards[i] * cards[j]
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
+    """Join (K * r_i, d) arrays of several columns to one of shape (K * sum of r_i, d)."""
+    if not parts:
+        return np.zeros((0, n_columns))
+    blocks = [part.reshape(n_groups, -1, n_columns) for part in parts]
+    return np.concatenate(blocks, axis=1).reshape(-1, n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FamiliesSummary:
+    """Statistics of chosen families.
+
+    Attributes
+    ----------
+    request : Families
+    found : tuple of FamilyStatistics
+        In the order of the request.
+    """
+
+    request: Families
+    found: tuple[FamilyStatistics, ...]
+
+    @classmethod
+    def collect(cls, table: Table, request: Families, weights: Floats) -> FamiliesSummary:
+        """Return the summary of a table; `weights` is empty if every row weighs 1."""
+        found = tuple(_collect_family(table, family, weights) for family in request.families)
+        return cls(request, found)
+
+    def __add__(self, other: FamiliesSummary) -> FamiliesSummary:
+        pairs = zip(self.found, other.found, strict=True)
+        return FamiliesSummary(self.request, tuple(a + b for a, b in pairs))
+
+    def covers(self, family: Family) -> bool:
+        """Tell whether the family was asked for."""
+        return family in self.request.families
+
+    def family(self, family: Family) -> FamilyStatistics:
+        """Return the statistics of a family of the request."""
+        return self.found[self.request.families.index(family)]
+
+
+def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:
+    codes = [table.column(v) for v in family.discrete]
+    values = _values(table, family.continuous)
+    complete = ~np.isnan(values).any(axis=1)
+    for column in codes:
+        complete &= column >= 0
+    cards = tuple(v.cardinality for v in family.discrete)
+    rows = np.flatnonzero(complete)
+    if codes:
+        key = np.ravel_multi_index([c[rows] for c in codes], cards)
+    else:
+        key = np.zeros(len(rows), dtype=np.intp)
+    weight = weights[rows] if len(weights) else np.ones(len(rows))
+    size = int(np.prod(cards, dtype=np.intp))
+    counts = np.bincount(key, weights=weight, minlength=size)
+    n = len(family.continuous)
+    mean = np.zeros((size, n))
+    comoment = np.zeros((size, n, n))
+    if n:
+        order = np.argsort(key, kind="stable")
+        sorted_values, sorted_weight = values[rows][order], weight[order]
+        ends = np.cumsum(np.bincount(key, minlength=size))
+        for cell in np.flatnonzero(counts):
+            part = slice(ends[cell - 1] if cell else 0, ends[cell])
+            x, w = sorted_values[part], sorted_weight[part]
+            mean[cell] = w @ x / counts[cell]
+            centred = x - mean[cell]
+            comoment[cell] = centred.T @ (centred * w[:, None])
+    return FamilyStatistics(
+        counts.reshape(cards).astype(np.float64),
+        mean.reshape(*cards, n),
+        comoment.reshape(*cards, n, n),
+    )
