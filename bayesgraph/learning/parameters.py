@@ -1,0 +1,135 @@
+"""Parameters of a structure from the statistics of its families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.errors import CPDError, DataError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.structure import Structure, total_variances
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+def estimate_network(
+    structure: Structure,
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    priors: Floats | None = None,
+) -> BayesianNetwork:
+    """Return the network of a structure with parameters from a count source.
+
+    Parameters
+    ----------
+    structure : Structure
+    source : CountSource
+    smoothing : Smoothing
+        The class itself is not smoothed: its prior is its share of the rows.
+    priors : ndarray, shape (K,), optional
+        Of the class, instead of its share.
+
+    Raises
+    ------
+    CPDError
+        For a continuous parent of a discrete child.
+    """
+    by_name = {v.name: v for v in structure.variables}
+    graph = structure.graph
+    parents = {
+        v: [by_name[name] for name in graph.predecessors(v.name)] for v in structure.variables
+    }
+    for child, above in parents.items():
+        wrong = [p.name for p in above if isinstance(p, Continuous)]
+        if isinstance(child, Discrete) and wrong:
+            raise CPDError(
+                f"The discrete variable {child.name!r} cannot have continuous parents; got "
+                f"{quoted(wrong)}. Reverse the arcs or discretise the parents."
+            )
+    families = {v: Family.of(*parents[v], v) for v in structure.variables}
+    found = source.families(families.values())
+    continuous = tuple(v for v in structure.variables if isinstance(v, Continuous))
+    variance = total_variances(source, continuous)
+    cpds: list[CPD] = []
+    for child in structure.variables:
+        statistics = found[families[child]]
+        if isinstance(child, Discrete):
+            is_class = child == source.target
+            if is_class and priors is not None:
+                if parents[child]:
+                    above = quoted(p.name for p in parents[child])
+                    raise DataError(
+                        f"priors= is for a class without parents; {child.name!r} has {above}. "
+                        "Leave priors= out or reverse the arcs."
+                    )
+                cpds.append(TableCPD(child, priors))
+                continue
+            kept = Smoothing(0.0) if is_class and not parents[child] else smoothing
+            cpds.append(TableCPD(child, kept.table(statistics.counts), parents[child]))  # type: ignore[arg-type]
+        else:
+            cpds.append(estimate_gaussian(child, parents[child], statistics, smoothing, variance))
+    return BayesianNetwork(cpds, arc_scores=structure.scores)
+
+
+def estimate_gaussian(
+    child: Continuous,
+    parents: Sequence[Variable],
+    statistics: FamilyStatistics,
+    smoothing: Smoothing,
+    total_variance: dict[Continuous, float],
+) -> GaussianCPD:
+    """Return the linear Gaussian of a child from the joint moments of parents and child.
+
+    Given configuration d the child's mean is ``m_c + b^T (z - m_z)`` with
+    ``b = S_zz^-1 S_zc`` and its variance ``S_cc - S_cz b``: the conditional of the joint Gaussian
+    (Anderson 2003, theorem 2.5.1), with S regularised by `smoothing`.
+
+    Parameters
+    ----------
+    child : Continuous
+    parents : sequence of Variable
+    statistics : FamilyStatistics
+        Of the family, the child last among the continuous variables.
+    smoothing : Smoothing
+    total_variance : dict from variable to float
+    """
+    above = [p for p in parents if isinstance(p, Continuous)]
+    ridge = smoothing.ridge(np.array([total_variance[v] for v in (*above, child)]))
+    axes = tuple(range(statistics.counts.ndim))
+    covariance = smoothing.covariance(
+        statistics.counts[..., None, None], statistics.comoment, axes=axes
+    )
+    covariance = covariance + np.diag(ridge)
+    mean = backed_off_mean(statistics)
+    own = covariance[..., -1, -1]
+    if not above:
+        return GaussianCPD(child, mean[..., 0], own, parents)
+    link = covariance[..., :-1, -1]
+    slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]
+    residual = own - np.sum(slopes * link, axis=-1)
+    # Exactly collinear columns: rounding may leave nothing; the ridge is what they were given.
+    variance = np.maximum(residual, ridge[-1])
+    intercept = mean[..., -1] - np.sum(slopes * mean[..., :-1], axis=-1)
+    return GaussianCPD(child, intercept, variance, parents, slopes)
+
+
+def backed_off_mean(statistics: FamilyStatistics) -> Floats:
+    """Return the means, those of empty configurations from the rows that differ in fewer parents.
+
+    The last discrete parent is left out first, so that in a classifier the class is kept longest.
+    """
+    counts, mean = statistics.counts, statistics.mean
+    result = mean
+    weight, sums = counts[..., None], counts[..., None] * mean
+    for axis in range(counts.ndim - 1, -1, -1):
+        empty = np.broadcast_to(weight == 0, result.shape)
+        weight = weight.sum(axis=axis, keepdims=True)
+        sums = sums.sum(axis=axis, keepdims=True)
+        result = np.where(empty, safe_divide(sums, weight), result)
+    return result
