@@ -1,0 +1,172 @@
+"""Cross-validation of several classifiers on the same folds, with the measures people report."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import StratifiedKFold
+
+from bayesgraph.classifiers.inputs import target_column
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What one classifier did on rows it had not seen.
+
+    Attributes
+    ----------
+    name : str
+    classes : ndarray, shape (K,)
+    y_true, y_pred : ndarray, shape (n_rows,)
+    proba : ndarray, shape (n_rows, K)
+        From the fold in which a row was left out.
+    fold_accuracy : ndarray, shape (n_folds,)
+    fit_seconds, predict_seconds : float
+        Medians over the folds.
+    n_parameters : int or None
+        Of the last fold's network; None for a classifier without one.
+    """
+
+    name: str
+    classes: NDArray[Any]
+    y_true: NDArray[Any]
+    y_pred: NDArray[Any]
+    proba: Floats
+    fold_accuracy: Floats
+    fit_seconds: float
+    predict_seconds: float
+    n_parameters: int | None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows predicted right, mean over the folds."""
+        return float(self.fold_accuracy.mean())
+
+    @property
+    def _truth(self) -> Floats:
+        return (self.y_true[:, None] == self.classes).astype(np.float64)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log P(true class) in nats; probabilities below 1e-15 count as that."""
+        given = np.sum(self.proba * self._truth, axis=1)
+        return float(-np.log(np.maximum(given, 1e-15)).mean())
+
+    @property
+    def brier(self) -> float:
+        """Mean over rows of the sum over classes of squared differences (Brier 1950): 0 to 2."""
+        return float(np.sum((self.proba - self._truth) ** 2, axis=1).mean())
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """Counts, true classes in rows, predicted ones in columns, shape (K, K)."""
+        return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
+
+
+def cross_validate(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 10,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> list[Evaluation]:
+    """Return an evaluation of each model by stratified, shuffled cross-validation.
+
+    Parameters
+    ----------
+    models : mapping from name to unfitted estimator
+    X : array or data frame
+    y : array_like
+    folds : int
+        At most the number of rows of the largest class.
+    random_state : int
+        Of the shuffling; every model sees the same folds.
+    progress : callable, optional
+        Called with the model's name after each fold.
+
+    Raises
+    ------
+    DataError
+        For fewer than two folds, or more than rows in the largest class.
+    """
+    labels, _ = target_column(y)
+    classes, counts = np.unique(labels, return_counts=True)
+    if not 2 <= folds <= counts.max():
+        raise DataError(
+            f"Cross-validation takes from 2 folds to as many as the largest class has rows "
+            f"({counts.max()}); got {folds}."
+        )
+    splits = list(_splits(labels, folds, random_state))
+    return [
+        _evaluate(name, model, X, labels, classes, splits, progress or (lambda _: None))
+        for name, model in models.items()
+    ]
+
+
+def _splits(
+    labels: NDArray[Any], folds: int, random_state: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():
+        # Classes with fewer rows than folds are missing from some test folds: nothing is wrong.
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield from splitter.split(np.zeros(len(labels)), labels)
+
+
+def _evaluate(
+    name: str,
+    model: Any,
+    X: Any,
+    labels: NDArray[Any],
+    classes: NDArray[Any],
+    splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    progress: Callable[[str], None],
+) -> Evaluation:
+    probabilities = np.zeros((len(labels), len(classes)))
+    accuracy, fit_seconds, predict_seconds = [], [], []
+    fitted = model
+    for train, test in splits:
+        fitted = clone(model)
+        start = time.perf_counter()
+        fitted.fit(_rows(X, train), labels[train])
+        middle = time.perf_counter()
+        found = fitted.predict_proba(_rows(X, test))
+        end = time.perf_counter()
+        # A class that a training fold lacks keeps probability zero.
+        probabilities[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
+        accuracy.append(np.mean(fitted.classes_[np.argmax(found, axis=1)] == labels[test]))
+        fit_seconds.append(middle - start)
+        predict_seconds.append(end - middle)
+        progress(name)
+    network = getattr(fitted, "network_", None)
+    return Evaluation(
+        name,
+        classes,
+        labels,
+        classes[np.argmax(probabilities, axis=1)],
+        probabilities,
+        np.array(accuracy),
+        float(np.median(fit_seconds)),
+        float(np.median(predict_seconds)),
+        None if network is None else network.n_parameters,
+    )
+
+
+def _rows(X: Any, index: NDArray[np.intp]) -> Any:
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[index].to_native()
+    return X[index]

@@ -1,0 +1,208 @@
+"""Naive Bayes, TAN, and classifiers of any other structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import networkx as nx
+from numpy.typing import ArrayLike
+
+from bayesgraph.classifiers.base import NetworkClassifier
+from bayesgraph.errors import DataError, quoted, unknown_variable
+from bayesgraph.graph import build_dag
+from bayesgraph.learning import Smoothing, Structure, chow_liu, forest, star, tan
+from bayesgraph.statistics import TableSource
+from bayesgraph.variables import Name
+
+LEARNERS: dict[str, Callable[..., Structure]] = {
+    "star": star,
+    "tan": tan,
+    "forest": forest,
+    "chow_liu": chow_liu,
+}
+
+_PARAMETERS = """
+    alpha : float, default 1.0
+        Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule).
+    shrinkage : float, default 20.0
+        Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
+        estimates every class by itself.
+    var_smoothing : float, default 1e-9
+        Share of each column's variance that is added to it.
+    priors : array_like, shape (n_classes,), optional
+        Class probabilities, instead of their shares of the rows.
+    categorical : list of column names, or "all", optional
+        Numeric columns to take as discrete.
+    unseen : {"missing", "error"}
+        What becomes of a category that was not there in fitting.
+
+    Attributes
+    ----------
+    network_ : BayesianNetwork
+        The fitted model; ask it anything.
+    classes_ : ndarray, shape (n_classes,)
+    target_ : Discrete
+        The class variable of the network.
+    features_ : tuple of Variable
+        The features, in the order of the columns.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        If X had names that are all strings.
+"""
+
+
+def _with_parameters(cls: type) -> type:
+    """Write the shared parameters into a docstring."""
+    cls.__doc__ = (cls.__doc__ or "").replace("\n    {parameters}\n", _PARAMETERS)
+    return cls
+
+
+@_with_parameters
+class NaiveBayesClassifier(NetworkClassifier):
+    """Naive Bayes: the features are independent given the class.
+
+    Columns of any type in one model: Gaussian for continuous features, tables for discrete ones.
+
+    Parameters
+    ----------
+    {parameters}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = NaiveBayesClassifier().fit(X, y)
+    >>> clf.query({"x2": 4.9}).argmax
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: ArrayLike | None = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.var_smoothing = var_smoothing
+        self.priors = priors
+        self.categorical = categorical
+        self.unseen = unseen
+
+    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+        return star
+
+
+@_with_parameters
+class TANClassifier(NetworkClassifier):
+    """Tree-augmented naive Bayes: each feature has the class and one other feature as parents.
+
+    The tree is a maximum spanning tree over conditional mutual information (Friedman, Geiger,
+    Goldszmidt 1997), for discrete, continuous and mixed features alike.
+
+    Parameters
+    ----------
+    root : name, optional
+        Root of the tree; by default the first discrete feature, or the first one.
+    {parameters}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> sorted(TANClassifier().fit(X, y).network_.arc_scores)
+    [('x0', 'x1'), ('x0', 'x2'), ('x2', 'x3')]
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Name | None = None,
+        alpha: float = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: ArrayLike | None = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.root = root
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.var_smoothing = var_smoothing
+        self.priors = priors
+        self.categorical = categorical
+        self.unseen = unseen
+
+    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+        return partial(tan, root=self.root)
+
+
+@_with_parameters
+class BayesianNetworkClassifier(NetworkClassifier):
+    """A classifier of any structure: learned, or given as a graph.
+
+    Parameters
+    ----------
+    structure : {"star", "tan", "forest", "chow_liu"}, learner, or graph
+        A learner is a function from a count source and a Smoothing to a Structure, such as
+        ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
+        of (parent, child) pairs over the columns and the class, whose name is that of y, or
+        "class" if y has none.
+    {parameters}
+    """
+
+    def __init__(
+        self,
+        structure: Any = "tan",
+        *,
+        alpha: float = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: ArrayLike | None = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.structure = structure
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.var_smoothing = var_smoothing
+        self.priors = priors
+        self.categorical = categorical
+        self.unseen = unseen
+
+    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+        if isinstance(self.structure, str):
+            if self.structure not in LEARNERS:
+                raise DataError(
+                    f"structure= is one of {quoted(LEARNERS)}, a learner or a graph; got "
+                    f"{self.structure!r}."
+                )
+            return LEARNERS[self.structure]
+        if callable(self.structure):
+            return self.structure  # type: ignore[no-any-return]
+        return partial(_given, self.structure)
+
+
+def _given(graph: Any, source: TableSource, smoothing: Smoothing) -> Structure:
+    """Return a graph of the user as a structure over the columns of a source."""
+    assert source.target is not None  # classifiers always set it
+    variables = (source.target, *source.features)
+    names = [v.name for v in variables]
+    if isinstance(graph, nx.DiGraph):
+        for node in graph:
+            if node not in names:
+                raise unknown_variable(node, names, where="structure=: the table")
+        arcs = list(graph.edges)
+    elif isinstance(graph, Iterable):
+        arcs = list(graph)
+    else:
+        raise DataError(
+            f"structure= takes a name, a learner, a networkx.DiGraph or a list of arcs; got "
+            f"{graph!r}."
+        )
+    build_dag(names, arcs)
+    return Structure(variables, tuple(tuple(arc) for arc in arcs))
