@@ -59,6 +59,10 @@ class MemoryLimitError(BayesGraphError, MemoryError):
     """A computation refused because its tables would not fit in memory."""
 
 
+class RenderError(BayesGraphError, RuntimeError):
+    """A picture that Graphviz could not draw, with its own words."""
+
+
 class MissingDependencyError(BayesGraphError, ImportError):
     """An optional dependency that is not installed; the message names the extra to install."""
 

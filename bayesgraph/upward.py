@@ -17,6 +17,7 @@ _HOMES = {
     "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",
     "to_dot": "bayesgraph.io.dot:to_dot",
     "render": "bayesgraph.plots.render:render",
+    "to_graphviz": "bayesgraph.plots.render:to_graphviz",
     "to_svg": "bayesgraph.plots.render:to_svg",
 }
 

@@ -1,0 +1,267 @@
+"""The container of native files: a zip of one JSON header and NumPy arrays, with a checksum.
+
+* ``header.json`` is ASCII. Its entries ``format``, ``version`` and ``kind`` say how to read
+  ``model``, the rest.
+* ``<group>.npy`` is a one-dimensional array: all arrays of a group, one after the other. The header
+  refers to a part of it as ``{"array": group, "at": offset, "shape": [...]}``. A network of a
+  thousand tables is one member, not a thousand.
+* The comment of the zip is ``sha256:`` and the hash of every byte before the hash itself, so that
+  no truncation and no altered byte goes unseen, in the bookkeeping of the zip included.
+
+Members are stored, not compressed, with a fixed time: the same model gives the same bytes
+everywhere. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import struct
+import zipfile
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.errors import FileFormatError
+
+FORMAT = "bayesgraph"
+VERSION = 1
+
+_HEADER = "header.json"
+_MARK = b"sha256:"
+_DIGITS = 64
+_CHUNK = 2**20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LOCAL_HEADER = 30  # bytes before the member's name, which an extra field follows
+_NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
+_NOT_OURS = "is not a file of bayesgraph's native format; bayesgraph.read reads others by suffix."
+# What reading raises on content that is not as the format says.
+INVALID = (
+    zipfile.BadZipFile,
+    struct.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+_DAMAGED = "is truncated or was altered: its checksum does not match. Get the file again."
+
+
+class ArrayWriter:
+    """Collects the arrays of a model, by groups."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, list[NDArray[Any]]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def add(self, group: str, values: ArrayLike) -> dict[str, Any]:
+        """Add an array and return the reference by which `ArrayReader` finds it.
+
+        Parameters
+        ----------
+        group : str
+            Arrays of one meaning, such as ``"table.values"``; all of one dtype.
+        values : array_like
+            Of booleans, integers or floats, of any shape.
+
+        Raises
+        ------
+        TypeError
+            For another dtype, or one that differs from the group's.
+        """
+        array = np.asarray(values)
+        if array.dtype.kind not in _NUMBERS:
+            raise TypeError(f"Files hold arrays of numbers; {group!r} got {array.dtype}.")
+        flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
+        parts = self.groups.setdefault(group, [])
+        if parts and parts[0].dtype != flat.dtype:
+            raise TypeError(f"The group {group!r} is of {parts[0].dtype}; got {array.dtype}.")
+        at = self._sizes.get(group, 0)
+        parts.append(flat)
+        self._sizes[group] = at + flat.size
+        return {"array": group, "at": at, "shape": list(array.shape)}
+
+
+class ArrayReader:
+    """Finds the arrays of a model by their references.
+
+    Parameters
+    ----------
+    groups : dict from str to ndarray, shape (n,)
+    """
+
+    def __init__(self, groups: dict[str, NDArray[Any]]) -> None:
+        self._groups = groups
+
+    def view(self, reference: Any) -> NDArray[Any]:
+        """Return an array as a view of the file's bytes: read-only and perhaps not aligned.
+
+        For those who copy it anyway.
+
+        Raises
+        ------
+        ValueError
+            For a reference to nothing.
+        """
+        group = self._groups.get(reference["array"])
+        if group is None:
+            raise ValueError(f"the member {_member(reference['array'])!r} is missing")
+        at, shape = reference["at"], reference["shape"]
+        if not all(type(number) is int and number >= 0 for number in (at, *shape)):
+            raise ValueError(f"expected an offset and a shape; got {reference!r:.80}")
+        size = math.prod(shape)
+        if at + size > group.size:
+            raise ValueError(
+                f"{_member(reference['array'])!r} has {group.size} numbers; a reference goes to "
+                f"{at + size}"
+            )
+        return group[at : at + size].reshape(shape)
+
+    def take(self, reference: Any) -> NDArray[Any]:
+        """Return an array of its own, aligned and writeable; see `view`."""
+        return self.view(reference).copy()
+
+
+def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: ArrayWriter) -> None:
+    """Write a model to a new file.
+
+    Parameters
+    ----------
+    stream : binary file
+        Empty, and open for reading too.
+    kind : str
+    model : dict
+        What JSON can hold; floats finite.
+    arrays : ArrayWriter
+    """
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "model": model}
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = _MARK + b"0" * _DIGITS
+        archive.writestr(_info(_HEADER), text)
+        for group, parts in arrays.groups.items():
+            _write_group(archive, group, parts)
+    size = stream.seek(0, io.SEEK_END) - _DIGITS
+    stream.seek(0)
+    digest = hashlib.sha256()
+    while size > 0:
+        chunk = stream.read(min(size, _CHUNK))
+        digest.update(chunk)
+        size -= len(chunk)
+    stream.seek(-_DIGITS, io.SEEK_END)
+    stream.write(digest.hexdigest().encode())
+
+
+def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:
+    size = sum(part.size for part in parts)
+    head = {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (size,)}
+    info = _info(_member(group))
+    info.file_size = size * parts[0].dtype.itemsize + _CHUNK  # lets zipfile choose ZIP64 in time
+    with archive.open(info, "w") as member:
+        npy.write_array_header_1_0(member, head)
+        for part in parts:
+            member.write(part.data)
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.create_system = 3  # else it depends on the system that writes
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _member(group: object) -> str:
+    return f"{group}.npy"
+
+
+def read_archive(data: bytes, source: str) -> tuple[str, Any, ArrayReader]:
+    """Return the kind, the model and the arrays in the bytes of a file.
+
+    Raises
+    ------
+    FileFormatError
+        For a file that is not of this format, truncated, altered or of a newer version.
+    """
+    if not data.startswith(b"PK"):
+        raise FileFormatError(f"{source} {_NOT_OURS}" if data else f"{source} is empty.")
+    content = memoryview(data)[:-_DIGITS]
+    if hashlib.sha256(content).hexdigest().encode() != data[-_DIGITS:]:
+        _diagnose(data, source)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {info.filename: _stored(data, info) for info in archive.infolist()}
+        header = json.loads(bytes(members.pop(_HEADER)))
+        _check_header(header, source)
+        groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
+        return header["kind"], header["model"], ArrayReader(groups)
+    except FileFormatError:
+        raise
+    except INVALID as error:
+        # The checksum is right: whoever wrote this did not write what the format says.
+        raise FileFormatError(f"{source} {_NOT_OURS} ({error})") from error
+
+
+def _check_header(header: Any, source: str) -> None:
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {header['format']!r:.80}")
+    version = header["version"]
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its version is {version!r:.80}")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{source} was written by a newer bayesgraph (format version {version}; this one reads "
+            f"up to {VERSION}); upgrade bayesgraph."
+        )
+    if type(header["kind"]) is not str:
+        raise ValueError(f"its kind is {header['kind']!r:.80}")
+
+
+def _diagnose(data: bytes, source: str) -> NoReturn:
+    """Raise what is the matter with a file whose checksum does not match."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
+            # More than this is not the header of any file; a bomb would be.
+            header = json.loads(member.read(64 * len(data)))
+        _check_header(header, source)
+    except FileFormatError:
+        raise
+    except Exception as error:
+        # Anything can go wrong in a file that is known to be broken.
+        ours = FORMAT.encode() in data[:4096]
+        raise FileFormatError(f"{source} {_DAMAGED if ours else _NOT_OURS}") from error
+    raise FileFormatError(f"{source} {_DAMAGED}")
+
+
+def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
+    """Return the bytes of a member without a copy."""
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"the member {info.filename!r} is compressed")
+    at = info.header_offset
+    name_length, extra_length = struct.unpack_from("<HH", data, at + _LOCAL_HEADER - 4)
+    start = at + _LOCAL_HEADER + name_length + extra_length
+    part = memoryview(data)[start : start + info.file_size]
+    if len(part) < info.file_size:
+        raise ValueError(f"the member {info.filename!r} is cut off")
+    return part
+
+
+def _array(part: memoryview) -> NDArray[Any]:
+    """Return the one-dimensional array in the bytes of a ``.npy`` member without a copy."""
+    stream = io.BytesIO(part[:_CHUNK])
+    if npy.read_magic(stream) != (1, 0):
+        raise ValueError("a member is not an array of .npy version 1.0")
+    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if dtype.kind not in _NUMBERS or fortran_order or len(shape) != 1:
+        raise ValueError(f"a member is an array of {dtype} with the shape {shape}")
+    content = part[stream.tell() :]
+    if len(content) != shape[0] * dtype.itemsize:
+        raise ValueError(f"a member has {len(content)} bytes for {shape[0]} numbers of {dtype}")
+    return np.frombuffer(content, dtype)

@@ -1,0 +1,279 @@
+"""BIF, the Interchange Format for Bayesian Networks (Cozman 1998), plain or gzipped.
+
+The format knows names and states as text, and tables. Networks in it are read by most programs in
+this field; the repository of bnlearn (https://www.bnlearn.com/bnrepository/) uses it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+from bayesgraph.cpds import CPD, TableCPD
+from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
+from bayesgraph.io.bif_parser import parse
+from bayesgraph.io.files import PathLike, path_text, read_bytes, write_bytes
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Continuous, Discrete, plain
+
+_GZIP_MAGIC = b"\x1f\x8b"
+# What other programs read without quotes. Words of the format itself are quoted too.
+_BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+_KEYWORDS = {
+    "network",
+    "variable",
+    "probability",
+    "property",
+    "type",
+    "discrete",
+    "table",
+    "default",
+}
+
+
+def read_bif(
+    path: PathLike, *, normalize: bool = True, encoding: str = "utf-8-sig"
+) -> BayesianNetwork:
+    """Read a BIF file; gzip is recognised by its content.
+
+    Names and states are text, states such as ``0`` included. Variables come in the order of their
+    declaration. Properties and the network's own name are skipped. In a ``table`` with parents, the
+    child varies slowest and the last parent fastest.
+
+    Parameters
+    ----------
+    path : str or path
+    normalize : bool
+        What to do with rows that do not sum to one. Rows off by at most 1e-6 are kept exactly as
+        they are in the file. Rows off by at most 0.02 (printed with few digits) are divided by
+        their sum, with one warning that says which tables and by how much, or refused if
+        `normalize` is false. Others are refused.
+    encoding : str
+        Of the text.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        With the line and what was expected there.
+    """
+    source = path_text(path)
+    data = read_bytes(path)
+    if data.startswith(_GZIP_MAGIC):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise FileFormatError(
+                f"{source}: the gzip file is truncated or altered ({error}); get it again."
+            ) from error
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileFormatError(
+            f"{source}, line {line}: expected {encoding} text; got the byte "
+            f"{data[error.start]:#04x}. Name the encoding, such as encoding='latin-1'."
+        ) from error
+    return parse(text, source=source, normalize=normalize)
+
+
+def parse_bif(text: str, *, normalize: bool = True) -> BayesianNetwork:
+    """Return the network that a BIF text describes; see `read_bif`.
+
+    Raises
+    ------
+    FileFormatError
+        With the line and what was expected there.
+
+    Examples
+    --------
+    >>> net = parse_bif('''
+    ...     variable rain { type discrete [2] { no, yes }; }
+    ...     probability ( rain ) { table 0.8, 0.2; }
+    ... ''')
+    >>> net.variable("rain")
+    Discrete('rain', ['no', 'yes'])
+    """
+    return parse(text, source="BIF text", normalize=normalize)
+
+
+def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown") -> None:
+    """Write a discrete network as BIF, gzipped if the path ends in ``.gz``.
+
+    Numbers are written so that they read back as the same floats. The file is replaced as a whole
+    or not at all.
+
+    Parameters
+    ----------
+    model : BayesianNetwork
+    path : str or path
+    strict : bool
+        BIF holds names and states as text. True refuses others; False writes ``str(state)`` and
+        warns with the list of what changed.
+    name : str
+        Of the network, in the file's head.
+
+    Raises
+    ------
+    LossyExportError
+        For what BIF cannot hold, all of it listed: continuous variables, names and states that are
+        not text (unless `strict` is false and they remain distinct), quotes and line breaks.
+    """
+    data = format_bif(model, strict=strict, name=name).encode()
+    if path_text(path).lower().endswith(".gz"):
+        # Without the time in its head, the same network gives the same file.
+        data = gzip.compress(data, mtime=0)
+    write_bytes(path, data)
+
+
+def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str:
+    """Return a discrete network as BIF text; see `write_bif`.
+
+    Raises
+    ------
+    LossyExportError
+        For what BIF cannot hold, all of it listed.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> print(format_bif(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
+    network unknown {
+    }
+    variable rain {
+      type discrete [ 2 ] { no, yes };
+    }
+    probability ( rain ) {
+      table 0.8, 0.2;
+    }
+    """
+    if not isinstance(model, BayesianNetwork):
+        raise LossyExportError(
+            f"BIF holds Bayesian networks; got {model!r}. The native format (.bayesgraph) holds "
+            "factor graphs too."
+        )
+    tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
+    words = _Words([cpd.variable for cpd in tables], name, strict=strict)
+    problems = [_not_a_table(cpd) for cpd in model.cpds if not isinstance(cpd, TableCPD)]
+    problems += words.problems
+    if problems:
+        raise LossyExportError(_listed("BIF cannot hold this network", problems))
+    changes = [*words.changes, *(["arc scores are left out"] if model.arc_scores else [])]
+    if changes:
+        # The level is that of the caller of the network's method `write`.
+        warnings.warn(_listed("Written as BIF with changes", changes), LossyExportWarning, 6)
+    parts = [f"network {words.network} {{\n}}\n"]
+    parts.extend(words.declaration(cpd.variable) for cpd in tables)
+    for cpd in tables:
+        parts.extend(_probability(cpd, words))
+    return "".join(parts)
+
+
+def _not_a_table(cpd: CPD) -> str:
+    if isinstance(cpd.variable, Continuous):
+        return f"{cpd.variable.name!r} is continuous"
+    return f"{cpd.variable.name!r} has a {type(cpd).__name__}"
+
+
+def _listed(title: str, items: Iterable[str]) -> str:
+    return f"{title}:\n  " + "\n  ".join(items)
+
+
+class _Words:
+    """The names and states of a network as words of the file.
+
+    Parameters
+    ----------
+    variables : list of Discrete
+    network : str
+        The network's name.
+    strict : bool
+        What is not text is a problem; otherwise it is a change.
+
+    Attributes
+    ----------
+    problems, changes : list of str
+        What cannot be written, and what is written as something else.
+    """
+
+    def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:
+        self.changes: list[str] = []
+        self.problems: list[str] = []
+        self._strict = strict
+        self.network = self._word(network, "the network's name")
+        self.names: dict[Discrete, str] = {}
+        self.states: dict[Discrete, list[str]] = {}
+        for variable in variables:
+            title = f"the name {variable.name!r}"
+            self.names[variable] = self._word(variable.name, title)
+            self.states[variable] = [
+                self._word(state, f"the state {state!r} of {variable.name!r}")
+                for state in variable.states
+            ]
+            self._check_distinct(self.states[variable], f"states of {variable.name!r}")
+        self._check_distinct(list(self.names.values()), "names")
+
+    def declaration(self, variable: Discrete) -> str:
+        """Return the block that declares a variable."""
+        states = ", ".join(self.states[variable])
+        return (
+            f"variable {self.names[variable]} {{\n"
+            f"  type discrete [ {variable.cardinality} ] {{ {states} }};\n}}\n"
+        )
+
+    def _word(self, value: object, title: str) -> str:
+        kind = type(plain(value))
+        text = str(value)
+        if kind is not str:
+            if self._strict:
+                self.problems.append(
+                    f"{title} is not text but {kind.__name__} (strict=False writes it as {text!r})"
+                )
+            else:
+                self.changes.append(f"{title} ({kind.__name__}) is written as {text!r}")
+        if (fault := _unquotable(text)) is not None:
+            self.problems.append(f"{title} has {fault}, which cannot be quoted")
+        bare = _BARE.fullmatch(text) and text.lower() not in _KEYWORDS
+        return text if bare else f'"{text}"'
+
+    def _check_distinct(self, words: list[str], title: str) -> None:
+        # In strict mode the values that collapse have been listed as not being text.
+        if not self._strict and len(set(words)) < len(words):
+            same = sorted({word for word in words if words.count(word) > 1})
+            self.problems.append(f"different {title} have the same text {', '.join(same)}")
+
+
+def _unquotable(text: str) -> str | None:
+    if '"' in text:
+        return "a double quote"
+    if text.splitlines() not in ([text], []):
+        return "a line break"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return "half a surrogate pair"
+    return None
+
+
+def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
+    """Yield the pieces of the block that gives a table."""
+    head = words.names[cpd.variable]
+    if not cpd.parents:
+        yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"
+        return
+    parents = ", ".join(words.names[parent] for parent in cpd.parents)
+    yield f"probability ( {head} | {parents} ) {{\n"
+    rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
+    configurations = product(*(words.states[parent] for parent in cpd.parents))
+    for states, row in zip(configurations, rows, strict=True):
+        yield f"  ({', '.join(states)}) {_numbers(row)};\n"
+    yield "}\n"
+
+
+def _numbers(row: list[float]) -> str:
+    # repr gives the shortest decimal that reads back as the same float.
+    return ", ".join(map(repr, row))

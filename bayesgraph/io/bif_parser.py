@@ -1,0 +1,436 @@
+"""The reading half of BIF: text to network.
+
+Names are short and come through small steps that can say what is wrong; numbers are many and come
+through one regular expression a row. Comments are blanked first, so that positions in the text
+still tell the line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds.table import SUM_TOLERANCE
+from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.rounding import ROUNDING_LIMIT, RoundedRows
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Discrete
+
+# Text without braces outside quotes. Possessive: it never backtracks, so reading is linear.
+_FLAT = r'[^"{}]*+(?:"[^"]*+"[^"{}]*+)*+'
+_BLOCK = re.compile(
+    rf"\s*(?P<kind>network|variable|probability)\b(?P<head>{_FLAT})"
+    rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*;?"
+)
+_KIND = re.compile(r"(?:network|variable|probability)\b")
+_COMMENT = re.compile(r'"[^"]*+"|//[^\n]*+|/\*.*?\*/|/\*', re.DOTALL)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_BLANK = re.compile(r"\s*")
+_WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
+_PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
+_TYPE = re.compile(
+    rf"\s*(?:type\s+(?P<type>\w+)\s*(?:\[\s*(?P<count>\d{{1,9}})\s*\])?\s*"
+    rf"\{{(?P<states>{_FLAT})\}}\s*;|{_PROPERTY})"
+)
+_NUMBERS = r"([-+.0-9eE,\s]*+)"
+_ENTRY = re.compile(
+    r'\s*(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)\s*'
+    + _NUMBERS
+    + r";|\b(table|default)\b\s*"
+    + _NUMBERS
+    + rf";|{_PROPERTY})"
+)
+
+
+def parse(text: str, *, source: str, normalize: bool) -> BayesianNetwork:
+    """Return the network of a BIF text.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        For messages: the path.
+    normalize : bool
+        Divide rows that are off by at most 0.02 by their sum, with a warning, or refuse them.
+
+    Raises
+    ------
+    FileFormatError
+    """
+    return _Parser(text, source).network(normalize=normalize)
+
+
+@dataclass
+class _Block:
+    """A block: its head, and where it starts and where its body is in the text."""
+
+    start: int
+    head: str
+    body: tuple[int, int]
+
+
+@dataclass
+class _Entries:
+    """The entries of a probability block.
+
+    Attributes
+    ----------
+    rows : dict from int to int
+        From the index of a row to its position in the text, in the order of the file.
+    numbers : list of float
+        Of all rows, one after the other.
+    default, whole : list of float, optional
+        The numbers after ``default`` and after ``table``.
+    """
+
+    rows: dict[int, int] = field(default_factory=dict)
+    numbers: list[float] = field(default_factory=list)
+    default: list[float] | None = None
+    whole: list[float] | None = None
+
+    def position_of_bad_row(self, values: Floats) -> int | None:
+        """Return where the first row is that no table can have; None if it has no place."""
+        table = values.reshape(-1, values.shape[-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            good = (np.abs(table.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (table >= 0).all(axis=1)
+        return self.rows.get(int(np.argmin(good)))
+
+
+class _Parser:
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.text = text
+        if "//" in text or "/*" in text:
+            self.text = _COMMENT.sub(self._blanked, text)
+
+    # ------------------------------------------------------------------------------- the text
+
+    def _error(self, at: int, message: str) -> FileFormatError:
+        line = self.text.count("\n", 0, self._after_blanks(at)) + 1
+        return FileFormatError(f"{self.source}, line {line}: {message}")
+
+    def _blanked(self, match: re.Match[str]) -> str:
+        found = match[0]
+        if found.startswith('"'):
+            return found
+        if found == "/*":
+            raise self._error(
+                match.start(), "expected '*/' at the end of the comment; it does not end."
+            )
+        return _NOT_NEWLINE.sub(" ", found)
+
+    def _after_blanks(self, at: int) -> int:
+        match = _BLANK.match(self.text, at)
+        assert match is not None  # it matches nothing too
+        return match.end()
+
+    def _seen(self, at: int, end: int | None = None) -> str:
+        """Return what is at a position, for messages."""
+        line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
+        return repr(line[:40]) if line else "the end"
+
+    def network(self, *, normalize: bool) -> BayesianNetwork:
+        blocks = self._blocks()
+        variables = self._variables(blocks["variable"])
+        rounded = RoundedRows(normalize=normalize)
+        cpds: dict[str, TableCPD] = {}
+        for block in blocks["probability"]:
+            child, parents = self._family(block, variables)
+            if child.name in cpds:
+                raise self._error(block.start, f"{child.name!r} has a second probability block.")
+            assert isinstance(child.name, str)  # all names of a BIF file are
+            cpds[child.name] = self._cpd(block, child, parents, rounded)
+        without = [name for name in variables if name not in cpds]
+        if without:
+            raise self._error(
+                len(self.text), f"expected a probability block for each of {quoted(without)}."
+            )
+        try:
+            # In the order of the declarations, which is the order of the variables.
+            network = BayesianNetwork([cpds[name] for name in variables])
+        except BayesGraphError as error:
+            raise FileFormatError(f"{self.source}: {error}") from error
+        rounded.warn(self.source, stacklevel=5)  # above bayesgraph.read
+        return network
+
+    def _blocks(self) -> dict[str, list[_Block]]:
+        blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
+        at = 0
+        end = len(self.text.rstrip())
+        while at < end:
+            match = _BLOCK.match(self.text, at)
+            if match is None:
+                raise self._block_error(at)
+            block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
+            blocks[match["kind"]].append(block)
+            at = match.end()
+        if not blocks["variable"]:
+            raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
+        return blocks
+
+    def _block_error(self, at: int) -> FileFormatError:
+        kind = _KIND.match(self.text, self._after_blanks(at))
+        if kind is None:
+            return self._error(
+                at,
+                "expected 'network', 'variable' or 'probability' at the start of a block; got "
+                f"{self._seen(at)}.",
+            )
+        if self.text.count('"', at) % 2:
+            return self._error(
+                at, f"in the {kind[0]} block that starts here or after it, a quote does not end."
+            )
+        return self._error(
+            at,
+            f"expected '{{' and '}}' around the {kind[0]} block that starts here; got "
+            f"{self._seen(at)} without them. The file may be truncated.",
+        )
+
+    # -------------------------------------------------------------------------------- variables
+
+    def _variables(self, blocks: list[_Block]) -> dict[str, Discrete]:
+        variables: dict[str, Discrete] = {}
+        for block in blocks:
+            name = self._name(block)
+            if name in variables:
+                raise self._error(block.start, f"the variable {name!r} is declared a second time.")
+            states = self._states(block, name)
+            try:
+                variables[name] = Discrete(name, states)
+            except BayesGraphError as error:
+                raise self._error(block.start, str(error)) from error
+        return variables
+
+    def _name(self, block: _Block) -> str:
+        for names in _readings(block.head):
+            if len(names) == 1:
+                return names[0]
+        raise self._error(block.start, f"expected one name after 'variable'; got {block.head!r}.")
+
+    def _states(self, block: _Block, name: str) -> list[str]:
+        states: list[str] | None = None
+        at, end = block.body
+        while match := _TYPE.match(self.text, at, end):
+            if match["states"] is not None:
+                states = self._declared(match, name)
+            at = match.end()
+        if states is None or self._after_blanks(at) < end:
+            raise self._error(
+                at,
+                f"expected 'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}; "
+                f"got {self._seen(at, end)}.",
+            )
+        return states
+
+    def _declared(self, match: re.Match[str], name: str) -> list[str]:
+        if match["type"] != "discrete":
+            raise self._error(
+                match.start("type"),
+                f"expected 'type discrete' for {name!r}; got {match['type']!r}, which BIF files of "
+                "tables do not have.",
+            )
+        readings = _readings(match["states"])
+        if match["count"] is None:
+            return readings[-1] if "," in match["states"] else readings[0]
+        count = int(match["count"])
+        for states in readings:
+            if len(states) == count:
+                return states
+        raise self._error(
+            match.start("states"),
+            f"expected {count} states for {name!r}, as its type says; got {len(readings[0])}: "
+            f"{quoted(readings[0])}.",
+        )
+
+    # ----------------------------------------------------------------------------------- tables
+
+    def _family(
+        self, block: _Block, variables: dict[str, Discrete]
+    ) -> tuple[Discrete, list[Discrete]]:
+        head = block.head
+        if not (head.startswith("(") and head.endswith(")")):
+            raise self._error(
+                block.start, f"expected 'probability ( child | parents )'; got {head!r}."
+            )
+        left, right = _split_bar(head[1:-1])
+        children = self._known(left, variables, block)
+        parents = self._known(right, variables, block)
+        if parents and len(children) != 1:
+            raise self._error(
+                block.start, f"expected one variable before '|'; got {quoted(children)}."
+            )
+        if not children:
+            raise self._error(block.start, "expected the name of a variable after 'probability ('.")
+        # Without a bar the first name is the child and the others are its parents (older files).
+        family = [variables[name] for name in children + parents]
+        return family[0], family[1:]
+
+    def _known(self, text: str, variables: dict[str, Discrete], block: _Block) -> list[str]:
+        readings = _readings(text)
+        for names in readings:
+            if all(name in variables for name in names):
+                return names
+        unknown = next(name for name in readings[0] if name not in variables)
+        near = suggestion(unknown, variables)
+        raise self._error(block.start, f"the variable {unknown!r} is not declared.{near}")
+
+    def _cpd(
+        self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
+    ) -> TableCPD:
+        entries = self._entries(block, child, parents)
+        # Numbers that overflow a sum are refused like any others that do not sum to one.
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = rounded.settle(child.name, self._table(block, entries, child, parents))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return TableCPD(child, values, parents)
+        except BayesGraphError as error:
+            at = entries.position_of_bad_row(values)
+            where = block.start if at is None else at
+            raise self._error(where, _explained(error, entries, values)) from error
+
+    def _entries(self, block: _Block, child: Discrete, parents: list[Discrete]) -> _Entries:
+        entries = _Entries()
+        codes = [{str(state): code for code, state in enumerate(p.states)} for p in parents]
+        n = child.cardinality
+        at, end = block.body
+        while match := _ENTRY.match(self.text, at, end):
+            states, row, word, values = match.groups()
+            if states is not None:
+                index = self._configuration(states, codes, parents, at)
+                if index in entries.rows:
+                    raise self._error(
+                        at, f"the row ({states}) of {child.name!r} is given a second time."
+                    )
+                entries.rows[index] = at
+                entries.numbers.extend(self._floats(row, n, child, at))
+            elif word == "default":
+                entries.default = self._floats(values, n, child, at)
+            elif word == "table":
+                if entries.whole is not None:
+                    raise self._error(at, f"{child.name!r} has a second 'table'.")
+                size = n * math.prod(parent.cardinality for parent in parents)
+                entries.whole = self._floats(values, size, child, at)
+            at = match.end()
+        if self._after_blanks(at) < end:
+            raise self._error(
+                at,
+                "expected 'table p, ...;', '(states) p, ...;', 'default p, ...;' or "
+                f"'property ...;' with numbers p for {child.name!r}; got {self._seen(at, end)}.",
+            )
+        if entries.whole is not None and entries.rows:
+            raise self._error(
+                block.start, f"expected one 'table' or rows for {child.name!r}; got both."
+            )
+        return entries
+
+    def _floats(self, text: str, count: int, child: Discrete, at: int) -> list[float]:
+        words = text.replace(",", " ").split()
+        if len(words) != count:
+            raise self._error(
+                at, f"expected {count} probabilities for {child.name!r}; got {len(words)}."
+            )
+        try:
+            return list(map(float, words))
+        except ValueError as error:
+            raise self._error(at, f"expected numbers for {child.name!r}: {error}.") from error
+
+    def _configuration(
+        self, text: str, codes: list[dict[str, int]], parents: list[Discrete], at: int
+    ) -> int:
+        """Return the index of a row, the last parent varying fastest."""
+        states = [part.strip() for part in text.split(",")]
+        if len(states) != len(codes) or '"' in text:
+            fitting = [names for names in _readings(text) if len(names) == len(codes)]
+            if not fitting:
+                raise self._error(
+                    at,
+                    f"expected a state for each of the {len(codes)} parents "
+                    f"({quoted(parent.name for parent in parents)}); got ({text}).",
+                )
+            states = fitting[0]
+        index = 0
+        for parent, code_of, state in zip(parents, codes, states, strict=True):
+            code = code_of.get(state)
+            if code is None:
+                near = suggestion(state, parent.states)
+                raise self._error(
+                    at,
+                    f"{state!r} is not a state of {parent.name!r}.{near} Its states are "
+                    f"{quoted(parent.states)}.",
+                )
+            index = index * len(code_of) + code
+        return index
+
+    def _table(
+        self, block: _Block, entries: _Entries, child: Discrete, parents: list[Discrete]
+    ) -> Floats:
+        """Return the entries as an array with the child on the last axis."""
+        shape = [parent.cardinality for parent in parents]
+        n_rows = math.prod(shape)
+        if entries.whole is not None:
+            slowest_first = np.array(entries.whole).reshape(child.cardinality, *shape)
+            return np.ascontiguousarray(np.moveaxis(slowest_first, 0, -1))
+        if len(entries.rows) < n_rows and entries.default is None:
+            missing = next(row for row in range(n_rows) if row not in entries.rows)
+            row = ", ".join(_states_of_row(missing, parents))
+            what = f"the row ({row})" if parents else "its probabilities"
+            raise self._error(
+                block.start,
+                f"expected {what} for {child.name!r}: {n_rows - len(entries.rows)} of {n_rows} "
+                "rows are missing and there is no 'default'.",
+            )
+        table = np.empty((n_rows, child.cardinality))
+        if entries.default is not None:
+            table[:] = entries.default
+        if entries.rows:
+            table[list(entries.rows)] = np.array(entries.numbers).reshape(-1, child.cardinality)
+        return table.reshape(*shape, child.cardinality)
+
+
+def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
+    """Return what a table was refused for, with what may be the matter with the file."""
+    if entries.whole is not None and values.ndim > 1:
+        sums = np.array(entries.whole).reshape(-1, values.shape[-1]).sum(axis=1)
+        if np.allclose(sums, 1.0, rtol=0.0, atol=ROUNDING_LIMIT):
+            return (
+                f"{error} In a BIF 'table' the child varies slowest; this one reads as if it "
+                "varied fastest."
+            )
+    return str(error)
+
+
+def _states_of_row(index: int, parents: list[Discrete]) -> list[str]:
+    """Return the parents' states in a row, the last parent varying fastest."""
+    states: list[str] = []
+    for parent in reversed(parents):
+        index, code = divmod(index, parent.cardinality)
+        states.append(str(parent.states[code]))
+    return states[::-1]
+
+
+def _split_bar(text: str) -> tuple[str, str]:
+    """Split a head at its first bar outside quotes."""
+    for match in _WORD.finditer(text):
+        if match[2]:
+            return text[: match.start()], text[match.end() :]
+    return text, ""
+
+
+def _readings(text: str) -> list[list[str]]:
+    """Return the ways to read a list of names, the most literal first.
+
+    Names are separated by commas or blanks, and quoted ones keep everything between the quotes.
+    Some programs write names with blanks without quotes: a second reading, where it differs,
+    separates by commas alone.
+    """
+    words = [match[1] if match[1] is not None else match[0] for match in _WORD.finditer(text)]
+    parts = [part.strip() for part in text.split(",")]
+    if '"' in text or "" in parts or parts == words:
+        return [words]
+    return [words, parts]

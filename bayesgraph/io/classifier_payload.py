@@ -1,0 +1,104 @@
+"""What native files say of fitted classifiers: their parameters, their class and their network."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from bayesgraph.classifiers import network_classifiers
+from bayesgraph.classifiers.base import NetworkClassifier
+from bayesgraph.classifiers.network_classifiers import LEARNERS
+from bayesgraph.errors import LossyExportError
+from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.payloads import NETWORK, Kind
+from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.variables import Discrete
+
+_CLASSES: dict[str, type[NetworkClassifier]] = {
+    name: getattr(network_classifiers, name)
+    for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
+}
+
+
+def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
+    at = {variable: i for i, variable in enumerate(model.network_.variables)}
+    return {
+        "estimator": type(model).__name__,
+        "parameters": {
+            name: _encode_parameter(name, value) for name, value in model.get_params().items()
+        },
+        "network": NETWORK.encode(model.network_, arrays),
+        "target": at[model.target_],
+        "features": [at[variable] for variable in model.features_],
+        "label_type": model.classes_.dtype.str,
+        "named": hasattr(model, "feature_names_in_"),
+    }
+
+
+def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
+    parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
+    model = _CLASSES[item["estimator"]](**parameters)
+    model.network_ = NETWORK.decode(item["network"], arrays)
+    variables = model.network_.variables
+    target = variables[item["target"]]
+    if not isinstance(target, Discrete):
+        raise ValueError(f"the class {target.name!r} is not discrete")
+    model.target_ = target
+    model.features_ = tuple(variables[at] for at in item["features"])
+    model.n_features_in_ = len(model.features_)
+    dtype = np.dtype(item["label_type"])
+    model.classes_ = np.empty(target.cardinality, dtype=dtype)
+    model.classes_[:] = target.states
+    if item["named"]:
+        model.feature_names_in_ = np.array([v.name for v in model.features_], dtype=object)
+    return model
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    """Return a constructor's argument as JSON that tells lists, tuples and learners apart."""
+    if isinstance(value, partial) and value.func in LEARNERS.values() and not value.args:
+        learner = _learner_name(value.func)
+        options = {key: _encode_parameter(key, v) for key, v in value.keywords.items()}
+        return {"learner": learner, "options": options}
+    if callable(value) and value in LEARNERS.values():
+        return {"learner": _learner_name(value), "options": {}}
+    if isinstance(value, nx.DiGraph):
+        nodes = _encode_parameter(name, list(value.nodes))
+        return {"nodes": nodes, "arcs": _encode_parameter(name, list(value.edges))}
+    if isinstance(value, np.ndarray):
+        return {"list": [_encode_parameter(name, item) for item in value.tolist()]}
+    if isinstance(value, (list, set, frozenset)):
+        return {"list": [_encode_parameter(name, item) for item in value]}
+    try:
+        return {"value": encode_value(value)}
+    except UnsupportedTypeError as error:
+        raise LossyExportError(
+            f"The parameter {name}={value!r} {error}: the native format cannot hold it. It holds "
+            f"{HELD}, lists, graphs and bayesgraph's own learners; save clf.network_ instead to "
+            "keep the fitted model alone."
+        ) from error
+
+
+def _learner_name(function: Any) -> str:
+    return next(name for name, learner in LEARNERS.items() if learner is function)
+
+
+def _decode_parameter(item: Any) -> Any:
+    if "learner" in item:
+        options = {key: _decode_parameter(value) for key, value in item["options"].items()}
+        learner = LEARNERS[item["learner"]]
+        return partial(learner, **options) if options else learner
+    if "nodes" in item:
+        graph: nx.DiGraph = nx.DiGraph()
+        graph.add_nodes_from(_decode_parameter(item["nodes"]))
+        graph.add_edges_from(_decode_parameter(item["arcs"]))
+        return graph
+    if "list" in item:
+        return [_decode_parameter(value) for value in item["list"]]
+    return decode_value(item["value"])
+
+
+CLASSIFIER = Kind(lambda model: type(model) in _CLASSES.values(), _encode, _decode)

@@ -1,0 +1,372 @@
+"""Graphs in Graphviz' DOT language: networks with states, tables or beliefs, and factor graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import DataTypeError, GraphError, quoted
+from bayesgraph.factor_graph import FactorGraph, Term
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import GaussianMixture, Posterior
+from bayesgraph.io import dot_labels as labels
+from bayesgraph.model import GraphicalModel
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+_FONT = "Helvetica,Arial,sans-serif"
+_CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
+_SHADE, _SHADE_LINE = "#d5dce5", "#64748b"
+_TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
+
+# A parent of all others is drawn as a box around them when its arcs would cover the picture.
+_PLATE_FROM = 13
+# So many nodes without arcs still make one row.
+_ROW = 6
+_RANKDIRS = ("TB", "BT", "LR", "RL")
+
+
+def to_dot(
+    model: GraphicalModel,
+    *,
+    evidence: Mapping[Name, Any] | None = None,
+    target: Name | None = None,
+    states: bool = True,
+    beliefs: bool = False,
+    tables: bool = False,
+    scores: bool = True,
+    plate: bool | None = None,
+    rankdir: str = "TB",
+    max_states: int = 10,
+    max_rows: int = 8,
+) -> str:
+    """Return a model as a graph in the DOT language.
+
+    Discrete variables are boxes and continuous ones ellipses (boxes where they hold bars or a
+    table). In a factor graph the factors are small squares that carry their exponent where it is
+    not 1. The same model and options give the same text.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    evidence : mapping from name to value, optional
+        As in `query`. Observed nodes are shaded and name what was observed; soft evidence has a
+        dashed outline.
+    target : name, optional
+        The node to highlight.
+    states : bool
+        List the states under the names.
+    beliefs : bool
+        Draw the posterior of every variable given the evidence: a bar for each state; mean ±
+        standard deviation and the density of a continuous variable.
+    tables : bool
+        Write the conditional distributions (the factors' tables) into the nodes.
+    scores : bool
+        Label the arcs that have a score with it, in nats, and scale their width by it.
+    plate : bool, optional
+        Draw a variable that is a parent of all others, such as the class of a TAN, with a single
+        arrow to a box around them; the scores of its own arcs are then left out. By default from
+        13 others on.
+    rankdir : {"TB", "BT", "LR", "RL"}
+        Where arcs point: from top to bottom, and so on.
+    max_states, max_rows : int
+        How much of long lists and tables is shown; what is left out is counted. Bars are kept for
+        the most probable states.
+
+    Raises
+    ------
+    DataTypeError
+        If it is not a model.
+    UnknownVariableError, EvidenceError
+        For a target or evidence that does not fit the model.
+    ImpossibleEvidenceError
+        If beliefs are asked for given evidence of probability zero.
+    GraphError
+        For an unknown `rankdir`, or a plate where no variable is a parent of all others.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> print(to_dot(net, states=False).splitlines()[-2])
+      n0 -> n1 [tooltip="rain → wet"];
+    """
+    if not isinstance(model, (BayesianNetwork, FactorGraph)):
+        raise DataTypeError(f"to_dot draws a BayesianNetwork or a FactorGraph; got {model!r}.")
+    if rankdir not in _RANKDIRS:
+        raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
+    given = model.encode(evidence)
+    names = labels.texts(model.names, labels.LONGEST_NAME)
+    drawing = _Drawing(
+        titles=dict(zip(model.variables, names, strict=True)),
+        ids={variable: f"n{i}" for i, variable in enumerate(model.variables)},
+        evidence=given,
+        target=None if target is None else model.variable(target),
+        posteriors={
+            v: model.query(v.name, evidence) for v in model.variables if beliefs and v not in given
+        },
+        states=states,
+        beliefs=beliefs,
+        tables=tables,
+        scores=scores,
+        most_states=max(1, max_states),
+        most_rows=max(1, max_rows),
+    )
+    if isinstance(model, FactorGraph):
+        kind, body = "graph FactorGraph", drawing.factor_graph(model)
+    else:
+        kind, body = "digraph BayesianNetwork", drawing.network(model, plate)
+    lines = [*_defaults(rankdir), *body]
+    return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _defaults(rankdir: str) -> list[str]:
+    font = {"fontname": _FONT}
+    graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
+             "nodesep": "0.25", "ranksep": "0.4", "fontsize": labels.NOTE_SIZE,
+             "fontcolor": labels.MUTED}  # fmt: skip
+    node = {"shape": "box", "style": "rounded,filled", "fillcolor": _CARD, "color": _LINE,
+            "penwidth": "1", "fontsize": labels.NAME_SIZE, "fontcolor": labels.INK,
+            "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
+    edge = {"color": _ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": labels.NOTE_SIZE,
+            "fontcolor": labels.MUTED}  # fmt: skip
+    return [
+        _statement("graph", graph | font),
+        _statement("node", node | font),
+        _statement("edge", edge | font),
+    ]
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """What a node, an arc or a factor needs to know to draw itself."""
+
+    titles: Mapping[Variable, str]
+    ids: Mapping[Variable, str]
+    evidence: Evidence
+    target: Variable | None
+    posteriors: Mapping[Variable, Posterior | GaussianMixture]
+    states: bool
+    beliefs: bool
+    tables: bool
+    scores: bool
+    most_states: int
+    most_rows: int
+
+    # --------------------------------------------------------------------------- whole graphs
+
+    def network(self, net: BayesianNetwork, plate: bool | None) -> list[str]:
+        """Return the statements of a Bayesian network."""
+        hub = _hub(net)
+        if plate and hub is None:
+            raise GraphError(
+                "A plate is drawn for a variable that is a parent of all others, which this "
+                "network does not have. Leave plate=True out."
+            )
+        if plate is False or (plate is None and len(net.variables) <= _PLATE_FROM):
+            hub = None
+        arcs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
+        scores = {arc: s for arc, s in net.arc_scores.items() if self.scores}
+        drawn = {arc: scores.get((arc[0].name, arc[1].name)) for arc in arcs}
+        scored = any(score is not None for score in drawn.values())
+        caption = [_caption("numbers on arcs: scores in nats")] if scored else []
+        members = [v for v in net.variables if v != hub]
+        touched = {end for arc in arcs for end in arc}
+        lonely = [v for v in members if v not in touched]
+        inner = [self.node(v, net.cpd(v.name)) for v in members]
+        inner += [*self.arcs(drawn), *self.rows(lonely)]
+        if hub is None:
+            return [*inner, *caption]
+        children = {child for _, child in arcs}
+        tops = [v for v in members if v in touched and v not in children]
+        tops += lonely[: _row_length(len(lonely))]
+        return [
+            self.node(hub, net.cpd(hub.name)),
+            *self.box(inner, f"{self.titles[hub]} is a parent of all {len(members)} in this box"),
+            *self.arrow_to_box(hub, tops),
+            *caption,
+        ]
+
+    def box(self, inner: Iterable[str], note: str) -> list[str]:
+        """Return a box around some statements."""
+        look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
+                "color": _PALE, "fillcolor": _BOX, "margin": "14"}  # fmt: skip
+        return [
+            "subgraph cluster_plate {",
+            *(f"  {line}" for line in [_statement("graph", look), *inner]),
+            "}",
+        ]
+
+    def arrow_to_box(self, hub: Variable, tops: Sequence[Variable]) -> list[str]:
+        """Return one arrow to the box, and invisible ones that centre it over the first row."""
+        lines = []
+        for i, top in enumerate(tops):
+            attributes = {"style": "invis"}
+            if i == len(tops) // 2:
+                # The weight makes it upright.
+                attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
+                              "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
+            lines.append(_statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
+        return lines
+
+    def arcs(self, arcs: Mapping[tuple[Variable, Variable], float | None]) -> list[str]:
+        """Return the arcs: wider for a higher score, pale where only others have one."""
+        known = [s for s in arcs.values() if s is not None and math.isfinite(s)]
+        highest = max(known, default=0.0)
+        lines = []
+        for (parent, child), score in arcs.items():
+            attributes: dict[str, str] = {}
+            tooltip = f"{parent.name} → {child.name}"
+            if score is not None:
+                share = score / highest if highest > 0 and math.isfinite(score) else 0.0
+                attributes["label"] = f" {labels.score(score)} "
+                attributes["penwidth"] = f"{0.7 + 2.3 * max(share, 0.0):.2f}"
+                tooltip += f": {score:.6g} nats"
+            elif known:
+                attributes |= {"color": _PALE, "penwidth": "0.7"}
+            attributes["tooltip"] = tooltip
+            lines.append(_statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+        return lines
+
+    def rows(self, nodes: Sequence[Variable]) -> list[str]:
+        """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
+        return [
+            _statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
+            for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
+        ]
+
+    def factor_graph(self, model: FactorGraph) -> list[str]:
+        """Return the statements of a factor graph: variables, factors, and what they touch."""
+        lines = [self.node(variable, None) for variable in model.variables]
+        for i, term in enumerate(model.terms):
+            lines.append(_statement(f"f{i}", self.factor(term)))
+        for i, term in enumerate(model.terms):
+            # Parents above the factor and the child below it, as in the network it came from.
+            lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
+            lines += [f"f{i} -- {self.ids[variable]};" for variable in term.scope[-1:]]
+        if not self.tables and any((term.exponent != 1).any() for term in model.terms):
+            lines.append(_caption("numbers in squares: exponents"))
+        return lines
+
+    # -------------------------------------------------------------------------- single nodes
+
+    def factor(self, term: Term) -> dict[str, str]:
+        """Return the attributes of a factor: a small square, or a box with its table."""
+        exponent = _exponent(term.exponent)
+        names = ", ".join(self.titles[variable] for variable in term.scope)
+        tooltip = f"factor of {names or 'nothing'}" + (f", exponent {exponent}" if exponent else "")
+        common = {"style": "filled", "tooltip": tooltip}
+        if self.tables:
+            heading = f"{names or 'constant'}" + (f", to the power {exponent}" if exponent else "")
+            parts = [labels.font(heading, colour=labels.MUTED), self.table(term.source)]
+            return common | {"label": labels.stack(parts), "fillcolor": _BOX, "color": _ARC}
+        common |= {"shape": "square", "fillcolor": labels.SLATE, "color": labels.SLATE}
+        if not exponent:
+            return common | {"label": "", "width": "0.13", "height": "0.13"}
+        text = labels.font(exponent, size=labels.NOTE_SIZE, colour="#ffffff", bold=True)
+        shape = "square" if len(exponent) <= 4 else "box"
+        return common | {"label": labels.stack([text]), "shape": shape, "width": "0.2",
+                         "height": "0.2", "margin": "0.04"}  # fmt: skip
+
+    def node(self, variable: Variable, cpd: CPD | None) -> str:
+        """Return the statement of a variable's node."""
+        observed = self.observed(variable)
+        tabled = self.tables and cpd is not None
+        parts = [labels.title(self.titles[variable])]
+        if belief := self.belief(variable):
+            parts.append(belief)
+        elif observed:
+            parts.append(labels.font(observed, bold=True))
+        elif self.states and isinstance(variable, Discrete) and not tabled:
+            parts.append(labels.state_list(variable, self.most_states))
+        if tabled:
+            parts.append(self.table(cpd))
+        attributes: dict[str, str] = {"label": labels.stack(parts)}
+        if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
+            attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
+        if observed:
+            attributes |= {"fillcolor": _SHADE, "color": _SHADE_LINE}
+        elif variable in self.evidence.likelihoods:
+            attributes |= {"style": "rounded,filled,dashed", "color": _SHADE_LINE}
+        if variable == self.target:
+            attributes |= {"color": _TARGET_LINE, "penwidth": "2.2"}
+            attributes.setdefault("fillcolor", _TARGET)
+        attributes["tooltip"] = labels.tooltip(variable)
+        return _statement(self.ids[variable], attributes)
+
+    def table(self, source: object) -> str:
+        """Return the table of a local distribution."""
+        return labels.table(labels.describe(source, self.most_rows, self.most_states))
+
+    def observed(self, variable: Variable) -> str | None:
+        """Return ``= state`` or ``= number`` for an observed variable."""
+        if variable not in self.evidence:
+            return None
+        value = self.evidence.columns[variable][0]
+        if isinstance(variable, Discrete):
+            return f"= {labels.texts(variable.states, labels.LONGEST_STATE)[int(value)]}"
+        return f"= {labels.number(float(value))}"
+
+    def belief(self, variable: Variable) -> str:
+        """Return the posterior as bars; an empty string if there is none to draw."""
+        colour = labels.ORANGE if variable == self.target else labels.BLUE
+        posterior = self.posteriors.get(variable)
+        if isinstance(posterior, GaussianMixture):
+            return labels.density(posterior, colour)
+        if not self.beliefs or not isinstance(variable, Discrete):
+            return ""
+        if posterior is not None:
+            return labels.bars(variable, posterior.probabilities, colour, self.most_states)
+        certain = np.zeros(variable.cardinality)
+        certain[int(self.evidence.columns[variable][0])] = 1.0
+        return labels.bars(variable, certain, labels.SLATE, self.most_states)
+
+
+def _hub(net: BayesianNetwork) -> Variable | None:
+    """Return the variable that is a parent of all others, if there is one."""
+    others = len(net.variables) - 1
+    found = [v for v in net.variables if others and net.graph.out_degree(v.name) == others]
+    return found[0] if found else None
+
+
+def _row_length(n: int) -> int:
+    """Return how many of n nodes without arcs go side by side."""
+    return n if n <= _ROW else math.ceil(math.sqrt(n))
+
+
+def _exponent(values: Floats) -> str:
+    """Return an exponent as text: one number, a few, or their range; empty if it is 1."""
+    flat = values.reshape(-1)
+    if (flat == 1).all():
+        return ""
+    if len(set(flat.tolist())) == 1:
+        return labels.number(float(flat[0]))
+    if len(flat) <= 4:
+        return ", ".join(f"{value:.3g}" for value in flat)
+    return f"{flat.min():.3g} to {flat.max():.3g}"
+
+
+def _caption(note: str) -> str:
+    return _statement("graph", {"label": note, "labelloc": "b"})
+
+
+def _statement(subject: str, attributes: Mapping[str, str]) -> str:
+    listed = ", ".join(f"{key}={_value(key, value)}" for key, value in attributes.items())
+    return f"{subject} [{listed}];"
+
+
+def _value(key: str, text: str) -> str:
+    if key == "tooltip":
+        # Graphviz looks for placeholders in these twice.
+        text = text.replace("\\", "\\\\")
+    return text if isinstance(text, labels.Html) else labels.quoted_string(text)

@@ -1,0 +1,422 @@
+"""What stands inside the nodes of a picture: text, tables and bars as Graphviz' HTML-like labels.
+
+HTML-like labels need one kind of escaping only (that of XML) and their tables draw bars, so every
+label is one. Functions here know variables, local distributions and posteriors, but no graphs.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.factors import Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import GaussianMixture
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+# Blue and orange stay apart for every common kind of colour blindness; shading, line width and bold
+# type say the same a second time. All text has a contrast of at least 4.5 on its ground.
+INK, MUTED = "#1f2937", "#566273"
+BLUE, ORANGE, SLATE = "#4c78a8", "#e58a2b", "#475569"
+_TRACK, _TINT, _GROUND = "#e3e9f0", (164, 196, 230), (255, 255, 255)
+
+NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
+LONGEST_NAME, LONGEST_STATE = 36, 24
+_LONGEST_HEAD = 16
+_LONGEST_LINE = 38
+_BAR_WIDTH, _BAR_HEIGHT = 84, 9
+_CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
+_ENDS_HEIGHT = 14
+_MOST_IN_TOOLTIP = 40
+
+
+class Html(str):
+    """An HTML-like label, outer angle brackets included; any other string is text to quote."""
+
+    __slots__ = ()
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def texts(values: Iterable[object], longest: int) -> list[str]:
+    """Return values as they read on one line, told apart where two of them read the same.
+
+    ``1`` and ``"1"`` become ``1`` and ``'1'``. Long ones lose their middle: what tells columns
+    apart is often at the end.
+    """
+    items = list(values)
+    count = Counter(str(item) for item in items)
+    # A blank would be invisible, and an empty label is a syntax error.
+    shown = [
+        text if count[text] == 1 and text.strip() else repr(item)
+        for item in items
+        for text in [str(item)]
+    ]
+    lines = [" ".join(text.splitlines()) for text in shown]
+    cut = [_shortened(text, longest) for text in lines]
+    while len(set(cut)) < len(set(lines)):
+        longest *= 2
+        cut = [_shortened(text, longest) for text in lines]
+    return cut
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def escape(text: str) -> str:
+    r"""Return text for an HTML-like label, with what XML cannot hold made visible.
+
+    Graphviz reads ``\N`` and the like as placeholders even there: every backslash is doubled.
+    """
+    return html.escape(_printable(text).replace("\\", "\\\\"), quote=True)
+
+
+def quoted_string(text: str) -> str:
+    """Return a string of the DOT language that shows exactly this text."""
+    inner = _printable(text).replace("\\", "\\\\").replace('"', '\\"')
+    # Graphviz looks for XML entities in quoted strings too: &amp; keeps "&lt;" from becoming "<".
+    return f'"{inner.replace("&", "&amp;")}"'
+
+
+def _printable(text: str) -> str:
+    """Return text with control characters and lone surrogates written as Python escapes."""
+    return "".join(
+        char.encode("unicode_escape").decode() if _unprintable(char) else char
+        for char in " ".join(text.splitlines()).replace("\t", " ")
+    )
+
+
+def _unprintable(char: str) -> bool:
+    code = ord(char)
+    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF)
+
+
+def font(text: str, *, size: str = TEXT_SIZE, colour: str = INK, bold: bool = False) -> str:
+    """Return escaped text in a size and a colour."""
+    inner = escape(text)
+    return _font(f"<B>{inner}</B>" if bold else inner, size, colour)
+
+
+def _font(inner: str, size: str, colour: str) -> str:
+    return f'<FONT POINT-SIZE="{size}" COLOR="{colour}">{inner}</FONT>'
+
+
+def title(text: str) -> str:
+    """Return the name of a variable, in bold."""
+    return f"<B>{escape(text)}</B>"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in up to so many significant digits."""
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def percentage(share: float) -> str:
+    """Return a probability in per cent that shows as 0 or 100 only if it is."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 <= share < 1:
+        return ">99.9%"
+    return f"{100 * share:.0f}%" if share in (0, 1) else f"{100 * share:.1f}%"
+
+
+def score(value: float) -> str:
+    """Return the score of an arc: three decimals, or two digits where these would be zeros."""
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 100:
+        text = f"{value:.0f}"
+    elif abs(value) >= 0.001 or value == 0:
+        text = f"{value:.3f}"
+    else:
+        text = f"{value:.1e}"
+    return text.replace("-", "−")
+
+
+def with_spread(mean: float, sd: float) -> str:
+    """Return ``mean ± sd``, rounded where the standard deviation has two digits."""
+    return f"{_to_scale(mean, sd)} ± {_to_scale(sd, sd, digits=2)}"
+
+
+def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
+    """Return a number with the decimals that matter beside a standard deviation."""
+    if math.isfinite(value) and math.isfinite(sd) and sd > 0:
+        decimals = 1 - math.floor(math.log10(sd))
+        if -4 < decimals <= 6 and abs(value) < 1e6:
+            # Adding zero turns minus zero into zero.
+            shown = round(value, max(decimals, 0)) + 0.0
+            return f"{shown:.{max(decimals, 0)}f}".replace("-", "−")
+    return number(value, digits)
+
+
+def tooltip(variable: Variable) -> str:
+    """Return the full name and states, for whatever the label cuts."""
+    if isinstance(variable, Continuous):
+        return f"{variable.name}: continuous"
+    shown = texts(variable.states[:_MOST_IN_TOOLTIP], 200)
+    rest = variable.cardinality - len(shown)
+    return f"{variable.name}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")
+
+
+def state_list(variable: Discrete, most: int) -> str:
+    """Return the states in lines of moderate length, as an HTML-like text."""
+    shown = texts(variable.states, LONGEST_STATE)[:most]
+    rest = variable.cardinality - len(shown)
+    lines = [""]
+    for text in [*shown, *([f"… {rest} more"] if rest else [])]:
+        joined = f"{lines[-1]} · {text}" if lines[-1] else text
+        if len(joined) > _LONGEST_LINE and lines[-1]:
+            lines.append(text)
+        else:
+            lines[-1] = joined
+    return _font("<BR/>".join(escape(line) for line in lines), TEXT_SIZE, MUTED)
+
+
+# -------------------------------------------------------------------------------------- tables
+
+
+def stack(parts: Sequence[str]) -> Html:
+    """Return a label of parts one below the other."""
+    if len(parts) == 1:
+        return Html(f"<{parts[0]}>")
+    padding = 2 if any(part.startswith("<TABLE") for part in parts) else 1
+    rows = "".join(f"<TR><TD>{part}</TD></TR>" for part in parts)
+    return Html(f"<{_open_table(padding=padding)}{rows}</TABLE>>")
+
+
+def _open_table(spacing: int = 0, padding: int = 0) -> str:
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="{padding}">'
+
+
+def _blocks(blocks: Iterable[tuple[int, str]], height: int, where: str = "") -> str:
+    """Return a row of blocks of one height, given as (width, colour)."""
+    kept = [(width, colour) for width, colour in blocks if width]
+    cells = "".join(_fixed_cell(w, height, f' BGCOLOR="{colour}"') for w, colour in kept)
+    return _fixed_table(sum(width for width, _ in kept), height, cells, where)
+
+
+def _fixed_table(width: int, height: int, cells: str, where: str = "") -> str:
+    """Return a table of one row that is not stretched when the node is wider."""
+    return (
+        '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" FIXEDSIZE="TRUE" '
+        f'WIDTH="{width}" HEIGHT="{height}"{where}><TR>{cells}</TR></TABLE>'
+    )
+
+
+def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> str:
+    return f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"{ground}>{inner}</TD>'
+
+
+def bars(variable: Discrete, probabilities: Floats, colour: str, most: int) -> str:
+    """Return a bar for each of the most probable states, in the order of the states."""
+    kept = np.sort(np.argsort(-probabilities, kind="stable")[:most])
+    names = texts(variable.states, LONGEST_STATE)
+    best = int(np.argmax(probabilities))
+    rows = []
+    for code in kept:
+        share = float(probabilities[code])
+        rows.append(
+            f'<TR><TD ALIGN="LEFT">{font(names[code], bold=bool(code == best))}</TD>'
+            f'<TD ALIGN="LEFT">{_bar(share, colour)}</TD>'
+            f'<TD ALIGN="RIGHT">{font(percentage(share), bold=bool(code == best))}</TD></TR>'
+        )
+    rest = len(probabilities) - len(kept)
+    if rest:
+        left = percentage(max(0.0, 1.0 - float(probabilities[kept].sum())))
+        note = font(f"… {rest} more", size=NOTE_SIZE, colour=MUTED)
+        rows.append(
+            f'<TR><TD ALIGN="LEFT" COLSPAN="2">{note}</TD>'
+            f'<TD ALIGN="RIGHT">{font(left, size=NOTE_SIZE, colour=MUTED)}</TD></TR>'
+        )
+    return f"{_open_table(padding=2)}{''.join(rows)}</TABLE>"
+
+
+def _bar(share: float, colour: str) -> str:
+    # Anything possible shows at least a hair of colour, anything impossible none.
+    full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
+    blocks = [(full, colour), (_BAR_WIDTH - full, _TRACK)]
+    return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')
+
+
+def density(mixture: GaussianMixture, colour: str) -> str:
+    """Return mean ± standard deviation of one variable above its density over 99.6 % of it."""
+    mean, sd = float(mixture.mean), math.sqrt(float(mixture.variance))
+    text = font(with_spread(mean, sd), bold=True)
+    low, high = mixture.quantile(0.002), mixture.quantile(0.998)
+    rows = [text]
+    if high > low:
+        edges = np.linspace(low, high, _CURVE_COLUMNS + 1)
+        heights = np.asarray(mixture.density((edges[:-1] + edges[1:]) / 2))
+        heights = heights / heights.max()
+        columns = "".join(_column(round(_CURVE_HEIGHT * float(h)), colour) for h in heights)
+        width = _CURVE_COLUMNS * _CURVE_STEP
+        rows += [_fixed_table(width, _CURVE_HEIGHT, columns), _ends(low, high, sd, width)]
+    body = "".join(f"<TR><TD>{row}</TD></TR>" for row in rows)
+    return f"{_open_table(padding=1)}{body}</TABLE>"
+
+
+def _ends(low: float, high: float, sd: float, width: int) -> str:
+    """Return the numbers at both ends of an axis."""
+    shown = [_to_scale(end, sd) for end in (low, high)]
+    left, right = (font(end, size=NOTE_SIZE, colour=MUTED) for end in shown)
+    # Very long numbers need more room than the curve.
+    half = max(width // 2, 7 * max(map(len, shown)))
+    cells = (
+        f'<TD WIDTH="{half}" ALIGN="LEFT">{left}</TD><TD WIDTH="{half}" ALIGN="RIGHT">{right}</TD>'
+    )
+    return _fixed_table(2 * half, _ENDS_HEIGHT, cells)
+
+
+def _column(height: int, colour: str) -> str:
+    block = _blocks([(_CURVE_STEP, colour)], max(height, 1), ' VALIGN="BOTTOM"')
+    return _fixed_cell(_CURVE_STEP, _CURVE_HEIGHT, inner=block)
+
+
+# ------------------------------------------------------------------------- local distributions
+
+
+@dataclass(frozen=True)
+class LocalTable:
+    """A local distribution as text: what a node shows of it.
+
+    Attributes
+    ----------
+    header : list of str
+    rows : list of lists of str
+    tints : ndarray, shape (n rows, n numbers), optional
+        Between 0 and 1: the grounds of the last cells of each row.
+    note : str
+        What was left out, or the whole description where there is no table.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+    tints: Floats | None = None
+    note: str = ""
+
+
+@singledispatch
+def describe(source: object, most_rows: int, most_columns: int) -> LocalTable:
+    """Return a local distribution as a table of text; other families can be registered."""
+    note = type(source).__name__
+    if isinstance(source, CPD):
+        note += f", {source.n_parameters} parameters"
+    return LocalTable([], [], None, note)
+
+
+@describe.register
+def _(source: TableCPD, most_rows: int, most_columns: int) -> LocalTable:
+    return _grid(
+        source.parents, source.variable, source.values, most_rows, most_columns, probability=True
+    )
+
+
+@describe.register
+def _(source: Factor, most_rows: int, most_columns: int) -> LocalTable:
+    if not source.scope:
+        return LocalTable([], [], None, number(float(np.exp(source.log_values[0]))))
+    *others, last = source.scope
+    values = np.exp(source.log_values[0])
+    return _grid(others, last, values, most_rows, most_columns, probability=False)
+
+
+@describe.register
+def _(source: GaussianCPD, most_rows: int, most_columns: int) -> LocalTable:
+    slopes = source.continuous_parents
+    shown = texts([parent.name for parent in slopes], _LONGEST_HEAD)[:most_columns]
+    keys = texts([parent.name for parent in source.discrete_parents], _LONGEST_HEAD)
+    header = [*keys, "intercept" if slopes else "mean", *(f"× {name}" for name in shown), "sd"]
+    n_rows = source.mean.size
+    mean, sd = source.mean.reshape(-1), np.sqrt(source.variance).reshape(-1)
+    coefficients = source.coefficients.reshape(n_rows, -1)
+    rows = [
+        [*key, number(mean[i]), *map(number, coefficients[i, : len(shown)]), number(sd[i])]
+        for i, key in enumerate(_configurations(source.discrete_parents, min(n_rows, most_rows)))
+    ]
+    return LocalTable(header, rows, None, _left_out(n_rows - len(rows), len(slopes) - len(shown)))
+
+
+def _grid(
+    parents: Sequence[Discrete],
+    child: Discrete,
+    values: Floats,
+    most_rows: int,
+    most_columns: int,
+    *,
+    probability: bool,
+) -> LocalTable:
+    table = values.reshape(-1, child.cardinality)
+    shown = table[:most_rows, :most_columns]
+    header = texts([parent.name for parent in parents], _LONGEST_HEAD)
+    header += texts(child.states, _LONGEST_HEAD)[:most_columns]
+    peak = max(1.0, float(table.max()))
+    rows = [
+        [*key, *(_cell(float(value), probability=probability) for value in row)]
+        for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
+    ]
+    left_out = _left_out(len(table) - len(shown), child.cardinality - shown.shape[1])
+    return LocalTable(header, rows, shown / peak, left_out)
+
+
+def _cell(value: float, *, probability: bool) -> str:
+    if probability and (value == 0 or value >= 0.0005):
+        return f"{value:.3f}"
+    return number(value, 3)
+
+
+def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+    if not parents:
+        return [[]]
+    names = [texts(parent.states, _LONGEST_HEAD) for parent in parents]
+    codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
+    return [
+        [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
+    ]
+
+
+def _left_out(rows: int, columns: int) -> str:
+    parts = [
+        f"{n} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, "column")) if n
+    ]
+    return f"… {' and '.join(parts)}" if parts else ""
+
+
+def table(local: LocalTable) -> str:
+    """Return a local distribution as an HTML-like table."""
+    note = font(local.note, size=NOTE_SIZE, colour=MUTED)
+    if not local.rows:
+        return note
+    head = [font(text, size=NOTE_SIZE, colour=MUTED) for text in local.header]
+    lines = ["".join(f"<TD>{cell}</TD>" for cell in head)]
+    for i, row in enumerate(local.rows):
+        tints = [] if local.tints is None else [f' BGCOLOR="{_tint(t)}"' for t in local.tints[i]]
+        tints = [""] * (len(row) - len(tints)) + tints
+        lines.append(
+            "".join(
+                f"<TD{ground}>{font(text)}</TD>" for text, ground in zip(row, tints, strict=True)
+            )
+        )
+    if local.note:
+        lines.append(f'<TD COLSPAN="{len(head)}" ALIGN="LEFT">{note}</TD>')
+    body = "".join(f"<TR>{line}</TR>" for line in lines)
+    return f"{_open_table(spacing=1, padding=3)}{body}</TABLE>"
+
+
+def _tint(share: float) -> str:
+    parts = (
+        round(ground + (full - ground) * min(max(share, 0.0), 1.0))
+        for ground, full in zip(_GROUND, _TINT, strict=True)
+    )
+    return "#" + "".join(f"{part:02x}" for part in parts)

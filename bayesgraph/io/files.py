@@ -1,0 +1,121 @@
+"""Bytes in and out of files; a file is replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def path_text(path: PathLike) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is not a path.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"A path is a string or a pathlib.Path; got {path!r}.")
+    return text
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Return the content of a file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    try:
+        return Path(path_text(path)).read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such file; check the path", path_text(path)
+        ) from None
+
+
+@contextlib.contextmanager
+def atomic_path(path: PathLike) -> Iterator[Path]:
+    """Give the path of a new file to fill, and put that file in the place of `path` at the end.
+
+    The new file is in the same directory and has the same suffix. It takes the place of the old
+    file in one step, after it has reached the disk; if anything fails before that, the old file is
+    as it was and the new one is gone. A file that is replaced keeps its permission bits; a link
+    keeps pointing to it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such directory.
+    PermissionError
+        If the file may not be written.
+    """
+    target = Path(os.path.realpath(path_text(path)))
+    _check_target(target)
+    # A device or a pipe cannot be replaced and need not be.
+    special = target.exists() and not target.is_file()
+    directory = Path(tempfile.gettempdir()) if special else target.parent
+    temporary = directory / f".bayesgraph-{secrets.token_hex(8)}{target.suffix}"
+    # Unlike tempfile's 0600, this mode is subject to the umask, as that of any new file is.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        yield temporary
+        if special:
+            target.write_bytes(temporary.read_bytes())
+            return
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Give a stream to write, and replace the file at the end; see `atomic_path`."""
+    with atomic_path(path) as temporary, temporary.open("w+b") as stream:
+        yield stream
+
+
+def write_bytes(path: PathLike, data: bytes) -> None:
+    """Write a file as a whole or not at all; see `atomic_path`."""
+    with replacing(path) as stream:
+        stream.write(data)
+
+
+def _check_target(target: Path) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such directory; create it first", str(target.parent)
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        # Replacing needs the directory's permission only; the file's own is respected too.
+        raise PermissionError(errno.EACCES, "The file is read-only", str(target))
+
+
+def _sync_directory(directory: Path) -> None:
+    """Have the new name of a file reach the disk, where the system can do that."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

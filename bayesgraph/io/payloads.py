@@ -1,0 +1,229 @@
+"""What native files say of networks and factor graphs: JSON and arrays.
+
+`FAMILIES` is the table of CPD families: a new family is one entry. The variables of a model are
+listed once; everything else names them by their position in that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.errors import LossyExportError
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.factors import Factor
+from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model that native files hold.
+
+    Attributes
+    ----------
+    holds : callable
+        Tells whether a model is of this kind, exactly: a subclass may have more to save.
+    encode : callable
+        From model and ArrayWriter to a dict that JSON can hold.
+    decode : callable
+        From that dict and ArrayReader to the model. May raise LookupError, TypeError, ValueError
+        for what `encode` never makes.
+    """
+
+    holds: Callable[[object], bool]
+    encode: Callable[[Any, ArrayWriter], dict[str, Any]]
+    decode: Callable[[Any, ArrayReader], Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family of CPDs is saved: as keyword arguments of its class.
+
+    Attributes
+    ----------
+    type : type
+        The class, called with ``(variable, parents=parents, **arguments)``.
+    arrays : tuple of str
+        Its arguments besides variable and parents: each is an attribute of that name too, and an
+        array whose first axes are those of the discrete parents.
+    """
+
+    type: type[Any]
+    arrays: tuple[str, ...]
+
+
+FAMILIES: dict[str, Family] = {
+    "table": Family(TableCPD, ("values",)),
+    "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
+}
+
+
+# ------------------------------------------------------------------------------------- variables
+
+
+def encode_variable(variable: Variable) -> dict[str, Any]:
+    """Return a variable as JSON.
+
+    Raises
+    ------
+    LossyExportError
+        For a name or a state of a type that files do not hold.
+    """
+    name = _encoded(variable.name, "name", variable)
+    if isinstance(variable, Continuous):
+        return {"continuous": name}
+    states = [_encoded(state, "state", variable) for state in variable.states]
+    return {"discrete": name, "states": states}
+
+
+def _encoded(value: object, what: str, variable: Variable) -> Json:
+    try:
+        return encode_value(value)
+    except UnsupportedTypeError as error:
+        raise LossyExportError(
+            f"The {what} {value!r} of {variable!r} {error}: the native format cannot hold it. It "
+            f"holds {HELD}; use one of these."
+        ) from error
+
+
+def decode_variable(item: Mapping[str, Any]) -> Variable:
+    """Return the variable that `encode_variable` encoded."""
+    if "continuous" in item:
+        return Continuous(decode_value(item["continuous"]))
+    return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
+
+
+def _positions(variables: Iterable[Variable]) -> dict[Variable, int]:
+    return {variable: i for i, variable in enumerate(variables)}
+
+
+# ------------------------------------------------------------------------------------------ CPDs
+
+
+def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dict[str, Any]:
+    """Return a CPD as JSON, its variables as positions.
+
+    Raises
+    ------
+    LossyExportError
+        For a family that is not in `FAMILIES`.
+    """
+    name = next((name for name, family in FAMILIES.items() if type(cpd) is family.type), None)
+    if name is None:
+        raise LossyExportError(
+            f"{cpd!r}: the native format has no entry for {type(cpd).__name__}; it holds "
+            f"{', '.join(family.type.__name__ for family in FAMILIES.values())}."
+        )
+    values = {key: getattr(cpd, key) for key in FAMILIES[name].arrays}
+    return {
+        "family": name,
+        "variable": at[cpd.variable],
+        "parents": [at[parent] for parent in cpd.parents],
+        **{key: arrays.add(f"{name}.{key}", array) for key, array in values.items()},
+    }
+
+
+def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD:
+    """Return the CPD that `encode_cpd` encoded."""
+    name = item["family"]
+    if name not in FAMILIES:
+        raise ValueError(f"it has a CPD of the unknown family {name!r}")
+    family = FAMILIES[name]
+    variable = _at(variables, item["variable"])
+    parents = [_at(variables, parent) for parent in item["parents"]]
+    values = {key: arrays.view(item[key]) for key in family.arrays}
+    lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
+    for key, array in values.items():
+        # A number that the class would spread over a huge table is not what `encode_cpd` writes.
+        if array.shape[: len(lead)] != lead:
+            raise ValueError(f"{key} of {variable.name!r} has the shape {array.shape}")
+    cpd: CPD = family.type(variable, parents=parents, **values)
+    return cpd
+
+
+def _at(variables: list[Variable], position: Any) -> Variable:
+    if type(position) is not int or position < 0:
+        raise ValueError(f"expected the position of a variable; got {position!r:.80}")
+    return variables[position]
+
+
+# -------------------------------------------------------------------------------------- networks
+
+
+def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, Any]:
+    at = _positions(model.variables)
+    by_name: dict[Name, int] = {variable.name: i for variable, i in at.items()}
+    return {
+        "variables": [encode_variable(variable) for variable in model.variables],
+        "cpds": [encode_cpd(cpd, at, arrays) for cpd in model.cpds],
+        "scored_arcs": [[by_name[parent], by_name[child]] for parent, child in model.arc_scores],
+        "arc_scores": arrays.add(
+            "arc_scores", np.array([float(score) for score in model.arc_scores.values()])
+        ),
+    }
+
+
+def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
+    variables = [decode_variable(variable) for variable in item["variables"]]
+    cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
+    arcs = [(_at(variables, i).name, _at(variables, j).name) for i, j in item["scored_arcs"]]
+    scores = arrays.view(item["arc_scores"]).tolist()
+    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)))
+
+
+# --------------------------------------------------------------------------------- factor graphs
+
+
+def _encode_factor_graph(model: FactorGraph, arrays: ArrayWriter) -> dict[str, Any]:
+    at = _positions(model.variables)
+    terms: list[dict[str, Any]] = []
+    for term in model.terms:
+        if isinstance(term.source, Factor):
+            source: dict[str, Any] = {
+                "scope": [at[variable] for variable in term.source.scope],
+                "log_values": arrays.add("factor.log_values", term.source.log_values),
+            }
+        else:
+            source = {"cpd": encode_cpd(term.source, at, arrays)}
+        terms.append({**source, "exponent": arrays.add("exponents", term.exponent)})
+    return {
+        "domain": model.domain,
+        "variables": [encode_variable(variable) for variable in model.variables],
+        "terms": terms,
+    }
+
+
+def _decode_factor_graph(item: Any, arrays: ArrayReader) -> FactorGraph:
+    variables = [decode_variable(variable) for variable in item["variables"]]
+    return FactorGraph(
+        [_decode_source(term, variables, arrays) for term in item["terms"]],
+        exponents=[arrays.view(term["exponent"]) for term in item["terms"]],
+        domain=item["domain"],
+    )
+
+
+def _decode_source(item: Any, variables: list[Variable], arrays: ArrayReader) -> Factor | CPD:
+    if "cpd" in item:
+        return decode_cpd(item["cpd"], variables, arrays)
+    scope = [_at(variables, position) for position in item["scope"]]
+    discrete = [variable for variable in scope if isinstance(variable, Discrete)]
+    log_values = arrays.take(item["log_values"])
+    shape = tuple(variable.cardinality for variable in discrete)
+    if len(discrete) < len(scope) or log_values.shape[1:] != shape:
+        raise ValueError(f"a factor of the shape {log_values.shape} does not fit its variables")
+    if np.isnan(log_values).any() or np.isposinf(log_values).any():
+        raise ValueError("a factor has NaN or infinity")
+    return Factor.from_log(discrete, log_values)
+
+
+NETWORK = Kind(lambda model: type(model) is BayesianNetwork, _encode_network, _decode_network)
+FACTOR_GRAPH = Kind(
+    lambda model: type(model) is FactorGraph, _encode_factor_graph, _decode_factor_graph
+)

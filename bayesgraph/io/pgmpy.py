@@ -1,0 +1,371 @@
+"""To pgmpy and back, with names, states and numbers intact.
+
+pgmpy is optional: ``pip install 'bayesgraph[pgmpy]'``. What becomes what:
+
+=============================  ==================================================
+bayesgraph                     pgmpy
+=============================  ==================================================
+BayesianNetwork, discrete      DiscreteBayesianNetwork
+BayesianNetwork, continuous    LinearGaussianBayesianNetwork
+FactorGraph, discrete          DiscreteMarkovNetwork
+=============================  ==================================================
+
+A factor graph does not become pgmpy's FactorGraph, whose nodes are its factors: there, two equal
+factors are one node. DiscreteMarkovNetwork keeps the list of factors as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.errors import (
+    DataTypeError,
+    LossyExportError,
+    LossyExportWarning,
+    ModelError,
+    quoted,
+)
+from bayesgraph.factor_graph import FactorGraph, Term
+from bayesgraph.factors import Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.rounding import RoundedRows
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.optional import optional_module
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+# Attributes that pgmpy's graph carries along for `from_pgmpy` and has no place for itself.
+_VARIANCE = "variance"
+_SCORE = "score"
+
+
+def _pgmpy(module: str) -> Any:
+    return optional_module(f"pgmpy.{module}", extra="pgmpy", what="Exchanging models with pgmpy")
+
+
+def to_pgmpy(model: Any) -> Any:
+    """Return a model as a pgmpy object of the same names, states and numbers.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+        A network of discrete variables, a network of continuous ones, or a factor graph of tables.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
+    pgmpy.models.LinearGaussianBayesianNetwork
+        pgmpy holds standard deviations: the square roots, rounded, of the variances. The exact
+        variances go along as the node attribute ``"variance"``, which `from_pgmpy` reads.
+    pgmpy.models.DiscreteMarkovNetwork
+        From a factor graph, with its factors in their order. Exponents become part of the tables
+        (a warning says so); logarithms become plain numbers, to the rounding of the exponential.
+
+    Raises
+    ------
+    LossyExportError
+        For what pgmpy cannot hold: discrete and continuous variables together, states of one
+        variable that are equal (``True`` and ``1``), numbers outside the range of floats.
+    DataTypeError
+        For something that is not a model.
+    MissingDependencyError
+        If pgmpy is not installed.
+    """
+    if isinstance(model, FactorGraph):
+        return _to_markov_network(model)
+    if not isinstance(model, BayesianNetwork):
+        raise DataTypeError(f"Expected a BayesianNetwork or a FactorGraph; got {model!r}.")
+    _check_states(model.variables)
+    tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
+    gaussians = [cpd for cpd in model.cpds if isinstance(cpd, GaussianCPD)]
+    if len(tables) == len(model.cpds):
+        return _to_discrete(model, tables)
+    if len(gaussians) == len(model.cpds):
+        return _to_linear_gaussian(model, gaussians)
+    raise _mixed(model.cpds)
+
+
+def _mixed(cpds: Iterable[CPD]) -> LossyExportError:
+    by_family: dict[str, list[Name]] = {}
+    for cpd in cpds:
+        by_family.setdefault(type(cpd).__name__, []).append(cpd.variable.name)
+    listed = "; ".join(f"{family}: {quoted(names)}" for family, names in by_family.items())
+    return LossyExportError(
+        f"pgmpy holds networks of tables and networks of linear Gaussians without discrete "
+        f"parents, not both together. This one has {listed}. Save it in the native format, or "
+        "discretise the continuous variables."
+    )
+
+
+def _check_states(variables: Iterable[Variable]) -> None:
+    """Refuse states that Python's equality takes for one: pgmpy looks states up by it."""
+    equal = [
+        variable
+        for variable in variables
+        if isinstance(variable, Discrete) and len(set(variable.states)) < variable.cardinality
+    ]
+    if equal:
+        listed = "; ".join(f"{v.name!r} with {quoted(v.states)}" for v in equal)
+        raise LossyExportError(
+            f"pgmpy cannot tell states apart that are equal, such as True and 1: {listed}."
+        )
+
+
+def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
+    factors = _pgmpy("factors.discrete")
+    result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
+    for cpd in cpds:
+        # pgmpy's matrix has the child's states as rows and one column for each configuration of
+        # the parents, the last of them varying fastest.
+        values = np.moveaxis(cpd.values, -1, 0).reshape(cpd.variable.cardinality, -1)
+        converted = factors.TabularCPD(
+            cpd.variable.name,
+            cpd.variable.cardinality,
+            values,
+            evidence=[parent.name for parent in cpd.parents] or None,
+            evidence_card=[parent.cardinality for parent in cpd.parents] or None,
+            state_names=_state_names(cpd.parents, cpd.variable),
+        )
+        _check_kept(converted.get_values(), values, cpd)
+        result.add_cpds(converted)
+    return result
+
+
+def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> Any:
+    factors = _pgmpy("factors.continuous")
+    result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
+    for cpd in cpds:
+        name = cpd.variable.name
+        result.add_cpds(
+            factors.LinearGaussianCPD(
+                name,
+                [float(cpd.mean), *cpd.coefficients.tolist()],
+                math.sqrt(cpd.variance),
+                [parent.name for parent in cpd.parents],
+            )
+        )
+        result.nodes[name][_VARIANCE] = float(cpd.variance)
+    return result
+
+
+def _with_graph(result: Any, model: BayesianNetwork) -> Any:
+    """Add nodes and arcs; parents come before their children, so that pgmpy's search for a cycle
+    at each arc ends at once."""
+    result.add_nodes_from(model.names)
+    for name in nx.topological_sort(model.graph):
+        result.add_edges_from([(parent.name, name) for parent in model.cpd(name).parents])
+    for arc, score in model.arc_scores.items():
+        result.edges[arc][_SCORE] = score
+    return result
+
+
+def _state_names(parents: Iterable[Discrete], *more: Discrete) -> dict[Name, list[Any]]:
+    return {variable.name: list(variable.states) for variable in (*more, *parents)}
+
+
+def _check_kept(converted: Any, values: Floats, source: object) -> None:
+    if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
+        raise LossyExportError(
+            f"pgmpy rounds the numbers of {source!r}; have it calculate in float64 "
+            "(pgmpy.config.set_dtype)."
+        )
+
+
+def _to_markov_network(model: FactorGraph) -> Any:
+    _check_states(model.variables)
+    continuous = [v.name for v in model.variables if isinstance(v, Continuous)]
+    if continuous or any(term.table is None for term in model.terms):
+        raise LossyExportError(
+            "pgmpy's factors are tables over discrete variables; this factor graph has the "
+            f"continuous variables {quoted(continuous)} or factors that are not tables."
+        )
+    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
+    if powered:
+        warnings.warn(
+            "pgmpy's factors have no exponents; they are now part of the tables. Factors with an "
+            f"exponent other than 1: {powered}.",
+            LossyExportWarning,
+            stacklevel=5,  # above the method to_pgmpy
+        )
+    discrete = _pgmpy("factors.discrete")
+    result = _pgmpy("models").DiscreteMarkovNetwork()
+    result.add_nodes_from(model.names)
+    for term in model.terms:
+        scope = [v for v in term.scope if isinstance(v, Discrete)]
+        names = [v.name for v in scope]
+        result.add_edges_from([(a, b) for i, a in enumerate(names) for b in names[:i]])
+        values = _term_values(term)
+        converted = discrete.DiscreteFactor(
+            names, [v.cardinality for v in scope], values, state_names=_state_names(scope)
+        )
+        _check_kept(converted.values, values, term.source)
+        result.add_factors(converted)
+    return result
+
+
+def _term_values(term: Term) -> Floats:
+    """Return a powered table as plain numbers: the CPD's own where the exponent is one."""
+    if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
+        return term.source.values
+    assert term.table is not None  # checked before
+    log_values = term.table.log_values
+    if len(log_values) != 1:
+        raise LossyExportError(
+            f"{term.source!r} belongs to {len(log_values)} rows of evidence; pgmpy's factors to "
+            "one."
+        )
+    with np.errstate(over="ignore"):
+        values = np.exp(log_values[0])
+    vanished = (values < np.finfo(np.float64).tiny) & ~np.isneginf(log_values[0])
+    if vanished.any() or np.isinf(values).any():
+        raise LossyExportError(
+            f"{term.source!r} has numbers outside the range of floats: logarithms from "
+            f"{log_values[np.isfinite(log_values)].min():.6g} to {log_values.max():.6g}. pgmpy "
+            "does not hold logarithms."
+        )
+    return np.asarray(values)
+
+
+# ---------------------------------------------------------------------------------------- import
+
+
+def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | FactorGraph:
+    """Return a pgmpy model as a bayesgraph model of the same names, states and numbers.
+
+    The order of the variables is that of the model's nodes, the order of parents that of each
+    CPD's evidence. Latent variables and other roles of nodes are not kept.
+
+    Parameters
+    ----------
+    model : pgmpy model
+        DiscreteBayesianNetwork or LinearGaussianBayesianNetwork, or one of their subclasses with
+        such CPDs (NaiveBayes); DiscreteMarkovNetwork or FactorGraph.
+    normalize : bool
+        pgmpy takes probabilities that sum to one within 0.01. Those off by at most 1e-6 are kept
+        exactly; others, up to 0.02, are divided by their sum with one warning, or refused if false.
+
+    Returns
+    -------
+    BayesianNetwork
+        For the networks.
+    FactorGraph
+        For the graphs of factors.
+
+    Raises
+    ------
+    DataTypeError
+        For another kind of model.
+    ModelError
+        For a node without CPD, or CPDs that do not fit each other.
+    CPDError
+        For probabilities that do not sum to one, or a standard deviation that is not positive.
+    MissingDependencyError
+        If pgmpy is not installed.
+    """
+    models = _pgmpy("models")
+    if isinstance(model, models.DiscreteBayesianNetwork):
+        return _from_discrete(model, normalize=normalize)
+    if isinstance(model, models.LinearGaussianBayesianNetwork):
+        return _from_linear_gaussian(model)
+    if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
+        return _from_factors(model)
+    raise DataTypeError(
+        "Expected a pgmpy DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, "
+        f"DiscreteMarkovNetwork or FactorGraph; got {type(model).__module__}."
+        f"{type(model).__qualname__}."
+    )
+
+
+def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
+    """Return the CPD of each node, in the order of the nodes."""
+    by_node = {cpd.variable: cpd for cpd in model.cpds}
+    without = [node for node in model.nodes if node not in by_node]
+    if without:
+        raise ModelError(f"The pgmpy model has no CPD for {quoted(without)}; add or fit them.")
+    others = {node: type(by_node[node]).__name__ for node in model.nodes}
+    wrong = [node for node in model.nodes if not isinstance(by_node[node], family)]
+    if wrong:
+        raise ModelError(
+            f"Expected a {family.__name__} for each node; "
+            f"{', '.join(f'{node!r} has a {others[node]}' for node in wrong)}."
+        )
+    return {node: by_node[node] for node in model.nodes}
+
+
+def _scores(model: Any) -> dict[tuple[Name, Name], float]:
+    arcs = model.edges(data=_SCORE)
+    return {(a, b): score for a, b, score in arcs if isinstance(score, float)}
+
+
+def _check_parents(model: Any, node: Name, evidence: Iterable[Name]) -> None:
+    if set(evidence) != set(model.predecessors(node)):
+        raise ModelError(
+            f"The CPD of {node!r} has the parents {quoted(evidence)}, the graph has "
+            f"{quoted(model.predecessors(node))}."
+        )
+
+
+def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
+    rounded = RoundedRows(normalize=normalize)
+    cpds = []
+    for node, cpd in _cpds_by_node(model, _pgmpy("factors.discrete").TabularCPD).items():
+        # `variables` is the child and its evidence, the axes of `values` in this order.
+        child, *parents = _scope(cpd)
+        _check_parents(model, node, cpd.variables[1:])
+        values = np.moveaxis(_values(cpd), 0, -1)
+        cpds.append(TableCPD(child, rounded.settle(node, values), parents))
+    network = BayesianNetwork(cpds, arc_scores=_scores(model))
+    rounded.warn("The pgmpy model", stacklevel=3)  # above from_pgmpy
+    return network
+
+
+def _from_linear_gaussian(model: Any) -> BayesianNetwork:
+    cpds = []
+    for node, cpd in _cpds_by_node(model, _pgmpy("factors.continuous").LinearGaussianCPD).items():
+        _check_parents(model, node, cpd.evidence)
+        intercept, *slopes = np.asarray(cpd.beta, dtype=np.float64)
+        parents = [Continuous(name) for name in cpd.evidence]
+        variance = _variance(model.nodes[node], cpd)
+        cpds.append(GaussianCPD(Continuous(node), intercept, variance, parents, slopes))
+    return BayesianNetwork(cpds, arc_scores=_scores(model))
+
+
+def _variance(attributes: dict[str, Any], cpd: Any) -> float:
+    """Return the variance that `to_pgmpy` sent along, unless the deviation was changed since."""
+    deviation = float(cpd.std)
+    sent = attributes.get(_VARIANCE)
+    if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:
+        return sent
+    # A negative deviation must not pass for its square.
+    return math.copysign(deviation * deviation, deviation)
+
+
+def _from_factors(model: Any) -> FactorGraph:
+    with_factor = {name for factor in model.factors for name in factor.variables}
+    discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
+    without = [
+        node
+        for node in model.nodes
+        if not isinstance(node, discrete_factor) and node not in with_factor
+    ]
+    if without:
+        raise ModelError(f"The pgmpy model has no factor for {quoted(without)}.")
+    return FactorGraph([Factor(_scope(factor), _values(factor)) for factor in model.factors])
+
+
+def _scope(factor: Any) -> list[Discrete]:
+    nameless = [name for name in factor.variables if name not in factor.state_names]
+    if nameless:
+        raise ModelError(f"{factor!r} has no state names for {quoted(nameless)}; give them all.")
+    return [Discrete(name, factor.state_names[name]) for name in factor.variables]
+
+
+def _values(factor: Any) -> Floats:
+    # A tensor of pgmpy's torch backend becomes an array too.
+    return np.asarray(factor.values, dtype=np.float64)

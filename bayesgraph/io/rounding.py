@@ -1,0 +1,53 @@
+"""Rows of probabilities that were printed with too few digits to sum to one."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from bayesgraph.cpds.table import SUM_TOLERANCE
+from bayesgraph.errors import BayesGraphWarning, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Name
+
+# Two printed digits and a handful of states are off by less than this; more is a mistake.
+ROUNDING_LIMIT = 0.02
+
+
+class RoundedRows:
+    """Decides what happens to rows that do not sum to one, and says so once at the end.
+
+    Rows that TableCPD takes (off by at most 1e-6) are kept exactly. Rows off by less than 0.02 are
+    divided by their sum, unless `normalize` is false. Others are kept too: TableCPD refuses them.
+
+    Parameters
+    ----------
+    normalize : bool
+    """
+
+    def __init__(self, *, normalize: bool) -> None:
+        self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
+        self._changed: dict[Name, float] = {}
+
+    def settle(self, name: Name, values: Floats) -> Floats:
+        """Return the table of a variable, child on the last axis, with its rows repaired."""
+        sums = values.sum(axis=-1, keepdims=True)
+        deviation = np.abs(sums - 1.0)
+        rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit)
+        if not rounded.any():
+            return values
+        self._changed[name] = float(deviation[rounded].max())
+        return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
+
+    def warn(self, where: str, *, stacklevel: int) -> None:
+        """Give the one warning, if any row was changed, as the caller so many calls above."""
+        if not self._changed:
+            return
+        warnings.warn(
+            f"{where}: rows of the tables of {quoted(self._changed)} do not sum to one; they were "
+            f"divided by their sums, which are off by up to {max(self._changed.values()):.3g}. "
+            "normalize=False refuses them.",
+            BayesGraphWarning,
+            stacklevel=stacklevel + 1,
+        )

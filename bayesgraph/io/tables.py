@@ -1,0 +1,111 @@
+"""Tables from and to files: CSV and Parquet, by pyarrow."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesgraph.errors import DataError, FileFormatError, quoted
+from bayesgraph.io.files import replacing
+from bayesgraph.optional import optional_module
+
+# What a cell of a CSV file says when there is no value.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_PARQUET = (".parquet", ".pq")
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    name = Path(path).name.lower()
+    for suffix in (*_CSV, *_PARQUET):
+        if name.endswith(suffix):
+            return suffix
+    raise FileFormatError(
+        f"{os.fspath(path)!r}: tables are read and written as {quoted((*_CSV, *_PARQUET))}, told "
+        "by the suffix."
+    )
+
+
+def read_table(path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING) -> Any:
+    """Read a CSV or Parquet file as a pyarrow Table.
+
+    Parameters
+    ----------
+    path : str or path
+        .csv, .tsv (both optionally .gz), .parquet or .pq.
+    missing : sequence of str
+        Cells of a CSV file that mean missing.
+
+    Raises
+    ------
+    FileNotFoundError
+    FileFormatError
+        For another suffix, or a file that is not what its suffix says.
+    DataError
+        For a file without rows.
+    """
+    suffix = _suffix(path)
+    text = os.fspath(path)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no file {text!r}.")
+    arrow = optional_module("pyarrow", extra="tables", what="Reading a table")
+    try:
+        if suffix in _PARQUET:
+            parquet = optional_module("pyarrow.parquet", extra="tables", what="Reading Parquet")
+            table = parquet.read_table(text)
+        else:
+            table = _read_csv(text, suffix, missing)
+    except arrow.ArrowInvalid as error:
+        first = str(error).splitlines()[0]
+        raise FileFormatError(f"{text!r} cannot be read as {suffix}: {first}") from error
+    if not table.num_rows:
+        raise DataError(f"{text!r} has no rows.")
+    return table
+
+
+def _read_csv(path: str, suffix: str, missing: Sequence[str]) -> Any:
+    csv = optional_module("pyarrow.csv", extra="tables", what="Reading CSV")
+    return csv.read_csv(
+        path,
+        parse_options=csv.ParseOptions(delimiter="\t" if "tsv" in suffix else ","),
+        convert_options=csv.ConvertOptions(null_values=list(missing), strings_can_be_null=True),
+    )
+
+
+def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write columns to a CSV or Parquet file, whole or not at all.
+
+    Parameters
+    ----------
+    columns : mapping from name to one-dimensional array
+    path : str or path
+    """
+    suffix = _suffix(path)
+    arrow = optional_module("pyarrow", extra="tables", what="Writing a table")
+    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    with replacing(path) as stream:
+        if suffix in _PARQUET:
+            parquet = optional_module("pyarrow.parquet", extra="tables", what="Writing Parquet")
+            parquet.write_table(table, stream)
+        elif suffix.endswith(".gz"):
+            # No time of day in the header: the same table gives the same bytes.
+            with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as packed:
+                write_csv(table, packed, tabs="tsv" in suffix)
+        else:
+            write_csv(table, stream, tabs="tsv" in suffix)
+
+
+def print_table(columns: Mapping[str, Any], stream: Any) -> None:
+    """Write columns as CSV to a binary stream."""
+    arrow = optional_module("pyarrow", extra="tables", what="Writing a table")
+    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    write_csv(table, stream)
+
+
+def write_csv(table: Any, stream: Any, *, tabs: bool = False) -> None:
+    """Write a pyarrow Table as text to a binary stream."""
+    csv = optional_module("pyarrow.csv", extra="tables", what="Writing CSV")
+    csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if tabs else ","))

@@ -1,0 +1,106 @@
+"""Names and states as JSON, with their type.
+
+Text, booleans, small integers and None are what JSON has itself. Any other type is an object of one
+entry, from the type's tag to text (or to a list, for a tuple) that reads back as the same value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
+
+from bayesgraph.variables import plain
+
+Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+
+# Beyond this, JSON readers other than Python's may round an integer.
+_SAFE_INTEGER = 2**53
+
+
+class UnsupportedTypeError(Exception):
+    """A value of a type that files do not hold; the caller names the variable."""
+
+
+class _Codec(NamedTuple):
+    tag: str
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
+
+
+def _decode_timedelta(text: str) -> datetime.timedelta:
+    days, seconds, microseconds = map(int, text.split(","))
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+_CODECS: dict[type, _Codec] = {
+    # repr gives the shortest decimal that reads back as the same float, infinities included.
+    float: _Codec("float", repr, float),
+    bytes: _Codec("bytes", bytes.hex, bytes.fromhex),
+    Decimal: _Codec("decimal", str, Decimal),
+    Fraction: _Codec("fraction", str, Fraction),
+    datetime.date: _Codec("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.time: _Codec("time", datetime.time.isoformat, datetime.time.fromisoformat),
+    datetime.datetime: _Codec(
+        "datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat
+    ),
+    datetime.timedelta: _Codec(
+        "timedelta", lambda d: f"{d.days},{d.seconds},{d.microseconds}", _decode_timedelta
+    ),
+}
+_DECODERS: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
+    **{codec.tag: codec.decode for codec in _CODECS.values()},
+}
+HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
+
+
+def encode_value(value: object) -> Json:
+    """Return a name or a state as JSON.
+
+    NumPy scalars become the Python values they stand for, as they do in a variable.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        For a type that is not held, or a value of it that would not read back as it is (such as a
+        time in a named zone).
+    """
+    value = plain(value)
+    kind = type(value)
+    if value is None or kind is str or kind is bool:
+        return value  # type: ignore[return-value]
+    if kind is tuple:
+        return {"tuple": [encode_value(item) for item in value]}  # type: ignore[attr-defined]
+    if isinstance(value, int) and kind is int:
+        # Python limits the decimal digits of an integer, but not the hexadecimal ones.
+        return value if abs(value) < _SAFE_INTEGER else {"int": hex(value)}
+    codec = _CODECS.get(kind)
+    if codec is None:
+        raise UnsupportedTypeError(f"is of the type {kind.__module__}.{kind.__qualname__}")
+    text = codec.encode(value)
+    back = codec.decode(text)
+    if back != value or repr(back) != repr(value):
+        raise UnsupportedTypeError(f"would read back as {back!r}")
+    return {codec.tag: text}
+
+
+def decode_value(value: Json) -> Any:
+    """Return the name or state that `encode_value` encoded.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((tag, content),) = value.items()
+        if tag == "tuple" and isinstance(content, list):
+            return tuple(decode_value(item) for item in content)
+        if tag in _DECODERS and isinstance(content, str):
+            return _DECODERS[tag](content)
+    raise ValueError(f"expected a name or a state; got {value!r:.80}")

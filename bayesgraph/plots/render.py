@@ -1,0 +1,208 @@
+"""Graphs as pictures: the DOT text of a model, laid out and drawn by Graphviz.
+
+Graphviz runs in a process of its own, be it the system's ``dot`` or the library inside pygraphviz'
+wheel: it is not thread-safe, a layout in progress cannot be interrupted, and what it has to say
+about the fonts of a machine belongs in an error message or nowhere.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import graphviz
+
+from bayesgraph.errors import (
+    FileFormatError,
+    MissingDependencyError,
+    RenderError,
+    quoted,
+    suggestion,
+)
+from bayesgraph.io.dot import to_dot
+from bayesgraph.io.files import PathLike, path_text, write_bytes
+from bayesgraph.model import GraphicalModel
+from bayesgraph.optional import optional_module
+
+_PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
+_TEXTS = (".dot", ".gv")
+
+# A notebook shows text rather than wait longer than this for the layout of a huge graph.
+_NOTEBOOK_SECONDS = 10.0
+
+# What the other process runs where there is no `dot`; a format, a resolution, and DOT on its input.
+_PYGRAPHVIZ = """
+import sys
+import pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode("utf-8"))
+if sys.argv[2]:
+    graph.graph_attr["dpi"] = sys.argv[2]
+sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
+"""
+
+_FONT_CONFIGURATION = Path("/etc/fonts/fonts.conf")
+_PDF_DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
+
+
+def render(model: GraphicalModel, path: PathLike, *, dpi: int = 192, **dot_options: Any) -> None:
+    """Draw a model to a file.
+
+    The file is replaced as a whole or not at all. The same model, options, fonts and Graphviz give
+    the same bytes.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    path : str or path
+        The suffix tells the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
+        language.
+    dpi : int
+        Dots per inch of a PNG.
+    **dot_options
+        See :func:`bayesgraph.io.dot.to_dot`.
+
+    Raises
+    ------
+    FileFormatError
+        For another suffix.
+    MissingDependencyError
+        If there is neither a ``dot`` on the PATH nor pygraphviz.
+    RenderError
+        If Graphviz fails, with its own words.
+    """
+    suffix = Path(path_text(path)).suffix.lower()
+    known = (*_PICTURES, *_TEXTS)
+    if suffix not in known:
+        raise FileFormatError(
+            f"{path_text(path)}: a graph is drawn to files that end in {quoted(known)}; got "
+            f"{suffix!r}.{suggestion(suffix, known)}"
+        )
+    if suffix in _TEXTS:
+        write_bytes(path, to_dot(model, **dot_options).encode())
+        return
+    if dpi <= 0:
+        raise FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
+    command = _command(_PICTURES[suffix], f"{dpi:g}" if suffix == ".png" else "")
+    write_bytes(path, _drawn(command, to_dot(model, **dot_options)))
+
+
+def to_graphviz(model: GraphicalModel, **dot_options: Any) -> graphviz.Source:
+    """Return a model as an object of the graphviz package, for its own ways to show and store.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    **dot_options
+        See :func:`bayesgraph.io.dot.to_dot`.
+    """
+    return graphviz.Source(to_dot(model, **dot_options))
+
+
+def to_svg(model: GraphicalModel, **dot_options: Any) -> str | None:
+    """Return a model as an SVG element; None if no renderer is installed or it takes too long.
+
+    This is what notebooks show.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    **dot_options
+        See :func:`bayesgraph.io.dot.to_dot`.
+
+    Raises
+    ------
+    RenderError
+        If Graphviz fails, with its own words.
+    """
+    try:
+        command = _command("svg", "")
+    except MissingDependencyError:
+        return None
+    try:
+        picture = _drawn(command, to_dot(model, **dot_options), timeout=_NOTEBOOK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    # Without the XML declaration it can stand inside an HTML page.
+    text = picture.decode()
+    return text[text.index("<svg") :]
+
+
+def _command(file_format: str, dpi: str) -> list[str]:
+    """Return the command that turns DOT on its input into a picture on its output."""
+    dot = shutil.which("dot")
+    if dot is not None:
+        return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
+    optional_module("pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}")
+    # -P keeps files of the working directory from passing for modules.
+    return [sys.executable, "-P", "-c", _PYGRAPHVIZ, file_format, dpi]
+
+
+def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> bytes:
+    with _environment() as environment:
+        done = subprocess.run(
+            command,
+            input=dot.encode(),
+            capture_output=True,
+            check=False,
+            timeout=timeout,
+            env=environment,
+            # On Windows, a console window would flash up.
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    if done.returncode or not done.stdout:
+        said = done.stderr.decode(errors="replace").strip()
+        raise RenderError(
+            f"Graphviz ({Path(command[0]).name}) could not draw the graph: "
+            f"{said[-2000:] or f'exit code {done.returncode}, no output'}"
+        )
+    # Of the same length, so that the offsets in the file remain right.
+    return _PDF_DATE.sub(b"20000101000000", done.stdout)
+
+
+@contextmanager
+def _environment() -> Iterator[dict[str, str]]:
+    """Give the environment for Graphviz: this process' modules, and fonts if there are none.
+
+    A bare Linux container has no fonts at all and text would come out as empty boxes; matplotlib
+    brings DejaVu Sans along.
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+    }
+    fonts = _matplotlib_fonts() if sys.platform == "linux" and _without_fonts() else None
+    if fonts is None:
+        yield environment
+        return
+    with tempfile.TemporaryDirectory(prefix="bayesgraph-") as folder:
+        configuration = Path(folder) / "fonts.conf"
+        configuration.write_text(
+            '<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n'
+            f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}</cachedir>"
+            "<alias><family>Helvetica</family><prefer><family>DejaVu Sans</family></prefer></alias>"
+            "</fontconfig>\n",
+            encoding="utf-8",
+        )
+        yield {**environment, "FONTCONFIG_FILE": str(configuration)}
+
+
+def _without_fonts() -> bool:
+    chosen = {"FONTCONFIG_FILE", "FONTCONFIG_PATH"} & os.environ.keys()
+    return not chosen and not _FONT_CONFIGURATION.exists()
+
+
+def _matplotlib_fonts() -> Path | None:
+    spec = importlib.util.find_spec("matplotlib")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf"
+    return folder if folder.is_dir() else None

@@ -1,0 +1,199 @@
+"""Choosing the format by suffix, and replacing files."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bayesgraph as bg
+from bayesgraph import io
+from bayesgraph.errors import FileFormatError
+from bayesgraph.io import files
+
+
+@pytest.fixture
+def net() -> bg.BayesianNetwork:
+    rain = bg.Discrete("rain", ["no", "yes"])
+    wet = bg.Discrete("wet", ["no", "yes"])
+    return bg.BayesianNetwork(
+        [bg.TableCPD(rain, [0.8, 0.2]), bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], [rain])]
+    )
+
+
+@pytest.mark.parametrize("name", ["a.bif", "a.BIF", "a.b.bif.gz", "a.bayesgraph"])
+def test_read_what_was_written(net: bg.BayesianNetwork, tmp_path: Path, name: str) -> None:
+    net.write(str(tmp_path / name))
+    assert bg.read(tmp_path / name) == net
+    assert bg.read(str(tmp_path / name)) == net
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_dot_is_written(net: bg.BayesianNetwork, tmp_path: Path) -> None:
+    net.write(tmp_path / "net.dot", states=False)
+    assert (tmp_path / "net.dot").read_text(encoding="utf-8") == net.to_dot(states=False)
+    with pytest.raises(FileFormatError, match="DOT can be written but not read"):
+        bg.read(tmp_path / "net.dot")
+
+
+def test_pictures_go_to_the_renderer(
+    net: bg.BayesianNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[Any, Any]] = []
+    module = importlib.import_module("bayesgraph.plots.render")
+    monkeypatch.setattr(module, "render", lambda *args, **options: calls.append((args, options)))
+    for suffix in ("svg", "png", "pdf"):
+        net.write(tmp_path / f"net.{suffix}", evidence={"rain": "no"})
+    assert [(args[0], options) for args, options in calls] == [
+        (net, {"evidence": {"rain": "no"}})
+    ] * 3
+
+
+def test_unknown_suffix_names_the_known_ones(net: bg.BayesianNetwork, tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"Did you mean '\.bif'\?.*'\.bayesgraph', '\.bif'"):
+        bg.read(tmp_path / "net.bifs")
+    with pytest.raises(FileFormatError, match="suffix"):
+        net.write(tmp_path / "net")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.bif", "a.bif.gz", "a.bayesgraph"])
+def test_missing_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="There is no such file"):
+        bg.read(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match="There is no such file"):
+        bg.load(tmp_path / name)
+
+
+def test_missing_directory(net: bg.BayesianNetwork, tmp_path: Path) -> None:
+    for name in ("a.bif", "a.bayesgraph"):
+        with pytest.raises(FileNotFoundError, match="There is no such directory"):
+            net.write(tmp_path / "none" / name)
+    (tmp_path / "dir.bif").mkdir()
+    with pytest.raises(IsADirectoryError):
+        net.write(tmp_path / "dir.bif")
+
+
+def test_a_path_is_text(net: bg.BayesianNetwork) -> None:
+    with pytest.raises(TypeError):
+        bg.read(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="A path is a string"):
+        bg.read(b"a.bif")  # type: ignore[arg-type]
+
+
+def test_formats_can_be_added(
+    net: bg.BayesianNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(io, "FORMATS", dict(io.FORMATS))
+    home = "bayesgraph.io.bif:read_bif"
+    io.register_format(".net.TXT", io.FileFormat("text", home, None))
+    net.write(tmp_path / "a.bif")
+    (tmp_path / "a.bif").rename(tmp_path / "a.net.txt")
+    assert bg.read(tmp_path / "a.net.txt") == net
+    with pytest.raises(FileFormatError, match="text can be read but not written"):
+        net.write(tmp_path / "a.net.txt")
+    with pytest.raises(ValueError, match="starts with a dot"):
+        io.register_format("txt", io.FileFormat("text", home, None))
+
+
+# ------------------------------------------------------------------------------------- replacing
+
+
+@pytest.mark.parametrize("name", ["a.bif", "a.bif.gz", "a.bayesgraph", "a.dot"])
+@pytest.mark.parametrize("step", ["fsync", "replace", "write"])
+def test_a_failure_leaves_the_old_file(
+    net: bg.BayesianNetwork,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    step: str,
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"old")
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        if step == "fsync":
+            patch.setattr(os, "fsync", fail)
+        elif step == "replace":
+            patch.setattr(Path, "replace", fail)
+        else:
+            patch.setattr(files, "Path", _FullDisk)
+        with pytest.raises(OSError, match="disk full"):
+            net.write(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [name]
+    net.write(path)
+    assert path.read_bytes() != b"old"
+
+
+class _FullStream:
+    """Takes some bytes, then fails."""
+
+    def __init__(self, stream: object) -> None:
+        self._stream = stream
+        self._left = 50
+
+    def __enter__(self) -> _FullStream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, data: bytes) -> int:
+        view = memoryview(data).cast("B")
+        if view.nbytes > self._left:
+            self._stream.write(view[: self._left])
+            raise OSError("disk full")
+        self._left -= view.nbytes
+        return self._stream.write(data)
+
+
+class _FullDisk(type(Path())):
+    def open(self, mode: str = "r", *args: object, **kwargs: object) -> object:
+        stream = super().open(mode, *args, **kwargs)
+        return _FullStream(stream) if "w" in mode else stream
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX'")
+def test_permissions_and_links(net: bg.BayesianNetwork, tmp_path: Path) -> None:
+    path = tmp_path / "a.bayesgraph"
+    old = os.umask(0o027)
+    try:
+        net.save(path)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    link = tmp_path / "link.bayesgraph"
+    link.symlink_to(path.name)
+    net.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    assert bg.load(path) == net
+
+
+@pytest.mark.skipif(os.name != "posix", reason="/dev/null is POSIX'")
+def test_devices_are_written_not_replaced() -> None:
+    files.write_bytes("/dev/null", b"content")
+    assert not Path("/dev/null").is_file()
+
+
+def test_read_only_files_are_respected(
+    net: bg.BayesianNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.bif"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda *args: False)  # root may write anything
+    with pytest.raises(PermissionError, match="read-only"):
+        net.write(path)
+    assert path.read_bytes() == b"old"
