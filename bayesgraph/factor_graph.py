@@ -130,7 +130,7 @@ class FactorGraph(GraphicalModel):
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
             names = [variable.name for variable in self.variables]
-            twice = {name for i, name in enumerate(names) if name in names[:i]}
+            twice = dict.fromkeys(name for i, name in enumerate(names) if name in names[:i])
             raise ModelError(
                 f"Different variables of one name: {quoted(twice)}. Name, type, states and their "
                 "order must agree in all factors."

@@ -346,6 +346,10 @@ class GraphicalModel(ABC):
         """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""
         return str(upward.call("to_dot", self, **options))
 
+    def to_graphviz(self, **options: Any) -> Any:
+        """Return the graph as a ``graphviz.Source``; options as for `to_dot`."""
+        return upward.call("to_graphviz", self, **options)
+
     def render(self, path: Any, **options: Any) -> None:
         """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
         upward.call("render", self, path, **options)

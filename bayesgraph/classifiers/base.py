@@ -112,8 +112,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probability zero get the prior, with one warning that counts them.
         """
         joint = self._log_joint(X)
-        total = log_sum_exp(joint, 1)
-        impossible = np.isneginf(total)
+        peak = joint.max(axis=1, keepdims=True)
+        impossible = np.isneginf(peak[:, 0])
         if impossible.any():
             warnings.warn(
                 f"{int(impossible.sum())} of {len(joint)} rows have probability zero under the "
@@ -122,8 +122,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
             joint[impossible] = np.log(self._prior())
-            total[impossible] = 0.0
-        return joint - total[:, None]
+            peak[impossible] = 0.0
+        # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
+        joint -= peak
+        return joint - log_sum_exp(joint, 1)[:, None]
 
     def _prior(self) -> Floats:
         return self.network_.query(self.target_.name).probabilities  # type: ignore[no-any-return]

@@ -19,13 +19,14 @@ from sklearn.utils.validation import (
 
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.table import (
+    as_frame,
     categorical_names,
     codes_of_integers,
     table_of_integers,
     table_of_numbers,
     take_rows,
 )
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
@@ -35,7 +36,7 @@ def is_frame(X: Any) -> bool:
     """Tell whether X is a data frame of any library (or a mapping from name to column)."""
     if isinstance(X, Mapping):
         return not hasattr(X, "toarray")  # a sparse matrix in dictionary form is one too
-    return isinstance(nw.from_native(X, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
 
 
 def weighted_rows(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.intp] | None:
@@ -177,7 +178,10 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             "Drop these rows, or fit without them: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except TypeError as error:
+        raise DataTypeError(f"Labels must be of one type, text or numbers ({error}).") from error
     return labels, name
 
 

@@ -127,7 +127,11 @@ def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potenti
 
 def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
     """Return the parents as a tuple after checking that a family of variables is well formed."""
-    for item in (variable, *(parents := tuple(parents))):
+    try:
+        parents = tuple(parents)
+    except TypeError as error:
+        raise CPDError(f"{family} takes a list of variables as parents; got {parents!r}.") from error
+    for item in (variable, *parents):
         if not isinstance(item, (Discrete, Continuous)):
             raise CPDError(
                 f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."

@@ -132,20 +132,22 @@ class GaussianCPD(CPD):
             else:
                 free.append(variable)
                 a.append(loading)
-        constant = -0.5 * (residual * residual / variance + np.log(variance) + LOG_2PI)
+        scale = np.sqrt(variance)
+        constant = -np.log(scale) - 0.5 * LOG_2PI
+        deviation = residual / scale
         if not free:
-            return Factor.from_log(rest, _one_where_missing(constant))
-        loading = np.stack(np.broadcast_arrays(*a), axis=-1)
-        scaled = loading / variance[..., None]
-        shift = scaled * residual[..., None]
-        precision = scaled[..., :, None] * loading[..., None, :]
-        constant = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, shift.shape[:-1]))
-        missing = np.isnan(residual)
+            return Factor.from_log(rest, _one_where_missing(constant - 0.5 * deviation * deviation))
+        row = np.stack(np.broadcast_arrays(*(loading / scale for loading in a)), axis=-1)
+        shape = np.broadcast_shapes(constant.shape, deviation.shape)
+        constant = np.broadcast_to(constant, shape)
+        row = np.broadcast_to(row, (*shape, len(free)))
+        missing = np.isnan(deviation)
         if missing.any():  # the child's: its integral is one whatever its parents are
             constant = np.where(missing, 0.0, constant)
-            shift = np.where(missing[..., None], 0.0, shift)
-            precision = np.where(missing[..., None, None], 0.0, precision)
-        return GaussianFactor(rest, free, constant, shift, precision)
+            row = np.where(missing[..., None], 0.0, row)
+            deviation = np.where(missing, 0.0, deviation)
+        deviation = np.broadcast_to(deviation, shape)
+        return GaussianFactor(rest, free, constant, row[..., None, :], deviation[..., None])
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """See CPD."""

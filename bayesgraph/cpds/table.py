@@ -97,6 +97,7 @@ class TableCPD(CPD):
         if self._log_values is None:
             with np.errstate(divide="ignore"):
                 self._log_values = np.log(self.values)
+            self._log_values.flags.writeable = False  # factors share it
         return self._log_values
 
     def to_factor(self) -> Factor:

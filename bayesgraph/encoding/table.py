@@ -112,6 +112,20 @@ def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
     return np.dtype(np.int64)
 
 
+def as_frame(data: Any) -> Any:
+    """Return a data frame of any library as a narwhals frame, anything else unchanged.
+
+    Raises
+    ------
+    DataError
+        For a column name given twice.
+    """
+    try:
+        return nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"Column names must differ. {error}.") from error
+
+
 def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Column]:
     """Return the columns of a table of any kind by name.
 
@@ -131,10 +145,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         raise DataTypeError("Sparse matrices are not supported here; pass data.toarray().")
     if isinstance(data, Mapping):
         return _checked({name: _array(name, column) for name, column in data.items()})
-    try:
-        frame = nw.from_native(data, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise DataError(f"Column names must differ: {error}.") from error
+    frame = as_frame(data)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):

@@ -101,6 +101,8 @@ class Factor:
     def marginal(self, keep: Iterable[Discrete]) -> Factor:
         """Return the sum over all variables but those to keep, with axes in the order given."""
         kept = list(keep)
+        if strangers := [v.name for v in kept if v not in self.scope]:
+            raise CPDError(f"{self!r} has no variable {quoted(strangers)} to keep.")
         gone = tuple(1 + axis for axis, v in enumerate(self.scope) if v not in kept)
         values = log_sum_exp(self.log_values, gone) if gone else self.log_values
         left = [v for v in self.scope if v in kept]

@@ -1,11 +1,13 @@
-"""Conditional Gaussian factors in canonical form (Lauritzen 1992; Lauritzen and Jensen 2001).
+"""Conditional Gaussian factors in square-root information form (Bierman 1977, chapter 5).
 
-A factor over continuous variables x for each configuration d of discrete ones is
+A factor over n continuous variables x for each configuration d of discrete ones is
 
-    exp(g[d] + h[d]^T x - x^T K[d] x / 2).
+    exp(g[d] - |A[d] x - b[d]|^2 / 2),
 
-The canonical form holds conditional densities, which are not normalisable in all their variables,
-as well as densities; multiplying adds the parameters.
+a list of m independent observations of unit variance. It holds conditional densities, which are not
+normalisable in all their variables, as well as densities. Multiplying stacks the rows of A and b; a
+variable leaves by one Householder reflection. The precision matrix A^T A is never formed: it would
+square the ratio of the largest to the smallest scale, and answers would lose twice the digits.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import ModelError, quoted
+from bayesgraph.errors import ModelError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import LOG_2PI, Algebra, Floats
 from bayesgraph.factors.factor import Factor, align, take_codes, union_scope, weighted_log
 from bayesgraph.variables import Continuous, Discrete
 
 
 class GaussianFactor:
-    """A Gaussian in canonical form for each row and each configuration of discrete variables.
+    """Observations of linear functions for each row and each configuration of discrete variables.
 
     Parameters
     ----------
@@ -33,78 +35,67 @@ class GaussianFactor:
         The n continuous variables, at least one.
     log_constant : ndarray, shape (1 or n_rows, *cardinalities)
         g above.
-    shift : ndarray, shape (1 or n_rows, *cardinalities, n)
-        h above.
-    precision : ndarray, shape (1 or n_rows, *cardinalities, n, n)
-        K above, symmetric.
+    loadings : ndarray, shape (1 or n_rows, *cardinalities, m, n)
+        A above.
+    targets : ndarray, shape (1 or n_rows, *cardinalities, m)
+        b above.
     """
 
-    __slots__ = ("log_constant", "precision", "scope", "shift", "variables")
+    __slots__ = ("loadings", "log_constant", "scope", "targets", "variables")
 
     def __init__(
         self,
         scope: Sequence[Discrete],
         variables: Sequence[Continuous],
         log_constant: Floats,
-        shift: Floats,
-        precision: Floats,
+        loadings: Floats,
+        targets: Floats,
     ) -> None:
         self.scope = tuple(scope)
         self.variables = tuple(variables)
         self.log_constant = log_constant
-        self.shift = shift
-        self.precision = precision
+        self.loadings = loadings
+        self.targets = targets
 
     def power(self, exponent: Floats) -> GaussianFactor:
-        """Raise to an exponent of a shape that broadcasts against the log constant."""
+        """Raise to a non-negative exponent of a shape that broadcasts against the log constant."""
+        if (exponent < 0).any():
+            raise UnsupportedModelError(
+                f"A Gaussian over {quoted(v.name for v in self.variables)} takes exponents that "
+                "are not negative."
+            )
+        root = np.sqrt(exponent)
         return GaussianFactor(
             self.scope,
             self.variables,
             weighted_log(self.log_constant, exponent),
-            self.shift * exponent[..., None],
-            self.precision * exponent[..., None, None],
+            self.loadings * root[..., None, None],
+            self.targets * root[..., None],
         )
 
     def condition(self, variable: Continuous, column: Floats) -> Potential:
         """Return the factor with a variable set to a value for each row, shape (n_rows,)."""
         at, rest = self._position(variable)
-        value = column.reshape(-1, *[1] * len(self.scope))
-        shift, precision = self.shift, self.precision
-        constant = (
-            self.log_constant
-            + shift[..., at] * value
-            - 0.5 * precision[..., at, at] * value * value
+        value = column.reshape(-1, *[1] * (len(self.scope) + 1))
+        targets = self.targets - self.loadings[..., at] * value
+        return _factor(
+            self.scope, self.variables, rest, self.log_constant, self.loadings[..., rest], targets
         )
-        if not rest:
-            return Factor.from_log(self.scope, constant)
-        new_shift = shift[..., rest] - precision[..., rest, at] * value[..., None]
-        kept = tuple(self.variables[i] for i in rest)
-        new_precision = _submatrix(precision, rest)
-        return GaussianFactor(self.scope, kept, constant, new_shift, new_precision)
 
     def eliminate(self, variable: Continuous, algebra: Algebra) -> Potential:
         """Return the factor with a variable integrated (or maximised) out.
 
-        The integral of a canonical factor over x_i has K' = K_rr - K_ri K_ir / K_ii,
-        h' = h_r - K_ri h_i / K_ii and g' = g + (log(2 pi / K_ii) + h_i^2 / K_ii) / 2.
+        A reflection turns the variable's column of A into a single entry r. Its row alone mentions
+        the variable and integrates to sqrt(2 pi) / |r|; the other rows are what is left.
         """
         at, rest = self._position(variable)
-        shift, precision = self.shift, self.precision
-        pivot = precision[..., at, at]
-        if not (pivot > 0).all():
+        log_entry, _, _, loadings, targets = _reflected(self.loadings, self.targets, at)
+        if np.isneginf(log_entry).any():
             raise _improper([variable])
-        own = shift[..., at]
-        constant = self.log_constant + 0.5 * own * own / pivot + algebra.gaussian_log_volume
+        constant = self.log_constant + algebra.gaussian_log_volume
         if algebra.integrates:
-            constant = constant - 0.5 * np.log(pivot)
-        if not rest:
-            return Factor.from_log(self.scope, constant)
-        link = precision[..., rest, at] / pivot[..., None]
-        new_shift = shift[..., rest] - link * own[..., None]
-        outer = link[..., :, None] * precision[..., at, rest][..., None, :]
-        new_precision = _submatrix(precision, rest) - outer
-        kept = tuple(self.variables[i] for i in rest)
-        return GaussianFactor(self.scope, kept, constant, new_shift, new_precision)
+            constant = constant - log_entry
+        return _factor(self.scope, self.variables, rest, constant, loadings[..., rest], targets)
 
     def eliminate_partial(
         self, variable: Continuous, algebra: Algebra, column: Floats
@@ -124,12 +115,19 @@ class GaussianFactor:
             assert isinstance(observed, Factor)
             return Factor.from_log(free.scope, choose(free.log_values, observed.log_values))
         assert isinstance(observed, GaussianFactor)
+        # Conditioning keeps one row more than integrating: a row of zeros stands for its absence.
+        m = observed.targets.shape[-1] - free.targets.shape[-1]
+        lead = free.targets.shape[:-1]
+        loadings = np.concatenate(
+            [free.loadings, np.zeros((*lead, m, free.loadings.shape[-1]))], axis=-2
+        )
+        targets = np.concatenate([free.targets, np.zeros((*lead, m))], axis=-1)
         return GaussianFactor(
             free.scope,
             free.variables,
             choose(free.log_constant, observed.log_constant),
-            choose(free.shift, observed.shift),
-            choose(free.precision, observed.precision),
+            choose(loadings, observed.loadings),
+            choose(targets, observed.targets),
         )
 
     def take(
@@ -137,9 +135,23 @@ class GaussianFactor:
     ) -> GaussianFactor:
         """Return the factor at one state of discrete variables for each row."""
         rest, constant = take_codes(self.scope, self.log_constant, variables, codes)
-        _, shift = take_codes(self.scope, self.shift, variables, codes)
-        _, precision = take_codes(self.scope, self.precision, variables, codes)
-        return GaussianFactor(rest, self.variables, constant, shift, precision)
+        _, loadings = take_codes(self.scope, self.loadings, variables, codes)
+        _, targets = take_codes(self.scope, self.targets, variables, codes)
+        return GaussianFactor(rest, self.variables, constant, loadings, targets)
+
+    def compressed(self) -> GaussianFactor:
+        """Return the same function with at most n rows, A upper triangular."""
+        loadings, targets = self.loadings, self.targets
+        rows, ends = [], []
+        for at in range(len(self.variables)):
+            if not targets.shape[-1]:
+                break
+            _, row, end, loadings, targets = _reflected(loadings, targets, at)
+            rows.append(row)
+            ends.append(end)
+        constant = self.log_constant - 0.5 * np.sum(targets * targets, axis=-1)
+        stacked = np.stack(rows, axis=-2), np.stack(ends, axis=-1)
+        return GaussianFactor(self.scope, self.variables, constant, *stacked)
 
     def moments(self) -> tuple[Floats, Floats, Floats]:
         """Return log mass, means and covariances for each row and discrete configuration.
@@ -151,21 +163,30 @@ class GaussianFactor:
         mean : ndarray, shape (n_rows, *cardinalities, n)
         covariance : ndarray, shape (n_rows, *cardinalities, n, n)
         """
-        try:
-            np.linalg.cholesky(self.precision)
-        except np.linalg.LinAlgError as error:
-            raise _improper(self.variables) from error
-        covariance = np.linalg.inv(self.precision)
-        covariance = 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
-        mean = np.einsum("...ij,...j->...i", covariance, self.shift)
-        _, log_det = np.linalg.slogdet(self.precision)
         n = len(self.variables)
+        if self.targets.shape[-1] < n:
+            raise _improper(self.variables)
+        triangular = self.compressed()
+        diagonal = np.diagonal(triangular.loadings, axis1=-2, axis2=-1)
+        if not diagonal.all():
+            raise _improper(self.variables)
+        root = np.linalg.inv(triangular.loadings)
+        mean = np.einsum("...ij,...j->...i", root, triangular.targets)
+        covariance = np.einsum("...ik,...jk->...ij", root, root)
         log_mass = (
-            self.log_constant
-            + 0.5 * np.sum(self.shift * mean, axis=-1)
-            + 0.5 * (n * LOG_2PI - log_det)
+            triangular.log_constant + 0.5 * n * LOG_2PI - np.sum(np.log(np.abs(diagonal)), axis=-1)
         )
-        return log_mass, mean, np.asarray(covariance)
+        return log_mass, mean, covariance
+
+    def centre(self) -> Floats:
+        """Return the mean of a factor over one variable, shape (n_rows, *cardinalities)."""
+        column = self.loadings[..., 0]
+        scale = np.max(np.abs(column), axis=-1, keepdims=True)
+        if not scale.all():
+            raise _improper(self.variables)
+        column = column / scale
+        weighted = np.sum(column * (self.targets / scale), axis=-1)
+        return np.asarray(weighted / np.sum(column * column, axis=-1))
 
     def _position(self, variable: Continuous) -> tuple[int, list[int]]:
         at = self.variables.index(variable)
@@ -199,26 +220,102 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     lead = np.broadcast_shapes(
         constant.shape, *(align(g.log_constant, g.scope, scope).shape for g in gaussians)
     )
-    n = len(variables)
-    shift = np.zeros((*lead, n))
-    precision = np.zeros((*lead, n, n))
+    product = GaussianFactor(
+        scope, variables, np.broadcast_to(constant, lead), *_no_rows(lead, variables)
+    )
     for gaussian in gaussians:
-        at = [variables.index(v) for v in gaussian.variables]
-        shift[..., at] += align(gaussian.shift, gaussian.scope, scope)
-        # Basic slicing row by row: an index array on two axes would copy the whole block.
-        added = align(gaussian.precision, gaussian.scope, scope)
-        for i, row in enumerate(at):
-            precision[..., row, at] += added[..., i, :]
-    return GaussianFactor(scope, variables, np.broadcast_to(constant, lead), shift, precision)
+        product = _with_rows(product, gaussian, lead)
+        # Many observations of few variables: what they say together fits into n rows.
+        if product.targets.shape[-1] > 2 * len(variables) + 8:
+            product = product.compressed()
+    return product
 
 
-def _submatrix(matrix: Floats, index: list[int]) -> Floats:
-    return np.asarray(matrix[..., index, :][..., :, index])
+def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Floats, Floats]:
+    return np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
+
+
+def _with_rows(
+    product: GaussianFactor, part: GaussianFactor, lead: tuple[int, ...]
+) -> GaussianFactor:
+    """Return a product with the rows of one more factor; its constant is in there already."""
+    place = [product.variables.index(v) for v in part.variables]
+    m = part.targets.shape[-1]
+    loadings = np.zeros((*lead, m, len(product.variables)))
+    loadings[..., place] = align(part.loadings, part.scope, product.scope)
+    targets = np.broadcast_to(align(part.targets, part.scope, product.scope), (*lead, m))
+    return GaussianFactor(
+        product.scope,
+        product.variables,
+        product.log_constant,
+        np.concatenate([product.loadings, loadings], axis=-2),
+        np.concatenate([product.targets, targets], axis=-1),
+    )
+
+
+def _reflected(
+    loadings: Floats, targets: Floats, at: int
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Reflect the rows so that a column has a single entry, in a row that is then split off.
+
+    The row of the largest entry takes it: then rows of very different scale keep their digits (Cox
+    and Higham 1998).
+
+    Returns
+    -------
+    log_entry : ndarray, shape (...)
+        Log of the magnitude of the entry; minus infinity for a column of zeros.
+    row, target : ndarray, shapes (..., n) and (...)
+        What was split off.
+    loadings, targets : ndarray, shapes (..., m - 1, n) and (..., m - 1)
+        The other rows; their column is zero.
+    """
+    block = np.concatenate([loadings, targets[..., None]], axis=-1)
+    m = block.shape[-2]
+    if m == 0:
+        lead = block.shape[:-2]
+        nothing = np.zeros((*lead, loadings.shape[-1])), np.zeros(lead)
+        return np.full(lead, -np.inf), *nothing, loadings, targets
+    largest = np.argmax(np.abs(block[..., at]), axis=-1)[..., None]
+    order = np.broadcast_to(np.arange(m), block.shape[:-1]).copy()
+    np.put_along_axis(order, largest, 0, axis=-1)
+    order[..., :1] = largest
+    block = np.take_along_axis(block, order[..., None], axis=-2)
+    scale = np.abs(block[..., :1, at])
+    empty = scale == 0
+    column = block[..., at] / np.where(empty, 1.0, scale)
+    norm = np.sqrt(np.sum(column * column, axis=-1, keepdims=True))
+    # The sign avoids cancellation; a column of zeros is left as it is.
+    mirror = column.copy()
+    mirror[..., :1] += np.where(column[..., :1] < 0, -1.0, 1.0) * norm
+    length = np.sum(mirror * mirror, axis=-1, keepdims=True)
+    unit = 2.0 * mirror / np.where(length == 0, 1.0, length)
+    block = block - unit[..., None] * np.einsum("...m,...mk->...k", mirror, block)[..., None, :]
+    with np.errstate(divide="ignore"):
+        log_entry = (np.log(norm) + np.log(scale))[..., 0]
+    rest = block[..., 1:, :]
+    rest[..., at] = 0.0
+    return log_entry, block[..., 0, :-1], block[..., 0, -1], rest[..., :-1], rest[..., -1]
+
+
+def _factor(
+    scope: Sequence[Discrete],
+    variables: Sequence[Continuous],
+    rest: list[int],
+    log_constant: Floats,
+    loadings: Floats,
+    targets: Floats,
+) -> Potential:
+    """Return what is left over the variables at `rest`: a table if that is none."""
+    if rest:
+        kept = [variables[i] for i in rest]
+        return GaussianFactor(scope, kept, log_constant, loadings, targets)
+    return Factor.from_log(scope, log_constant - 0.5 * np.sum(targets * targets, axis=-1))
 
 
 def _improper(variables: Sequence[Continuous]) -> ModelError:
     return ModelError(
         f"The product of the factors over {quoted(v.name for v in variables)} cannot be "
-        "normalised: its precision is not positive. Check the exponents and give every continuous "
+        "normalised: nothing fixes all of them. Check the exponents and give every continuous "
         "variable a distribution of its own."
     )

@@ -113,4 +113,4 @@ def _best(step: Step, values: Mapping[Variable, NDArray[Any]]) -> NDArray[Any]:
             smaller = given.condition(other, values[other].astype(np.float64))
             assert isinstance(smaller, GaussianFactor)
             given = smaller
-    return np.asarray(given.shift[:, 0] / given.precision[:, 0, 0])
+    return given.centre()

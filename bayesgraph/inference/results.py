@@ -89,13 +89,17 @@ class Posterior(Mapping[State, float]):
         return states[0] if len(states) == 1 else states
 
     def marginal(self, *names: Name) -> Posterior:
-        """Return the posterior of some of the variables of a joint posterior."""
+        """Return the posterior of some of the variables, in the order in which they are named."""
+        if not names or len(set(names)) < len(names):
+            raise EvidenceError(f"Expected the names of variables, each once; got {names!r}.")
         for name in names:
             if name not in self.names:
                 raise EvidenceError(f"This posterior is of {quoted(self.names)}; got {name!r}.")
-        axes = tuple(i for i, name in enumerate(self.names) if name not in names)
-        kept = tuple(v for v in self.variables if v.name in names)
-        return Posterior(kept, self.probabilities.sum(axis=axes), self.log_evidence)
+        axes = [self.names.index(name) for name in names]
+        rest = [axis for axis in range(len(self.variables)) if axis not in axes]
+        table = self.probabilities.transpose(*axes, *rest)
+        table = table.reshape(*table.shape[: len(axes)], -1).sum(axis=-1)
+        return Posterior(tuple(self.variables[axis] for axis in axes), table, self.log_evidence)
 
     def to_dict(self) -> dict[Any, float]:
         """Return a plain dict (states that are equal to each other, as 1 and True, collide)."""
@@ -105,12 +109,23 @@ class Posterior(Mapping[State, float]):
         """Return a pandas Series indexed by state (by tuples of states if joint)."""
         pandas = optional_module("pandas", extra="pandas", what="Posterior.to_series")
         values = self.probabilities.ravel()
-        if len(self.variables) == 1:
-            variable = self.variables[0]
-            index = pandas.Index(variable.states, name=variable.name)
-        else:
-            index = pandas.MultiIndex.from_product(
-                [v.states for v in self.variables], names=list(self.names)
+        levels = []
+        for variable in self.variables:
+            # Objects where types mix: pandas would make 1 and 2.5 floats. Tuples stay states.
+            kinds = {type(state) for state in variable.states}
+            level = np.empty(variable.cardinality, dtype=object)
+            level[:] = variable.states
+            if len(kinds) == 1 and not kinds & {tuple}:
+                level = pandas.Index(list(variable.states))
+            levels.append(pandas.Index(level, name=variable.name, tupleize_cols=False))
+        index = levels[0]
+        if len(levels) > 1:
+            # Codes, not values: 1 and True are equal and would become one state.
+            index = pandas.MultiIndex(
+                levels,
+                np.indices(self.probabilities.shape).reshape(len(levels), -1),
+                names=list(self.names),
+                verify_integrity=False,
             )
         return pandas.Series(values, index=index, name="probability")  # type: ignore[no-any-return]
 
@@ -200,12 +215,17 @@ class GaussianMixture:
         x : array_like, shape (...,) for one variable, (..., n) for several
         """
         points = np.asarray(x, dtype=np.float64)
-        if len(self.variables) == 1:
+        n = len(self.variables)
+        if n == 1:
             points = points[..., None]
+        elif points.shape[-1:] != (n,):
+            raise EvidenceError(
+                f"The density of {quoted(v.name for v in self.variables)} takes points of shape "
+                f"(..., {n}); got shape {points.shape}."
+            )
         deviation = points[..., None, :] - self.means
         scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
         _, log_det = np.linalg.slogdet(self.covariances)
-        n = len(self.variables)
         log_parts = -0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI)
         return special.logsumexp(log_parts, b=self.weights, axis=-1)
 
@@ -222,17 +242,22 @@ class GaussianMixture:
         """Return the value that a single variable stays below with the given probability."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        scale = np.sqrt(self.covariances[:, 0, 0])
+        _, scale = self._standard(0.0)
         ends = self.means[:, 0] + scale * special.ndtri(probability)
         low, high = float(ends.min()), float(ends.max())
-        if low == high:
+        # The root is sought as a share of the way from low to high: no unit, no distant origin.
+        start = (low - self.means[:, 0]) / scale
+        width = (high - low) / scale
+
+        def excess(share: float) -> float:
+            return float(special.ndtr(start + share * width) @ self.weights) - probability
+
+        if excess(0.0) >= 0:
             return low
-        pad = float(scale.max()) * 1e-6
-        return float(
-            optimize.brentq(
-                lambda value: float(self.cdf(value)) - probability, low - pad, high + pad
-            )
-        )
+        if excess(1.0) <= 0:
+            return high
+        share = optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
+        return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
         """Return the central credible interval of a single variable."""
@@ -330,5 +355,7 @@ class Assignment(Mapping[Name, Any]):
     def __repr__(self) -> str:
         width = max((len(str(name)) for name in self), default=0)
         lines = [f"Assignment (log probability {self.log_probability:.6g})"]
-        lines += [f"  {name!s:<{width}}  {value!r}" for name, value in self.items()]
+        for name, value in self.items():
+            shown = f"{value:.10g}" if isinstance(value, float) else repr(value)
+            lines.append(f"  {name!s:<{width}}  {shown}")
         return "\n".join(lines)

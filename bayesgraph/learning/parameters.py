@@ -63,9 +63,9 @@ def estimate_network(
             is_class = child == source.target
             if is_class and priors is not None:
                 if parents[child]:
-                    above = quoted(p.name for p in parents[child])
+                    names = quoted(p.name for p in parents[child])
                     raise DataError(
-                        f"priors= is for a class without parents; {child.name!r} has {above}. "
+                        f"priors= is for a class without parents; {child.name!r} has {names}. "
                         "Leave priors= out or reverse the arcs."
                     )
                 cpds.append(TableCPD(child, priors))

@@ -128,6 +128,18 @@ def _count_some(
 
 
 @numba.njit(cache=True, nogil=True)
+def _first_observed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the first value of each column that is not NaN, 0 if there is none."""
+    first = np.zeros(values.shape[1])
+    for j in range(values.shape[1]):
+        for i in range(values.shape[0]):
+            if values[i, j] == values[i, j]:
+                first[j] = values[i, j]
+                break
+    return first
+
+
+@numba.njit(cache=True, nogil=True)
 def group_moments(
     values: NDArray[np.float64],
     group: NDArray[np.signedinteger],
@@ -139,7 +151,9 @@ def group_moments(
     """Write count, mean and sum of squared deviations of each column in each group.
 
     Two passes over rows that are in the cache: the deviations are from the mean itself, so that
-    nothing cancels however far the values lie from zero.
+    nothing cancels however far the values lie from zero. The mean is that of the differences from
+    the column's first value, so that the mean of equal values is that value, exactly, and constant
+    columns are known by a square of zero.
 
     Parameters
     ----------
@@ -154,20 +168,21 @@ def group_moments(
     count[:] = 0.0
     mean[:] = 0.0
     square[:] = 0.0
+    first = _first_observed(values)
     for i in range(values.shape[0]):
         g = group[i]
         if g < 0:
             continue
         w = weights[i] if weighted else 1.0
         for j in range(values.shape[1]):
-            x = values[i, j]
-            there = x == x
+            d = values[i, j] - first[j]
+            there = d == d
             count[g, j] += w if there else 0.0
-            mean[g, j] += w * x if there else 0.0
+            mean[g, j] += w * d if there else 0.0
     for g in range(count.shape[0]):
         for j in range(count.shape[1]):
             if count[g, j] > 0.0:
-                mean[g, j] /= count[g, j]
+                mean[g, j] = first[j] + mean[g, j] / count[g, j]
     for i in range(values.shape[0]):
         g = group[i]
         if g < 0:

@@ -77,7 +77,11 @@ class GroupMoments:
             a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
         )
         total = count.sum(axis=axis)
-        centre = safe_divide((count * mean).sum(axis=axis), total)
+        # Differences from one of the means: groups of equal means then have no spread, exactly.
+        largest = np.expand_dims(count.argmax(axis=axis), axis)
+        one = np.take_along_axis(mean, largest, axis)
+        shift = safe_divide((count * (mean - one)).sum(axis=axis), total)
+        centre = one.squeeze(axis) + shift
         spread = mean - np.expand_dims(centre, axis)
         sums = (square + count * spread * spread).sum(axis=axis)
         n = total.shape[-1]
@@ -152,7 +156,9 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     missing = np.isnan(values)
     if not missing.any():
         total = float(weight.sum())
-        mean = weight @ values / total if total > 0 else np.zeros(d)
+        # Differences from the first row: a constant column then has deviations of exactly zero.
+        first = values[0] if total > 0 else np.zeros(d)
+        mean = first + weight @ (values - first) / total if total > 0 else first
         centred = values - mean
         comoment = centred.T @ (centred * weight[:, None])
         square = np.diagonal(comoment)
@@ -163,7 +169,9 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     weighted = there * weight[:, None]
     observed = weighted.sum(axis=0)
     # Centring first keeps the sums below small, whatever the distance of the values from zero.
-    centre = safe_divide(np.where(missing, 0.0, values).T @ weight, observed)
+    first = np.take_along_axis(values, missing.argmin(axis=0)[None], 0)[0]
+    first = np.where(np.isnan(first), 0.0, first)
+    centre = first + safe_divide(np.where(missing, 0.0, values - first).T @ weight, observed)
     deviation = np.where(missing, 0.0, values - centre)
     count = there.T @ weighted
     total_i = deviation.T @ weighted

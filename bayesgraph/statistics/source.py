@@ -166,8 +166,8 @@ class TableSource(_Source):
         sample_weight: ArrayLike | None = None,
     ) -> None:
         super().__init__(table.variables, target, Statistics())
-        unlabelled = 0 if target is None else int(np.sum(table.column(target) < 0))
-        if unlabelled:
+        if target is not None and (table.column(target) < 0).any():
+            unlabelled = int(np.sum(table.column(target) < 0))
             raise DataError(
                 f"The target {target.name!r} is missing in {unlabelled} of {table.n_rows} rows; "
                 "drop these rows."

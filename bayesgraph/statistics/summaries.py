@@ -61,6 +61,9 @@ class _Columns:
         self.place = {v: i for i, v in enumerate(self.discrete)}
         self.place_continuous = {v: i for i, v in enumerate(self.continuous)}
 
+    def __contains__(self, variable: object) -> bool:
+        return variable in self.place or variable in self.place_continuous
+
     def states(self, variable: Discrete) -> slice:
         """Return where the states of a variable stand among those of all."""
         at = self.place[variable]
@@ -146,8 +149,8 @@ class SinglesSummary:
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if given is not None and given not in family.discrete:
-            return len(rest) == 1 and rest[0] in self.request.columns
-        return len(rest) <= 1 and all(v in self.request.columns for v in rest)
+            return len(rest) == 1 and rest[0] in self.at
+        return len(rest) <= 1 and all(v in self.at for v in rest)
 
     def family(self, family: Family) -> FamilyStatistics:
         """Return the statistics of the given variable, of one column, or of one given the other."""
@@ -256,7 +259,7 @@ class PairsSummary:
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if len(rest) < 2:
             return self.singles.covers(family)
-        known = all(v in self.request.columns for v in rest)
+        known = all(v in self.at for v in rest)
         return known and len(rest) == 2 and (given is None or given in family.discrete)
 
     def family(self, family: Family) -> FamilyStatistics:
@@ -385,7 +388,7 @@ def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStat
         for cell in np.flatnonzero(counts):
             part = slice(ends[cell - 1] if cell else 0, ends[cell])
             x, w = sorted_values[part], sorted_weight[part]
-            mean[cell] = w @ x / counts[cell]
+            mean[cell] = x[0] + w @ (x - x[0]) / counts[cell]
             centred = x - mean[cell]
             comoment[cell] = centred.T @ (centred * w[:, None])
     return FamilyStatistics(
