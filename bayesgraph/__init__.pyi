@@ -1,4 +1,6 @@
 from . import errors as errors
+from . import io as io
+from . import plots as plots
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import TANClassifier as TANClassifier

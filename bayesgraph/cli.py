@@ -6,22 +6,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from bayesgraph import __version__
-from bayesgraph.classifiers import (
-    BayesianNetworkClassifier,
-    NaiveBayesClassifier,
-    TANClassifier,
-)
-from bayesgraph.classifiers.base import NetworkClassifier
-from bayesgraph.classifiers.evaluation import Evaluation, cross_validate
+# The package's names load when they are used: --help and --version answer at once.
+import bayesgraph as bg
 from bayesgraph.errors import (
     BayesGraphError,
     DataError,
@@ -30,13 +23,12 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.inference import GaussianMixture, Posterior
-from bayesgraph.io import read, write
-from bayesgraph.io.tables import MISSING, print_table, read_table, write_table
-from bayesgraph.model import GraphicalModel
-from bayesgraph.network import BayesianNetwork
-from bayesgraph.plots.figures import evaluation_figure, save_figure
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers.base import NetworkClassifier
+    from bayesgraph.classifiers.evaluation import Evaluation
+    from bayesgraph.model import GraphicalModel
 
 app = typer.Typer(
     name="bayesgraph",
@@ -110,7 +102,7 @@ def fit(
     if output.name.lower().endswith(".bayesgraph"):
         classifier.save(output)
     else:
-        write(classifier.network_, output)
+        bg.io.write(classifier.network_, output)
     _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
 
 
@@ -125,12 +117,12 @@ def predict(
 ) -> None:
     """Predict the class of each row, with the probability of every class."""
     classifier = _load(model)
-    if not isinstance(classifier, NetworkClassifier):
+    if not _is_classifier(classifier):
         raise DataError(
             f"{model} holds {classifier!r}, which has no class to predict; use 'bayesgraph query', "
             "or 'bayesgraph fit' to make a classifier."
         )
-    table = read_table(data, missing=(*MISSING, *(missing or ())))
+    table = bg.read_table(data, missing=(*bg.io.tables.MISSING, *(missing or ())))
     names = [v.name for v in classifier.features_]
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
@@ -139,15 +131,15 @@ def predict(
             "column stands for a feature that is not observed.)"
         )
     probabilities = classifier.predict_proba(table.select(names))
-    best = classifier.classes_[np.argmax(probabilities, axis=1)]
+    best = classifier.classes_[probabilities.argmax(axis=1)]
     target = str(classifier.target_.name)
     columns: dict[str, Any] = {target: best}
     for state, column in zip(classifier.classes_, probabilities.T, strict=True):
         columns[f"P({target}={state})"] = column
     if output is None:
-        print_table(columns, sys.stdout.buffer)
+        bg.io.tables.print_table(columns, sys.stdout.buffer)
     else:
-        write_table(columns, output)
+        bg.io.tables.write_table(columns, output)
         _console().print(f"Predicted {len(best):,} rows; written to {output}")
 
 
@@ -177,17 +169,18 @@ def evaluate(
     X, y = _features_and_labels(data, target, drop, missing)
     chosen = dict.fromkeys(model or list(ModelName))
     models = {name.value: _classifier(name, categorical, alpha) for name in chosen}
-    console = _console()
+    console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=progress_console,
         transient=True,
+        disable=not progress_console.is_terminal,
     ) as progress:
         task = progress.add_task("cross-validating", total=cv * len(models))
-        results = cross_validate(
+        results = bg.cross_validate(
             models,
             X,
             y,
@@ -201,7 +194,7 @@ def evaluate(
             console.print(f"\n{result.name}: confusion matrix (rows: true {target})", markup=False)
             console.print(_confusion(result))
     if plot is not None:
-        save_figure(evaluation_figure(results), plot)
+        bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
         console.print(f"Drawn to {plot}")
 
 
@@ -253,7 +246,7 @@ def query(
     network = _network(loaded)
     if target:
         targets = [_name(network, text) for text in target]
-    elif isinstance(loaded, NetworkClassifier):
+    elif _is_classifier(loaded):
         targets = [loaded.target_.name]
     else:
         raise DataError(
@@ -262,7 +255,7 @@ def query(
     given = _evidence(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)
     console = _console()
-    if isinstance(found, Posterior):
+    if isinstance(found, bg.Posterior):
         console.print(_posterior(found))
     else:
         console.print(repr(found), markup=False)
@@ -278,7 +271,7 @@ def _has_continuous(model: GraphicalModel, given: Iterable[Name]) -> bool:
     return any(isinstance(model.variable(name), Continuous) for name in given)
 
 
-def _posterior(found: Posterior) -> RichTable:
+def _posterior(found: bg.Posterior) -> RichTable:
     table = RichTable(title=f"P({', '.join(str(name) for name in found.names)})")
     for name in found.names:
         table.add_column(str(name))
@@ -297,13 +290,13 @@ def show(model: ModelFile) -> None:
     network = _network(loaded)
     console = _console()
     console.print(repr(network), markup=False)
-    if isinstance(loaded, NetworkClassifier):
+    if _is_classifier(loaded):
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
     table = RichTable()
     for column in ("variable", "states", "parents", "parameters"):
         table.add_column(column, justify="right" if column == "parameters" else "left")
     for variable in network.variables:
-        cpd = network.cpd(variable.name) if isinstance(network, BayesianNetwork) else None
+        cpd = network.cpd(variable.name) if isinstance(network, bg.BayesianNetwork) else None
         table.add_row(
             str(variable.name),
             _states(variable),
@@ -311,7 +304,7 @@ def show(model: ModelFile) -> None:
             "" if cpd is None else f"{cpd.n_parameters:,}",
         )
     console.print(table)
-    if isinstance(network, BayesianNetwork) and network.arc_scores:
+    if isinstance(network, bg.BayesianNetwork) and network.arc_scores:
         scores = RichTable(title="Arcs by score (nats a row)")
         for column in ("parent", "child", "score"):
             scores.add_column(column, justify="right" if column == "score" else "left")
@@ -348,9 +341,9 @@ def render(
         "beliefs": beliefs,
         "tables": tables,
     }
-    if isinstance(loaded, NetworkClassifier):
+    if _is_classifier(loaded):
         options["target"] = loaded.target_.name
-    write(network, output, **options)
+    bg.io.write(network, output, **options)
     _console().print(f"Drawn to {output}")
 
 
@@ -362,7 +355,7 @@ def convert(
     """Convert a model from one format to another, told by the suffixes."""
     loaded = _load(source)
     native = destination.name.lower().endswith(".bayesgraph")
-    write(loaded if native else _network(loaded), destination)
+    bg.io.write(loaded if native else _network(loaded), destination)
     _console().print(f"{source} written to {destination}")
 
 
@@ -371,7 +364,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        _console().print(__version__)
+        _console().print(bg.__version__)
         raise typer.Exit
 
 
@@ -387,16 +380,16 @@ def _classifier(
         "categorical": "all" if named == ["all"] else named,
     }
     if model is ModelName.NB:
-        return NaiveBayesClassifier(**options)
+        return bg.NaiveBayesClassifier(**options)
     if model is ModelName.TAN:
-        return TANClassifier(**options)
-    return BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
+        return bg.TANClassifier(**options)
+    return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
 def _features_and_labels(
     data: Path, target: str, drop: Sequence[str] | None, missing: Sequence[str] | None
 ) -> tuple[Any, Any]:
-    table = read_table(data, missing=(*MISSING, *(missing or ())))
+    table = bg.read_table(data, missing=(*bg.io.tables.MISSING, *(missing or ())))
     names = table.column_names
     for name in (target, *(drop or ())):
         if name not in names:
@@ -411,11 +404,15 @@ def _features_and_labels(
 def _load(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return read(path)
+    return bg.read(path)
+
+
+def _is_classifier(model: Any) -> TypeGuard[NetworkClassifier]:
+    return hasattr(model, "network_")
 
 
 def _network(loaded: Any) -> GraphicalModel:
-    return loaded.network_ if isinstance(loaded, NetworkClassifier) else loaded  # type: ignore[no-any-return]
+    return loaded.network_ if _is_classifier(loaded) else loaded
 
 
 def _check_output(path: Path, suffixes: tuple[str, ...]) -> None:
@@ -499,7 +496,8 @@ def _message(error: BaseException) -> str:
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"bayesgraph: {' '.join(message.split())}", err=True)
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)
     sys.exit(2)
 
 

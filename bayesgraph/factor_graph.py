@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD, TableCPD
-from bayesgraph.errors import ModelError, UnsupportedModelError, quoted
+from bayesgraph.errors import (
+    ImpossibleEvidenceError,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+)
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes, weighted_log
@@ -115,7 +120,12 @@ class FactorGraph(GraphicalModel):
                 raise ModelError(f"A FactorGraph takes factors and CPDs; got {source!r}.")
         if domain not in _DOMAINS:
             raise ModelError(f"domain is one of {quoted(_DOMAINS)}; got {domain!r}.")
-        given = [None] * len(sources) if exponents is None else list(exponents)
+        try:
+            given = [None] * len(sources) if exponents is None else list(exponents)
+        except TypeError:
+            raise ModelError(
+                f"exponents is a list with one entry for each factor; got {exponents!r}."
+            ) from None
         if len(given) != len(sources):
             raise ModelError(
                 f"exponents needs one entry for each of the {len(sources)} factors; got "
@@ -168,6 +178,10 @@ class FactorGraph(GraphicalModel):
         return float(result.log_values[0])
 
     def _log_normaliser(self) -> float:
+        if self.log_partition == -np.inf:
+            raise ImpossibleEvidenceError(
+                "The product of the factors is zero everywhere: it cannot be normalised."
+            )
         return self.log_partition
 
     def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:

@@ -94,7 +94,9 @@ class GraphicalModel(ABC):
             )
         for name, value in (evidence or {}).items():
             variable = self.variable(name)
-            if isinstance(value, (Mapping, np.ndarray)) and np.ndim(value) <= 1:  # type: ignore[arg-type]
+            if isinstance(value, np.ndarray) and not value.ndim and value is not np.ma.masked:
+                value = value[()]  # np.array(3.0) is a number
+            if isinstance(value, Mapping) or (isinstance(value, np.ndarray) and value.ndim == 1):
                 likelihoods.update([_likelihood(variable, value)])
             elif is_missing(value):
                 continue

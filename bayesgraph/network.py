@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import upward
 from bayesgraph.cpds import CPD, combined_potentials
-from bayesgraph.errors import ModelError, UnknownVariableError, quoted, suggestion
+from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.graph import ancestral_set, build_dag, topological_order
@@ -202,6 +202,8 @@ class BayesianNetwork(GraphicalModel):
         dict from name to array of shape (n,)
             States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
         """
+        if not isinstance(n, (int, np.integer)) or n < 0:
+            raise DataTypeError(f"n is a number of rows, 0 or more; got {n!r}.")
         random = np.random.default_rng(random_state)
         columns: dict[Variable, NDArray[Any]] = {}
         for name in self._order:

@@ -55,7 +55,7 @@ class Evaluation:
 
     @property
     def _truth(self) -> Floats:
-        return (self.y_true[:, None] == self.classes).astype(np.float64)
+        return np.asarray(self.y_true[:, None] == self.classes, dtype=np.float64)
 
     @property
     def log_loss(self) -> float:

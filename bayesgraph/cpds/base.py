@@ -130,7 +130,9 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
     try:
         parents = tuple(parents)
     except TypeError as error:
-        raise CPDError(f"{family} takes a list of variables as parents; got {parents!r}.") from error
+        raise CPDError(
+            f"{family} takes a list of variables as parents; got {parents!r}."
+        ) from error
     for item in (variable, *parents):
         if not isinstance(item, (Discrete, Continuous)):
             raise CPDError(

@@ -14,6 +14,7 @@ from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import align, take_codes
+from bayesgraph.factors.gaussian import half_square
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
@@ -136,7 +137,8 @@ class GaussianCPD(CPD):
         constant = -np.log(scale) - 0.5 * LOG_2PI
         deviation = residual / scale
         if not free:
-            return Factor.from_log(rest, _one_where_missing(constant - 0.5 * deviation * deviation))
+            log_density = constant - half_square(deviation[..., None])
+            return Factor.from_log(rest, _one_where_missing(log_density))
         row = np.stack(np.broadcast_arrays(*(loading / scale for loading in a)), axis=-1)
         shape = np.broadcast_shapes(constant.shape, deviation.shape)
         constant = np.broadcast_to(constant, shape)

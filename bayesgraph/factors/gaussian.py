@@ -149,7 +149,7 @@ class GaussianFactor:
             _, row, end, loadings, targets = _reflected(loadings, targets, at)
             rows.append(row)
             ends.append(end)
-        constant = self.log_constant - 0.5 * np.sum(targets * targets, axis=-1)
+        constant = self.log_constant - half_square(targets)
         stacked = np.stack(rows, axis=-2), np.stack(ends, axis=-1)
         return GaussianFactor(self.scope, self.variables, constant, *stacked)
 
@@ -310,7 +310,13 @@ def _factor(
     if rest:
         kept = [variables[i] for i in rest]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)
-    return Factor.from_log(scope, log_constant - 0.5 * np.sum(targets * targets, axis=-1))
+    return Factor.from_log(scope, log_constant - half_square(targets))
+
+
+def half_square(values: Floats) -> Floats:
+    """Return half the squared length along the last axis, infinite beyond the largest float."""
+    with np.errstate(over="ignore"):
+        return np.asarray(0.5 * np.sum(values * values, axis=-1))
 
 
 def _improper(variables: Sequence[Continuous]) -> ModelError:

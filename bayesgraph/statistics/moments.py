@@ -178,6 +178,5 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     offset = safe_divide(total_i, count)
     square = (deviation * deviation).T @ weighted - total_i * offset
     comoment = deviation.T @ (deviation * weight[:, None]) - total_i * offset.T
-    return PairMoments(
-        count[None], (centre[:, None] + offset)[None], np.maximum(square, 0.0)[None], comoment[None]
-    )
+    mean = np.where(count > 0, centre[:, None] + offset, 0.0)
+    return PairMoments(count[None], mean[None], np.maximum(square, 0.0)[None], comoment[None])

@@ -1,0 +1,244 @@
+"""The command line as a user types it: every command, and every mistake in one line."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.cli import main
+
+HEART = Path(__file__).parents[1] / "examples" / "data" / "heart.csv"
+
+
+def run(capfd, *arguments):
+    """Run a command; return its exit code, what it printed and what it said of errors."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    out, err = capfd.readouterr()
+    return stopped.value.code, out, err
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "heart.bayesgraph"
+    heart = bg.read_table(HEART)
+    bg.TANClassifier().fit(heart.drop_columns("disease"), heart.select(["disease"])).save(path)
+    return path
+
+
+@pytest.fixture
+def bif(tmp_path):
+    path = tmp_path / "rain.bif"
+    rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["dry", "wet"])
+    bg.BayesianNetwork(
+        [bg.TableCPD(rain, [0.8, 0.2]), bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], [rain])]
+    ).write(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["nb", "tan", "forest", "chow-liu"])
+def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
+    saved = tmp_path / "m.bayesgraph"
+    code, out, _ = run(
+        capfd, "fit", HEART, "--target", "disease", "--model", name, "-o", saved, "--drop", "chol"
+    )
+    assert code == 0
+    assert "303 rows" in out
+    target = tmp_path / "p.parquet"
+    assert run(capfd, "predict", saved, HEART, "-o", target)[0] == 0
+    written = pq.read_table(target)
+    assert written.column_names == ["disease", "P(disease=no)", "P(disease=yes)"]
+    heart = bg.read_table(HEART).drop_columns(["disease", "chol"])
+    expected = bg.load(saved).predict_proba(heart)
+    assert written["P(disease=yes)"].to_pylist() == expected[:, 1].tolist()
+
+
+def test_predict_prints_csv(capfd, model):
+    code, out, _ = run(capfd, "predict", model, HEART)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == '"disease","P(disease=no)","P(disease=yes)"'
+    assert len(lines) == 304
+
+
+def test_query_equals_the_library(capfd, model):
+    code, out, _ = run(capfd, "query", model, "-e", "sex=male", "-e", "age=60")
+    assert code == 0
+    expected = bg.load(model).query({"sex": "male", "age": 60})
+    assert f"{expected['yes']:.6f}" in out
+    assert "log density of the evidence" in out
+
+
+def test_query_with_soft_evidence_and_joint_targets(capfd, bif):
+    code, out, _ = run(
+        capfd, "query", bif, "--target", "rain", "--target", "wet", "-e", "wet=dry:1,wet:4"
+    )
+    assert code == 0
+    expected = bg.read(bif).query(["rain", "wet"], {"wet": {"dry": 1, "wet": 4}})
+    assert f"{expected['yes', 'wet']:.6f}" in out
+
+
+def test_query_of_a_continuous_variable(capfd, model):
+    code, out, _ = run(capfd, "query", model, "--target", "age", "-e", "disease=yes")
+    assert code == 0
+    assert "mean" in out
+
+
+def test_show_lists_variables_and_scores(capfd, model):
+    code, out, _ = run(capfd, "show", model)
+    assert code == 0
+    assert "TANClassifier()" in out
+    assert "continuous" in out
+    assert "nats" in out
+
+
+def test_evaluate_prints_measures_and_draws(capfd, tmp_path):
+    picture = tmp_path / "roc.png"
+    code, out, _ = run(
+        capfd,
+        *("evaluate", HEART, "--target", "disease", "--model", "nb", "--model", "tan"),
+        *("--cv", "3", "--plot", picture),
+    )
+    assert code == 0
+    for word in ("accuracy", "log loss", "Brier", "parameters", "confusion matrix"):
+        assert word in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_evaluate_more_than_two_classes(capfd, tmp_path):
+    table = tmp_path / "t.csv"
+    rows = [f"{i % 7},{'abc'[i % 3]}" for i in range(60)]
+    table.write_text("x,kind\n" + "\n".join(rows) + "\n")
+    picture = tmp_path / "roc.svg"
+    code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "3", "--plot", picture)
+    assert code == 0
+    assert out.count("confusion matrix") == 4
+    assert picture.is_file()
+
+
+def test_render_and_convert(capfd, tmp_path, model, bif):
+    for source, name in ((model, "m.svg"), (model, "m.dot"), (bif, "b.pdf")):
+        assert run(capfd, "render", source, "-o", tmp_path / name)[0] == 0
+        assert (tmp_path / name).stat().st_size > 500
+    assert run(capfd, "render", bif, "-o", tmp_path / "e.svg", "-e", "wet=wet", "--beliefs")[0] == 0
+    assert run(capfd, "convert", bif, tmp_path / "b.bayesgraph")[0] == 0
+    assert run(capfd, "convert", tmp_path / "b.bayesgraph", tmp_path / "b.bif.gz")[0] == 0
+    assert bg.read(tmp_path / "b.bif.gz") == bg.read(bif)
+
+
+def test_a_classifier_survives_conversion(capfd, tmp_path, model):
+    assert run(capfd, "convert", model, tmp_path / "copy.bayesgraph")[0] == 0
+    assert (tmp_path / "copy.bayesgraph").read_bytes() == model.read_bytes()
+
+
+def test_what_means_missing_can_be_said(capfd, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("x,kind\n" + "?,a\n1.5,a\n2.5,b\n9,b\n" * 3)
+    saved = tmp_path / "m.bayesgraph"
+    arguments = ("fit", table, "--target", "kind", "-o", saved)
+    assert run(capfd, *arguments, "--missing", "?")[0] == 0
+    assert isinstance(bg.load(saved).network_.variable("x"), bg.Continuous)
+
+
+def test_named_columns_become_discrete(capfd, tmp_path):
+    saved = tmp_path / "m.bayesgraph"
+    arguments = ("fit", HEART, "--target", "disease", "-o", saved)
+    assert run(capfd, *arguments, "--categorical", "ca")[0] == 0
+    assert bg.load(saved).network_.variable("ca").states == (0, 1, 2, 3)
+
+
+def test_version_and_help(capfd):
+    assert run(capfd, "--version")[1].strip() == bg.__version__
+    for command in ("fit", "predict", "evaluate", "query", "show", "render", "convert"):
+        code, out, _ = run(capfd, command, "--help")
+        assert code == 0
+        assert f"Example: bayesgraph {command}" in " ".join(out.split())
+
+
+WRONG = {
+    "unknown command": (["fitt"], "fitt"),
+    "no target": (["fit", "{heart}", "-o", "{tmp}/m.bayesgraph"], "--target"),
+    "misspelt target": (
+        ["fit", "{heart}", "--target", "disese", "-o", "{tmp}/m.bayesgraph"],
+        "Did you mean 'disease'",
+    ),
+    "unknown column to drop": (
+        ["fit", "{heart}", "--target", "disease", "--drop", "agee", "-o", "{tmp}/m.bayesgraph"],
+        "Did you mean 'age'",
+    ),
+    "no such file": (
+        ["fit", "no.csv", "--target", "a", "-o", "{tmp}/m.bayesgraph"],
+        "no file 'no.csv'",
+    ),
+    "not a table": (
+        ["fit", "{model}", "--target", "a", "-o", "{tmp}/m.bayesgraph"],
+        "'.csv'",
+    ),
+    "not a model name": (
+        ["fit", "{heart}", "--target", "disease", "--model", "svm", "-o", "{tmp}/m.bayesgraph"],
+        "tan",
+    ),
+    "wrong suffix": (["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.txt"], ".bayesgraph"),
+    "no such directory": (
+        ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/no/m.bayesgraph"],
+        "directory",
+    ),
+    "continuous in BIF": (
+        ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bif"],
+        "'age' is continuous",
+    ),
+    "negative alpha": (
+        ["fit", "{heart}", "--target", "disease", "--alpha", "-1", "-o", "{tmp}/m.bayesgraph"],
+        "alpha",
+    ),
+    "target of a network": (["query", "{bif}"], "--target"),
+    "unknown target": (["query", "{bif}", "--target", "rian"], "Did you mean 'rain'"),
+    "no value": (["query", "{bif}", "--target", "rain", "-e", "wet"], "NAME=VALUE"),
+    "unknown state": (["query", "{bif}", "--target", "rain", "-e", "wet=wett"], "Did you mean"),
+    "evidence twice": (
+        ["query", "{bif}", "--target", "rain", "-e", "wet=wet", "-e", "wet=dry"],
+        "more than once",
+    ),
+    "text for a number": (["query", "{model}", "-e", "age=old"], "takes a number"),
+    "bad likelihood": (
+        ["query", "{bif}", "--target", "rain", "-e", "wet=dry:x,wet:1"],
+        "LIKELIHOOD",
+    ),
+    "a likelihood missing": (
+        ["query", "{bif}", "--target", "rain", "-e", "wet=dry:1"],
+        "'wet'",
+    ),
+    "predict with a network": (["predict", "{bif}", "{heart}"], "no class to predict"),
+    "columns missing": (["predict", "{model}", "{other}"], "lacks the columns"),
+    "too many folds": (
+        ["evaluate", "{heart}", "--target", "disease", "--cv", "1000"],
+        "folds",
+    ),
+    "picture suffix": (
+        ["evaluate", "{heart}", "--target", "disease", "--plot", "{tmp}/x.jpg"],
+        ".png",
+    ),
+    "damaged model": (["show", "{damaged}"], "damaged"),
+    "a continuous target": (
+        ["fit", "{heart}", "--target", "oldpeak", "-o", "{tmp}/m.bayesgraph"],
+        "continuous",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistakes_are_told_in_one_line(capfd, tmp_path, model, bif, case):
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    damaged = tmp_path / "damaged.bayesgraph"
+    damaged.write_bytes(model.read_bytes()[:-100])
+    places = {"heart": HEART, "tmp": tmp_path, "model": model, "bif": bif}
+    arguments, expected = WRONG[case]
+    filled = [a.format(**places, other=other, damaged=damaged) for a in arguments]
+    code, out, err = run(capfd, *filled)
+    assert code == 2
+    assert expected in err
+    assert err.startswith("bayesgraph: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
