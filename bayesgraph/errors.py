@@ -75,8 +75,11 @@ class UnknownVariableError(BayesGraphError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
-class UnknownStateError(EvidenceError):
+class UnknownStateError(EvidenceError, KeyError):
     """A value that is not a state of its variable."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class BayesGraphWarning(UserWarning):

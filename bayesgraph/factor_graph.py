@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.cpds import CPD, TableCPD
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import (
     ImpossibleEvidenceError,
     ModelError,
@@ -162,6 +162,8 @@ class FactorGraph(GraphicalModel):
                 f"The exponents of {source!r} must be finite and {self.domain} (from {low:g} to "
                 f"{high:g}); got {exponent!r}."
             )
+        if isinstance(source, GaussianCPD) and (array < 0).any():
+            raise ModelError(f"{source!r} takes exponents that are not negative; got {exponent!r}.")
         table = source if isinstance(source, Factor) else None
         if isinstance(source, TableCPD):
             table = source.to_factor()

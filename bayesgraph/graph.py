@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
-from bayesgraph.errors import GraphError, unknown_variable
+from bayesgraph.errors import GraphError, quoted, unknown_variable
 
 Node: TypeAlias = Hashable
 Arc: TypeAlias = tuple[Node, Node]
@@ -112,6 +112,11 @@ def d_separated(
     z = set(given)
     for node in left | right | z:
         _check_node(dag, node)
+    if shared := left & right | (left | right) & z:
+        raise GraphError(
+            f"x, y and the nodes given must not overlap; {quoted(n for n in dag if n in shared)} "
+            "is in more than one of them."
+        )
     return bool(nx.is_d_separator(dag, left, right, z))
 
 

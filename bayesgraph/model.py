@@ -254,7 +254,10 @@ class GraphicalModel(ABC):
         return make_plan(self.scopes(seen, wanted), wanted, order=self.variables)
 
     def _log_normaliser(self) -> float:
-        """Log of the sum of the product over everything: zero for a Bayesian network."""
+        """Log of the sum of the product over everything: zero for a Bayesian network.
+
+        Posteriors do not need it, and it may be out of reach (or not exist) where they are not.
+        """
         return 0.0
 
     def _log_evidence(self, log_values: Floats, evidence: Mapping[Name, Any] | None) -> float:
@@ -264,7 +267,7 @@ class GraphicalModel(ABC):
             raise ImpossibleEvidenceError(
                 f"The model gives probability zero to the evidence {dict(evidence or {})!r}."
             )
-        return total - self._log_normaliser()
+        return total
 
     # ----------------------------------------------------------------------------------- batches
 
@@ -274,7 +277,8 @@ class GraphicalModel(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            log P(target, evidence); minus infinity throughout a row of impossible evidence.
+            log P(target, evidence), for a factor graph up to its partition; minus infinity
+            throughout a row of impossible evidence.
         """
         result = np.empty((evidence.n_rows, target.cardinality))
         for rows, part in self._blocks(evidence, [target]):

@@ -15,8 +15,15 @@ State: TypeAlias = Hashable
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars as the Python values they stand for, anything else unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return NumPy scalars as the Python values they stand for, anything else unchanged.
+
+    A time to the nanosecond has none: it stays a NumPy scalar and does not become a bare integer.
+    """
+    if not isinstance(value, np.generic):
+        return value
+    item = value.item()
+    is_time = isinstance(value, (np.datetime64, np.timedelta64))
+    return value if is_time and isinstance(item, int) else item
 
 
 def is_missing(value: object) -> bool:
@@ -74,9 +81,9 @@ class Discrete:
 
     def __init__(self, name: Name, states: Iterable[State]) -> None:
         _check_name(name)
-        if isinstance(states, str):
+        if isinstance(states, (str, bytes, set, frozenset)) or not isinstance(states, Iterable):
             raise DataTypeError(
-                f"Expected a list of states for {name!r}; got the single string {states!r}."
+                f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
             )
         values = tuple(plain(state) for state in states)
         if not values:
@@ -192,11 +199,11 @@ class Continuous:
             If it is not a finite real number.
         """
         number = plain(value)
-        if isinstance(number, (str, bytes)):
+        if isinstance(number, (str, bytes, np.generic)):
             number = None  # "3" is text: a number in quotes is a mistake, not a measurement
         try:
             result = float(number)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise EvidenceError(
                 f"Variable {self.name!r} is continuous and takes a number; got {value!r}."
             ) from error

@@ -1,4 +1,4 @@
-"""Classifiers on a table with text columns, numbers and missing values, as scikit-learn has them."""
+"""Classifiers on a table with text columns, numbers and missing values."""
 
 from functools import partial
 from pathlib import Path

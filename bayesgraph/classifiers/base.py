@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
 from bayesgraph.classifiers.inputs import (
@@ -41,12 +41,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
-    alpha: float
-    shrinkage: float
-    var_smoothing: float
-    priors: ArrayLike | None
-    categorical: Any
-    unseen: str
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: ArrayLike | None = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.var_smoothing = var_smoothing
+        self.priors = priors
+        self.categorical = categorical
+        self.unseen = unseen
 
     def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
         raise NotImplementedError
@@ -70,13 +80,14 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         smoothing = Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        check_unseen(self.unseen)
         labels, name = target_column(y)
-        rows = weighted_rows(sample_weight, len(labels))
+        n_labels = len(labels)
+        rows = weighted_rows(sample_weight, n_labels)
         if rows is not None:
             # A row of no weight must not even add a state.
             labels, sample_weight = labels[rows], np.asarray(sample_weight)[rows]
-        features = fit_table(self, X, self.categorical, rows)
-        check_consistent_length(features.codes, labels)
+        features = fit_table(self, X, self.categorical, n_labels, rows)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         target = Discrete(target_name(name, features.variables), self.classes_.tolist())
         source = TableSource(features.with_column(target, codes), target, sample_weight)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
     check_array,
+    check_consistent_length,
     column_or_1d,
 )
 
@@ -45,15 +46,19 @@ def weighted_rows(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.in
     return np.flatnonzero(weights) if not weights.all() else None
 
 
-def fit_table(estimator: Any, X: Any, categorical: Any, rows: NDArray[np.intp] | None) -> Table:
+def fit_table(
+    estimator: Any, X: Any, categorical: Any, n_labels: int, rows: NDArray[np.intp] | None
+) -> Table:
     """Return (some rows of) X as an encoded table, noting its columns on the estimator."""
     if is_frame(X):
         columns = columns_of(X)
+        check_consistent_length(next(iter(columns.values())), range(n_labels))
         _note_names(estimator, list(columns))
         return infer_variables(columns if rows is None else take_rows(columns, rows), categorical)
     array = _checked_array(estimator, X)
     _check_feature_names(estimator, X, reset=True)
     _check_n_features(estimator, array, reset=True)
+    check_consistent_length(array, range(n_labels))
     array = array if rows is None else array[rows]
     names = [f"x{j}" for j in range(array.shape[1])]
     kind = array.dtype.kind

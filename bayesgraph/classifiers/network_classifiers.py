@@ -77,23 +77,6 @@ class NaiveBayesClassifier(NetworkClassifier):
     1
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        priors: ArrayLike | None = None,
-        categorical: Any = None,
-        unseen: str = "missing",
-    ) -> None:
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.categorical = categorical
-        self.unseen = unseen
-
     def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
         return star
 
@@ -130,12 +113,14 @@ class TANClassifier(NetworkClassifier):
         unseen: str = "missing",
     ) -> None:
         self.root = root
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.categorical = categorical
-        self.unseen = unseen
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            categorical=categorical,
+            unseen=unseen,
+        )
 
     def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
         return partial(tan, root=self.root)
@@ -167,12 +152,14 @@ class BayesianNetworkClassifier(NetworkClassifier):
         unseen: str = "missing",
     ) -> None:
         self.structure = structure
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.categorical = categorical
-        self.unseen = unseen
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            categorical=categorical,
+            unseen=unseen,
+        )
 
     def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
         if isinstance(self.structure, str):

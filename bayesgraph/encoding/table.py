@@ -265,6 +265,12 @@ def infer_variables(columns: Mapping[Name, Column], categorical: Any = None) -> 
     return _assemble(variables, encoded, n_rows, fitting=True)
 
 
+def check_unseen(unseen: str) -> None:
+    """Raise a DataError if a policy for values that are not states is not a known one."""
+    if unseen not in UNSEEN:
+        raise DataError(f"unseen= is one of {quoted(UNSEEN)}; got {unseen!r}.")
+
+
 def encode_table(
     columns: Mapping[Name, Column], variables: Sequence[Variable], *, unseen: str = "missing"
 ) -> Table:
@@ -277,8 +283,7 @@ def encode_table(
     unseen : {"missing", "error"}
         What becomes of a value that is not a state.
     """
-    if unseen not in UNSEEN:
-        raise DataError(f"unseen= is one of {quoted(UNSEEN)}; got {unseen!r}.")
+    check_unseen(unseen)
     there = [v for v in variables if v.name in columns]
     n_rows = len(next(iter(columns.values())))
     encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]

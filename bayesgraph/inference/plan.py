@@ -121,6 +121,10 @@ def table_entries(scope: Iterable[Variable]) -> int:
             cells *= variable.cardinality
         else:
             continuous += 1
+    return _entries(cells, continuous)
+
+
+def _entries(cells: int, continuous: int) -> int:
     return cells * (1 + continuous + continuous * continuous) if continuous else cells
 
 
@@ -182,8 +186,8 @@ def make_plan(
     components = {
         neighbour
         for variable in kept
-        if isinstance(variable, Continuous) and variable in graph.neighbours
-        for neighbour in graph.neighbours[variable]
+        if isinstance(variable, Continuous) and variable in graph.position
+        for neighbour in graph.neighbours(variable)
         if isinstance(neighbour, Discrete)
     }
     kept += sorted(components.difference(keep), key=graph.position.__getitem__)
@@ -194,56 +198,94 @@ def make_plan(
 
 
 class _EliminationGraph:
-    """The interaction graph, from which variables are removed at least fill-in first."""
+    """The interaction graph, from which variables are removed at least fill-in first.
+
+    Nodes are positions in `variables`. The fill-in of a node (pairs of neighbours that are not
+    joined) and the size of its product are kept up to date edge by edge, never counted afresh: a
+    star of n leaves costs n steps of constant work.
+    """
 
     def __init__(self, scopes: Iterable[Sequence[Variable]], order: Iterable[Variable]) -> None:
-        self.neighbours: dict[Variable, set[Variable]] = {}
-        for scope in scopes:
-            for variable in scope:
-                self.neighbours.setdefault(variable, set()).update(scope)
-        for variable, near in self.neighbours.items():
-            near.discard(variable)
-        self.variables = [
-            v for v in dict.fromkeys((*order, *self.neighbours)) if v in self.neighbours
-        ]
+        listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
+        seen = dict.fromkeys(variable for scope in listed for variable in scope)
+        self.variables = [v for v in dict.fromkeys((*order, *seen)) if v in seen]
         self.position = {variable: place for place, variable in enumerate(self.variables)}
+        self._near: list[set[int]] = [set() for _ in self.variables]
+        for scope in listed:
+            places = [self.position[variable] for variable in scope]
+            for place in places:
+                self._near[place].update(places)
+        for place, near in enumerate(self._near):
+            near.discard(place)
+        self._fill = [self._missing(near) for near in self._near]
+        # A continuous variable multiplies no cells; it is counted.
+        self._factor = [v.cardinality if isinstance(v, Discrete) else 1 for v in self.variables]
+        self._one = [int(isinstance(v, Continuous)) for v in self.variables]
+        self._cells = [
+            math.prod((self._factor[other] for other in near), start=self._factor[place])
+            for place, near in enumerate(self._near)
+        ]
+        self._continuous = [
+            sum((self._one[other] for other in near), start=self._one[place])
+            for place, near in enumerate(self._near)
+        ]
+
+    def neighbours(self, variable: Variable) -> list[Variable]:
+        """Return the neighbours of a variable that is still there, in order."""
+        return [self.variables[place] for place in sorted(self._near[self.position[variable]])]
 
     def eliminate(self, variables: Iterable[Variable]) -> list[PlanStep]:
         """Remove the variables, each time the cheapest, and return the steps."""
-        waiting = {variable: self._cost(variable) for variable in variables}
-        heap = [(*cost, self.position[v]) for v, cost in waiting.items()]
+        waiting = {place: self._cost(place) for place in map(self.position.__getitem__, variables)}
+        heap = [(*cost, place) for place, cost in waiting.items()]
         heapq.heapify(heap)
         steps = []
         while heap:
-            fill, weight, place = heapq.heappop(heap)
-            variable = self.variables[place]
-            if waiting.get(variable) != (fill, weight):
+            fill, entries, place = heapq.heappop(heap)
+            if waiting.get(place) != (fill, entries):
                 continue  # an outdated entry
-            del waiting[variable]
-            near = sorted(self.neighbours[variable], key=self.position.__getitem__)
-            steps.append(PlanStep(variable, (*near, variable)))
-            for touched in self._remove(variable, near):
+            del waiting[place]
+            variable = self.variables[place]
+            steps.append(PlanStep(variable, (*self.neighbours(variable), variable)))
+            for touched in self._remove(place):
                 if touched in waiting:
                     cost = self._cost(touched)
                     if cost != waiting[touched]:
                         waiting[touched] = cost
-                        heapq.heappush(heap, (*cost, self.position[touched]))
+                        heapq.heappush(heap, (*cost, touched))
         return steps
 
-    def _cost(self, variable: Variable) -> tuple[int, int]:
-        near = self.neighbours[variable]
-        missing = sum(len(near) - 1 - len(near & self.neighbours[other]) for other in near)
-        return missing // 2, table_entries([*near, variable])
+    def _cost(self, place: int) -> tuple[int, int]:
+        return self._fill[place], _entries(self._cells[place], self._continuous[place])
 
-    def _remove(self, variable: Variable, near: list[Variable]) -> set[Variable]:
-        """Join the neighbours, drop the variable; return whose cost may have changed."""
+    def _missing(self, near: set[int]) -> int:
+        return sum(len(near) - 1 - len(near & self._near[other]) for other in near) // 2
+
+    def _remove(self, place: int) -> set[int]:
+        """Join the neighbours, drop the node; return the nodes whose cost may have changed."""
+        near = self._near[place]
         touched = set(near)
+        for a in sorted(near):
+            for b in sorted(near - self._near[a] - {a}):
+                touched |= self._join(a, b)
         for other in near:
-            before = self.neighbours[other]
-            before.discard(variable)
-            added = set(near) - before - {other}
-            if added:
-                before |= added
-                touched |= before
-        del self.neighbours[variable]
+            rest = self._near[other]
+            rest.discard(place)
+            self._fill[other] -= len(rest) - len(rest & near)
+            self._cells[other] //= self._factor[place]
+            self._continuous[other] -= self._one[place]
+        self._near[place] = set()
         return touched
+
+    def _join(self, a: int, b: int) -> set[int]:
+        """Add an edge; return the nodes that have both ends as neighbours."""
+        common = self._near[a] & self._near[b]
+        for c in common:
+            self._fill[c] -= 1
+        for one, other in ((a, b), (b, a)):
+            self._fill[one] += len(self._near[one]) - len(common)
+            self._cells[one] *= self._factor[other]
+            self._continuous[one] += self._one[other]
+        self._near[a].add(b)
+        self._near[b].add(a)
+        return common

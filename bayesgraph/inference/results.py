@@ -35,7 +35,7 @@ class Posterior(Mapping[State, float]):
         Non-negative, of sum one.
     log_evidence : float
         Natural log of the probability (density, if continuous variables are observed) of the
-        evidence.
+        evidence; for a factor graph, of the sum of the product that agrees with the evidence.
     """
 
     __slots__ = ("log_evidence", "probabilities", "variables")
@@ -334,7 +334,8 @@ class Assignment(Mapping[Name, Any]):
     assigned : mapping from name to state or number
     log_probability : float
         Natural log of the joint probability of the discrete values and the evidence (a density
-        where continuous variables are observed, or maximised in a joint mode).
+        where continuous variables are observed, or maximised in a joint mode); for a factor graph,
+        of the value of the product.
     """
 
     __slots__ = ("_assigned", "log_probability")

@@ -13,6 +13,7 @@ from bayesgraph.statistics.moments import GroupMoments, safe_divide
 
 # Cells of stacked pair tables treated at once.
 _STACK = 1 << 22
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def conditional_mutual_information(counts: Floats) -> Floats:
@@ -39,7 +40,9 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     given_y = counts.sum(axis=-2, keepdims=True)
     given = given_x.sum(axis=-2, keepdims=True)
     seen = counts > 0
-    ratio = np.where(seen, counts * given, 1.0) / np.where(seen, given_x * given_y, 1.0)
+    # Quotients first: products of weights may leave the range of floats.
+    ratio = np.where(seen, counts, 1.0) / np.where(seen, given_x, 1.0)
+    ratio *= np.where(seen, given, 1.0) / np.where(seen, given_y, 1.0)
     total = given.sum(axis=(-3, -2, -1))
     found = np.sum(counts * np.log(ratio), axis=(-3, -2, -1))
     return np.maximum(safe_divide(np.asarray(found), np.asarray(total)), 0.0)
@@ -94,7 +97,9 @@ def gaussian_scores(
     variance = smoothing.covariance(moments.count, moments.square, axes=(0,)) + ridge[:, None]
     # Standardised one side after the other: products of variances may leave the range of floats.
     deviation = np.sqrt(variance)
-    squared = (covariance / deviation / deviation.swapaxes(1, 2)) ** 2
+    # Without any smoothing a column that is constant within a class has no correlation there.
+    share = safe_divide(covariance, np.broadcast_to(deviation, covariance.shape))
+    squared = safe_divide(share, np.broadcast_to(deviation.swapaxes(1, 2), share.shape)) ** 2
     information = -0.5 * np.log1p(-np.minimum(squared, 1.0 - 1e-15))
     weight = safe_divide(moments.count, moments.count.sum(axis=0, keepdims=True))
     scores = np.sum(weight * information, axis=0)
@@ -137,6 +142,8 @@ def mixed_scores(
         whole = part.merged(shape, 1)
         split = smoothing.covariance(part.count, part.square, axes=(0,)) + ridge
         joint = smoothing.covariance(whole.count, whole.square, axes=(0,)) + ridge
+        # Without any smoothing a variance may be zero, which the CPD will refuse.
+        split, joint = np.maximum(split, _TINY), np.maximum(joint, _TINY)
         total = part.count.sum(axis=0)
         log_split = np.sum(part.count * np.log(split), axis=0)
         log_joint = np.sum(whole.count * np.log(joint), axis=0)

@@ -108,6 +108,11 @@ def estimate_gaussian(
     covariance = covariance + np.diag(ridge)
     mean = backed_off_mean(statistics)
     own = covariance[..., -1, -1]
+    if not (own > 0).all():
+        raise DataError(
+            f"Column {child.name!r} is constant in some configuration of its parents, and nothing "
+            "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
+        )
     if not above:
         return GaussianCPD(child, mean[..., 0], own, parents)
     link = covariance[..., :-1, -1]

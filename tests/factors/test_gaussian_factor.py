@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError
+from bayesgraph.errors import ModelError, UnsupportedModelError
 from bayesgraph.factors import MAX, SUM, Factor, GaussianFactor, multiply
 from bayesgraph.factors.algebra import LOG_2PI
 
@@ -183,12 +183,43 @@ def test_taking_a_state_for_each_row():
         assert taken.log_constant[row] == factor.log_constant[0, a, b]
 
 
-def test_what_cannot_be_normalised_is_refused():
-    flat = GaussianFactor([], X[:2], np.zeros(1), np.zeros((1, 2, 2)), np.zeros((1, 2)))
-    with pytest.raises(ModelError, match="'x0'"):
-        flat.eliminate(X[0], SUM)
+@pytest.mark.parametrize("m", [0, 1, 2, 3])
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_what_cannot_be_normalised_is_refused(m, slope):
+    """m observations of x0 + x1, or of nothing, fix neither of the two."""
+    flat = GaussianFactor([], X[:2], np.zeros(1), np.full((1, m, 2), slope), np.zeros((1, m)))
     with pytest.raises(ModelError, match="'x0', 'x1'"):
         flat.moments()
+    with pytest.raises(ModelError, match="cannot be normalised"):
+        flat.eliminate(X[0], SUM).eliminate(X[1], SUM)
+
+
+def test_a_negative_power_is_refused():
+    _, _, factor = random_normal(5, [A], X[:2])
+    with pytest.raises(UnsupportedModelError, match=r"'x0', 'x1'.*not negative"):
+        factor.power(np.full((1, 2), -1.0))
+
+
+@given(seeds, st.integers(1, 12))
+def test_any_observations_compress_to_as_many_as_there_are_variables(seed, m):
+    random = np.random.default_rng(seed)
+    loadings = random.normal(size=(2, 3, m, 3)) * (random.random((2, 3, m, 3)) < 0.6)
+    loadings *= 10.0 ** random.integers(-6, 7, size=(2, 3, m, 1))
+    targets = random.normal(size=(2, 3, m))
+    factor = GaussianFactor([B], X[:3], random.normal(size=(2, 3)), loadings, targets)
+    small = factor.compressed()
+    assert small.targets.shape[-1] <= 3
+    points = random.normal(size=(2, 3, 3))
+    np.testing.assert_allclose(log_value(small, points), log_value(factor, points), rtol=1e-7)
+
+
+def test_products_of_many_factors_stay_small():
+    parts = [random_normal(seed, [], X[:2])[2] for seed in range(100)]
+    product = multiply(parts)
+    assert product.targets.shape[-1] <= 16
+    point = np.array([[0.3, -0.4]])
+    expected = sum(log_value(part, point) for part in parts)
+    np.testing.assert_allclose(log_value(product, point), expected, rtol=1e-10)
 
 
 def test_products_leave_their_parts_alone():

@@ -1,0 +1,237 @@
+"""The architecture, read off the source: imports point down, never up."""
+
+import ast
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayesgraph
+
+ROOT = Path(bayesgraph.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+
+# Bottom to top; rooms on one line may import each other.
+LAYERS = [
+    {"errors", "upward", "optional"},
+    {"variables"},
+    {"graph", "factors"},
+    {"inference"},
+    {"cpds"},
+    {"model"},
+    {"factor_graph"},
+    {"network"},
+    {"encoding", "statistics", "discretize"},
+    {"learning"},
+    {"classifiers"},
+    {"io", "plots"},
+    {"cli"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+# Who may import a library that the design keeps in one place.
+HOMES = {
+    "sklearn": lambda path: room(path) in {"classifiers", "discretize"},
+    "numba": lambda path: path.name == "kernels.py",
+    "networkx": lambda path: True,
+    "typer": lambda path: room(path) in {"cli", "io"},
+    "rich": lambda path: room(path) in {"cli", "io"},
+}
+# Libraries of the extras: loaded by `optional_module` only, where they are needed.
+EXTRAS = {"pandas", "polars", "pyarrow", "pgmpy", "pygraphviz", "matplotlib", "pyagrum", "river"}
+
+
+def room(path):
+    """Return the room of a file: its folder under the package, or its own name."""
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def is_type_checking(node):
+    if not isinstance(node, ast.If):
+        return False
+    test = node.test
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", None)
+    return name == "TYPE_CHECKING"
+
+
+def walk(node, inside=False):
+    """Yield (node, whether it is inside a function), leaving out imports for types only."""
+    if is_type_checking(node):
+        for child in node.orelse:
+            yield from walk(child, inside)
+        return
+    yield node, inside
+    deeper = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    for child in ast.iter_child_nodes(node):
+        yield from walk(child, deeper)
+
+
+def imports(path):
+    """Yield (full name of what is imported, line, whether inside a function)."""
+    package = ".".join(["bayesgraph", *path.relative_to(ROOT).parts[:-1]])
+    for node, inside in walk(tree(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno, inside
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base]).rstrip(".")
+            for alias in node.names:
+                yield f"{base}.{alias.name}", node.lineno, inside
+
+
+def where(path, line):
+    return f"{path.relative_to(ROOT.parent)}:{line}"
+
+
+def modules():
+    return pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+def test_every_room_has_a_layer():
+    unknown = {room(path) for path in MODULES} - set(LEVEL) - {"__init__", "__main__"}
+    assert not unknown, f"Give these a place in LAYERS: {sorted(unknown)}"
+
+
+@modules()
+def test_imports_point_down(path):
+    if room(path) in {"__init__", "__main__"}:
+        return
+    wrong = []
+    for name, line, _ in imports(path):
+        parts = name.split(".")
+        if parts[0] != "bayesgraph" or len(parts) == 1 or name == "bayesgraph.__version__":
+            continue
+        if parts[1] not in LEVEL:
+            # A name of the package itself reaches everything, lazily.
+            wrong.append(f"{where(path, line)} imports {name} from the top of the package")
+        elif parts[1] != room(path) and LEVEL[parts[1]] > LEVEL[room(path)]:
+            wrong.append(f"{where(path, line)} imports {name}, a layer above")
+    assert not wrong
+
+
+@modules()
+def test_the_top_of_the_package_is_not_imported_from_inside(path):
+    if room(path) == "__init__":
+        return
+    wrong = [
+        where(path, line)
+        for name, line, _ in imports(path)
+        if name == "bayesgraph" and room(path) != "cli"
+    ]
+    assert not wrong
+
+
+def test_inference_knows_no_model():
+    above = {"cpds", "model", "network", "factor_graph", "classifiers", "learning"}
+    for path in MODULES:
+        if room(path) in {"inference", "factors"}:
+            for name, line, _ in imports(path):
+                parts = name.split(".")
+                assert parts[0] != "bayesgraph" or parts[1] not in above, where(path, line)
+
+
+@modules()
+def test_libraries_stay_where_they_belong(path):
+    wrong = []
+    for name, line, _ in imports(path):
+        library = name.split(".")[0]
+        if library in HOMES and not HOMES[library](path):
+            wrong.append(f"{where(path, line)} imports {name}")
+        if library in EXTRAS:
+            wrong.append(f"{where(path, line)} imports {name}, an extra: use optional_module")
+    assert not wrong
+
+
+@modules()
+def test_no_import_inside_a_function(path):
+    wrong = [f"{where(path, line)} {name}" for name, line, inside in imports(path) if inside]
+    assert not wrong
+
+
+# `optional` loads what an extra provides, `upward` what a verb needs, `io` its codecs.
+REGISTRIES = {"optional.py", "upward.py", "__init__.py", "io/__init__.py", "io/native.py"}
+
+
+@modules()
+def test_only_the_registries_import_by_a_call(path):
+    if path.relative_to(ROOT).as_posix() in REGISTRIES:
+        return
+    wrong = []
+    for node, _ in walk(tree(path)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called.split(".")[-1] in {"__import__", "import_module", "resolve_name"}:
+                wrong.append(f"{where(path, node.lineno)} {called}")
+    assert not wrong
+
+
+def homes(path):
+    """Yield (string, line) of every string that names an object as 'bayesgraph.module:name'."""
+    for node, _ in walk(tree(path)):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and re.fullmatch(r"bayesgraph(\.\w+)+:\w+", text):
+            yield text, node.lineno
+
+
+@modules()
+def test_what_registries_name_exists_and_only_upward_names_what_is_above(path):
+    for home, line in homes(path):
+        assert pkgutil.resolve_name(home) is not None, where(path, line)
+        named = home.split(":")[0].split(".")[1]
+        assert room(path) == "upward" or LEVEL[named] <= LEVEL[room(path)], where(path, line)
+
+
+@modules()
+def test_no_print_and_no_bare_except(path):
+    wrong = []
+    for node, _ in walk(tree(path)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print":
+            wrong.append(f"{where(path, node.lineno)} print")
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            wrong.append(f"{where(path, node.lineno)} except without an exception")
+    assert not wrong
+
+
+@modules()
+def test_every_module_says_what_it_is(path):
+    if path.read_text(encoding="utf-8").strip():
+        assert ast.get_docstring(tree(path)), f"{where(path, 1)} has no docstring"
+
+
+def test_public_names_resolve():
+    for name in bayesgraph.__all__:
+        assert getattr(bayesgraph, name) is not None
+    assert {"Discrete", "BayesianNetwork", "FactorGraph", "errors"} <= set(dir(bayesgraph))
+
+
+HEAVY = ["numba", "sklearn", "scipy", "networkx", "pandas", "matplotlib", "pgmpy", "typer"]
+
+
+@pytest.mark.parametrize("extra", ["", "; bayesgraph.__all__; dir(bayesgraph)"])
+def test_importing_the_package_imports_nothing_heavy(tmp_path, extra):
+    code = (
+        f"import sys, bayesgraph{extra}; print([m for m in {HEAVY!r} if m in sys.modules]); "
+        "print(bayesgraph.__version__)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["[]", bayesgraph.__version__]

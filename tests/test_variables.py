@@ -1,0 +1,230 @@
+"""Names and states as the user typed them."""
+
+import copy
+import datetime
+import decimal
+import fractions
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError, DataTypeError, EvidenceError, UnknownStateError
+from bayesgraph.variables import is_missing, plain
+
+MISSING = [
+    None,
+    math.nan,
+    np.nan,
+    np.float32("nan"),
+    np.float64("nan"),
+    np.datetime64("NaT"),
+    np.timedelta64("NaT"),
+    pd.NA,
+    pd.NaT,
+    np.ma.masked,
+    decimal.Decimal("NaN"),
+]
+PRESENT = [0, 0.0, "", "nan", "None", False, (), np.float64(0), math.inf, np.array([1.0, np.nan])]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_what_is_missing(value):
+    assert is_missing(value) is True
+
+
+@pytest.mark.parametrize("value", PRESENT, ids=repr)
+def test_what_is_not_missing(value):
+    assert is_missing(value) is False
+
+
+# ---------------------------------------------------------------------------------- Discrete
+
+
+def test_states_keep_type_spelling_and_order():
+    states = ["b", "a", "A", " a", "", "Ä", "1", 1, 1.5, (1, "x"), datetime.date(2020, 1, 1)]
+    variable = bg.Discrete("v", states)
+    assert list(variable.states) == states
+    assert [type(s) for s in variable.states] == [type(s) for s in states]
+    assert variable.cardinality == len(states)
+    for code, state in enumerate(states):
+        assert variable.index(state) == code
+
+
+def test_numpy_scalars_become_python_values():
+    variable = bg.Discrete("v", np.array([3, 1, 2]))
+    assert [type(s) for s in variable.states] == [int] * 3
+    assert bg.Discrete("v", np.array(["a", "b"])).states == ("a", "b")
+    assert [type(s) for s in bg.Discrete("v", np.array([True, False])).states] == [bool] * 2
+    assert variable.index(np.int8(1)) == 1
+    assert bg.Discrete("v", [np.str_("a")]).states == ("a",)
+    assert type(plain(np.float32(0.5))) is float
+    assert bg.Discrete("v", pd.Series(["x", "y"])).states == ("x", "y")
+
+
+def test_dates_of_numpy_stay_dates():
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    assert bg.Discrete("v", days).states == (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2))
+    # To the nanosecond: Python's datetime cannot hold it, but a bare integer is no date at all.
+    nanoseconds = days.astype("datetime64[ns]")
+    assert not any(isinstance(state, int) for state in bg.Discrete("v", nanoseconds).states)
+
+
+def test_true_one_and_text_are_different_states():
+    states = [True, 1, 1.0, "1"]
+    variable = bg.Discrete("v", states)
+    for code, state in enumerate(states):
+        assert variable.index(state) == code
+    assert variable.index(np.True_) == 0
+    assert variable.index(np.int64(1)) == 1
+    assert variable.index(np.float32(1)) == 2
+    assert variable.index(np.str_("1")) == 3
+
+
+def test_equality_finds_a_state_only_if_unambiguous():
+    assert bg.Discrete("v", [False, True]).index(1) == 1
+    assert bg.Discrete("v", [False, True]).index(0.0) == 0
+    assert bg.Discrete("v", [0, 1]).index(True) == 1
+    assert bg.Discrete("v", [0.0, 1.0]).index(decimal.Decimal(1)) == 1
+    with pytest.raises(UnknownStateError, match="more than one state"):
+        bg.Discrete("v", [True, 1]).index(1.0)
+    with pytest.raises(UnknownStateError, match="more than one state"):
+        bg.Discrete("v", [True, 1, 1.0]).index(fractions.Fraction(1))
+
+
+def test_text_is_never_a_number():
+    with pytest.raises(UnknownStateError, match=r"no state '1'\. Did you mean 1"):
+        bg.Discrete("v", [0, 1]).index("1")
+    with pytest.raises(UnknownStateError, match=r"no state 1\. Did you mean '1'"):
+        bg.Discrete("v", ["0", "1"]).index(1)
+
+
+@pytest.mark.parametrize("wrong", [[1], {}, {1}, np.array([1, 2]), math.nan, None, object()])
+def test_what_cannot_be_a_state_is_unknown(wrong):
+    with pytest.raises(UnknownStateError, match="'v' has no state"):
+        bg.Discrete("v", [0, 1]).index(wrong)
+
+
+@pytest.mark.parametrize("states", [[], (), iter(())])
+def test_no_states(states):
+    with pytest.raises(EvidenceError, match="at least one state"):
+        bg.Discrete("v", states)
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_missing_is_not_a_state(value):
+    with pytest.raises(BayesGraphError):
+        bg.Discrete("v", ["a", value])
+
+
+@pytest.mark.parametrize("states", [["a", "b", "a"], [1, 2, np.int64(1)], [0.0, -0.0]])
+def test_a_state_twice(states):
+    with pytest.raises(EvidenceError, match="more than once"):
+        bg.Discrete("v", states)
+
+
+@pytest.mark.parametrize("states", ["yes", b"yes", 5, None, {"a", "b"}])
+def test_states_that_are_not_a_list(states):
+    with pytest.raises(DataTypeError, match="'v'"):
+        bg.Discrete("v", states)
+
+
+def test_states_that_cannot_be_hashed():
+    with pytest.raises(DataTypeError, match="cannot be hashed"):
+        bg.Discrete("v", [["a"], ["b"]])
+
+
+@pytest.mark.parametrize("make", [lambda name: bg.Discrete(name, [0]), bg.Continuous])
+@pytest.mark.parametrize("name", [["a"], {}, None, math.nan, pd.NA])
+def test_names_that_cannot_be_used(make, name):
+    with pytest.raises(DataTypeError, match="name"):
+        make(name)
+
+
+@pytest.mark.parametrize("name", ["", "ä b", 0, -1.5, ("a", 1), True, frozenset({1})])
+def test_names_of_any_hashable_type(name):
+    for variable in (bg.Discrete(name, [0]), bg.Continuous(name)):
+        assert variable.name == name
+        assert type(variable.name) is type(name)
+
+
+def test_equality_is_by_name_states_order_and_type():
+    variants = [
+        bg.Discrete("a", [0, 1]),
+        bg.Discrete("b", [0, 1]),
+        bg.Discrete("a", [1, 0]),
+        bg.Discrete("a", [False, True]),
+        bg.Discrete("a", [0.0, 1.0]),
+        bg.Discrete("a", ["0", "1"]),
+        bg.Discrete("a", [0, 1, 2]),
+        bg.Continuous("a"),
+        bg.Continuous("b"),
+    ]
+    for a, b in itertools.combinations(variants, 2):
+        assert a != b
+        assert len({a, b}) == 2
+    for variable in variants:
+        assert variable == copy.deepcopy(variable)
+        assert hash(variable) == hash(copy.deepcopy(variable))
+        assert variable != variable.name
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [bg.Discrete(("n", 1), [True, 1, 1.0, "1", ("t", 2)]), bg.Continuous("x")],
+    ids=["discrete", "continuous"],
+)
+def test_copies_and_pickles(variable):
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(variable, protocol))
+        assert again == variable
+        assert repr(again) == repr(variable)
+    assert copy.copy(variable) == variable
+    assert copy.deepcopy([variable, variable])[0] == variable
+
+
+def test_repr():
+    assert repr(bg.Discrete("a", [True, "x"])) == "Discrete('a', [True, 'x'])"
+    assert repr(bg.Continuous(("a", 1))) == "Continuous(('a', 1))"
+
+
+# -------------------------------------------------------------------------------- Continuous
+
+
+@pytest.mark.parametrize(
+    "value",
+    [3, 3.0, True, np.float32(3), np.int8(3), decimal.Decimal(3), fractions.Fraction(3)],
+    ids=repr,
+)
+def test_numbers(value):
+    number = bg.Continuous("x").number(value)
+    assert type(number) is float
+    assert number == float(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "3",
+        b"3",
+        math.inf,
+        -math.inf,
+        np.inf,
+        1j,
+        [3.0],
+        None,
+        10**400,
+        np.array([1.0, 2.0]),
+        pd.Timestamp("2020-01-01"),
+        np.datetime64("2020-01-01"),
+        np.datetime64("2020-01-01", "ns"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_what_is_not_a_number(value):
+    with pytest.raises(EvidenceError, match="'x'"):
+        bg.Continuous("x").number(value)
