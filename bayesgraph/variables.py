@@ -122,6 +122,19 @@ class Discrete:
         """The number of states."""
         return len(self.states)
 
+    def find(self, state: object) -> int | None:
+        """Return the position of a state, None if there is none, -1 if it equals several.
+
+        For callers with many values, most of them perhaps unknown: `index` explains itself, which
+        takes time.
+        """
+        value = plain(state)
+        try:
+            code = self._by_type.get((type(value), value))
+            return self._by_equality.get(value) if code is None else code
+        except TypeError:
+            return None
+
     def index(self, state: object) -> int:
         """Return the position of a state.
 
@@ -133,13 +146,7 @@ class Discrete:
         UnknownStateError
             If there is no such state, with the nearest one named.
         """
-        value = plain(state)
-        try:
-            code = self._by_type.get((type(value), value))
-            if code is None:
-                code = self._by_equality.get(value)
-        except TypeError:
-            code = None
+        value, code = plain(state), self.find(state)
         if code is None:
             near = suggestion(value, self.states)
             raise UnknownStateError(

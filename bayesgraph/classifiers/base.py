@@ -19,6 +19,7 @@ from bayesgraph.classifiers.inputs import (
     target_name,
     weighted_rows,
 )
+from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, ImpossibleEvidenceWarning, quoted
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference import Assignment

@@ -52,7 +52,8 @@ def fit_table(
     """Return (some rows of) X as an encoded table, noting its columns on the estimator."""
     if is_frame(X):
         columns = columns_of(X)
-        check_consistent_length(next(iter(columns.values())), range(n_labels))
+        n_rows = len(next(iter(columns.values())))
+        check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
         _note_names(estimator, list(columns))
         return infer_variables(columns if rows is None else take_rows(columns, rows), categorical)
     array = _checked_array(estimator, X)

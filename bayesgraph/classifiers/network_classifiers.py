@@ -73,7 +73,7 @@ class NaiveBayesClassifier(NetworkClassifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = NaiveBayesClassifier().fit(X, y)
-    >>> clf.query({"x2": 4.9}).argmax
+    >>> clf.query({"x2": 4.5}).argmax
     1
     """
 

@@ -305,16 +305,12 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     if isinstance(variable, Continuous):
         return as_numbers(column, variable.name)
     factorised = factorise(column, variable.name)
-    translation = np.full(len(factorised.states) + 1, -1, dtype=np.int32)
-    unknown = []
-    for code, state in enumerate(factorised.states):
-        try:
-            translation[code] = variable.index(state)
-        except UnknownStateError:
-            unknown.append(state)
-    if unknown and unseen == "error":
+    found = [variable.find(state) for state in factorised.states]
+    translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
+    if unseen == "error":
         used = set(np.unique(factorised.codes).tolist())
-        strange = [s for s in unknown if factorised.states.index(s) in used]
+        unknown = np.flatnonzero(translation[:-1] < 0).tolist()
+        strange = [factorised.states[code] for code in unknown if code in used]
         if strange:
             near = suggestion(strange[0], variable.states)
             raise UnknownStateError(

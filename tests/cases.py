@@ -1,0 +1,185 @@
+"""The one table of classifiers: every row passes every conformance test that fits its data.
+
+A new estimator, structure or family of local distributions is one more row of `CLASSIFIERS`. The
+tests in tests/classifiers/test_conformance.py ask for nothing but the row.
+
+The data sets have the same four columns, `a` to `d`, and the same class whatever their types, so
+that a graph given by name fits all of them; arcs go from discrete to continuous columns only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import bayesgraph as bg
+
+KINDS = ("continuous", "discrete", "mixed")
+NAMES = ("a", "b", "c", "d")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name : str
+        Shown as the id of the tests.
+    estimator : callable
+        Returns an unfitted classifier; takes parameters of the estimator as keywords.
+    kinds : tuple of str
+        Data it takes: some of "continuous" (four float columns), "discrete" (two text columns, a
+        boolean one, and text in a category type) and "mixed" (a text and a boolean column, and two
+        of floats).
+    named : bool
+        It refers to columns by name, so it takes frames only: scikit-learn's own checks, which
+        come with arrays of any width, are not run.
+    class_is_root : bool
+        The class has no parents, so `priors=` is its distribution.
+    """
+
+    name: str
+    estimator: Callable[..., Any]
+    kinds: tuple[str, ...] = KINDS
+    named: bool = False
+    class_is_root: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_STAR = [("class", name) for name in NAMES]
+_GIVEN = [*_STAR, ("a", "b"), ("a", "c"), ("c", "d"), ("a", "d")]
+_BLANKET = [("a", "class"), ("class", "b"), ("class", "c"), ("b", "c"), ("a", "d")]
+
+CLASSIFIERS = (
+    Case("nb", bg.NaiveBayesClassifier),
+    Case("nb-all-categorical", partial(bg.NaiveBayesClassifier, categorical="all")),
+    Case("nb-maximum-likelihood", partial(bg.NaiveBayesClassifier, alpha=0.01, shrinkage=0.0)),
+    Case("tan", bg.TANClassifier),
+    Case("tan-root", partial(bg.TANClassifier, root="b"), named=True),
+    Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
+    Case("star", partial(bg.BayesianNetworkClassifier, "star")),
+    Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),
+    Case("chow-liu", partial(bg.BayesianNetworkClassifier, "chow_liu")),
+    Case(
+        "tan-partial",
+        partial(bg.BayesianNetworkClassifier, partial(bg.tan, root="b")),
+        named=True,
+    ),
+    Case("given-arcs", partial(bg.BayesianNetworkClassifier, _GIVEN), named=True),
+    Case(
+        "given-graph",
+        partial(bg.BayesianNetworkClassifier, nx.DiGraph([*_STAR, ("b", "a")])),
+        named=True,
+    ),
+    Case(
+        "given-class-below-a-feature",
+        partial(bg.BayesianNetworkClassifier, _BLANKET),
+        kinds=("discrete", "mixed"),
+        named=True,
+        class_is_root=False,
+    ),
+)
+
+
+def pairs(*, named: bool | None = None, kinds: Iterable[str] = KINDS) -> list[tuple[Case, str]]:
+    """Return all combinations of a row and a kind of data that it takes."""
+    return [
+        (case, kind)
+        for case in CLASSIFIERS
+        for kind in case.kinds
+        if kind in kinds and (named is None or case.named == named)
+    ]
+
+
+# --------------------------------------------------------------------------------------- data
+
+
+@dataclass(frozen=True)
+class Data:
+    """Columns as plain lists, from which the tests make tables of any library, and labels."""
+
+    columns: Mapping[str, list[Any]]
+    y: np.ndarray
+
+    def pandas(self) -> Any:
+        """Return the columns as pandas would hold them."""
+        import pandas as pd
+
+        frame = pd.DataFrame(dict(self.columns))
+        return frame.astype({"d": "category"}) if self._has_category else frame
+
+    def polars(self) -> Any:
+        """Return the columns as polars would hold them."""
+        import polars as pl
+
+        frame = pl.DataFrame(dict(self.columns))
+        return frame.cast({"d": pl.Categorical}) if self._has_category else frame
+
+    def arrow(self) -> Any:
+        """Return the columns as pyarrow would hold them."""
+        import pyarrow as pa
+
+        table = pa.table(dict(self.columns))
+        if not self._has_category:
+            return table
+        return table.set_column(3, "d", table["d"].dictionary_encode())
+
+    def matrix(self) -> np.ndarray:
+        """Return the columns as one NumPy array: of floats, or of objects."""
+        columns = list(self.columns.values())
+        if all(isinstance(v, float) for column in columns for v in column):
+            return np.array(columns).T
+        matrix = np.empty((len(self.y), len(columns)), dtype=object)
+        for j, column in enumerate(columns):
+            matrix[:, j] = column
+        return matrix
+
+    @property
+    def _has_category(self) -> bool:
+        return all(value is None or isinstance(value, str) for value in self.columns["d"])
+
+    def take(self, rows: Iterable[int]) -> Data:
+        """Return some of the rows, as often as they are named."""
+        rows = list(rows)
+        columns = {name: [column[i] for i in rows] for name, column in self.columns.items()}
+        return Data(columns, self.y[rows])
+
+    def with_missing(self, share: float = 0.25, seed: int = 1) -> Data:
+        """Return the data with some values None; the first two rows stay complete."""
+        random = np.random.default_rng(seed)
+        columns = {}
+        for name, column in self.columns.items():
+            gone = random.random(len(column)) < share
+            gone[:2] = False
+            columns[name] = [None if g else v for v, g in zip(column, gone, strict=True)]
+        return Data(columns, self.y)
+
+
+def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
+    """Return rows of three classes whose columns depend on the class and on each other."""
+    random = np.random.default_rng(seed)
+    code = random.integers(3, size=n)
+    code[:3] = 0, 1, 2
+    numbers = random.normal(size=(n, 4)) + 0.8 * code[:, None]
+    numbers[:, 1] += 0.7 * numbers[:, 0]
+    numbers[:, 3] -= 0.9 * numbers[:, 2]
+    columns = dict(zip(NAMES, numbers.T.tolist(), strict=True))
+    if kind != "continuous":
+        columns["a"] = [("low", "mid", "high")[v] for v in _cut(numbers[:, 0], 3)]
+        columns["b"] = (_cut(numbers[:, 1], 2) == 1).tolist()
+    if kind == "discrete":
+        columns["c"] = [("x", "y")[v] for v in _cut(numbers[:, 2], 2)]
+        columns["d"] = [("p", "q", "r", "s")[v] for v in _cut(numbers[:, 3], 4)]
+    return Data(columns, np.array(["setosa", "versicolor", "virginica"])[code])
+
+
+def _cut(values: np.ndarray, bins: int) -> np.ndarray:
+    return np.searchsorted(np.quantile(values, np.arange(1, bins) / bins), values)

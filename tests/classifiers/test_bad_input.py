@@ -1,0 +1,335 @@
+"""Input that cannot be used: the error says what was expected, what arrived and what to do."""
+
+import datetime
+
+import cases
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, GraphError
+
+X = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 4.0], [4.0, 4.5]])
+Y = ["no", "no", "yes", "yes"]
+FRAME = pd.DataFrame(X, columns=["age", "dose"])
+
+both = pytest.mark.parametrize("estimator", [bg.NaiveBayesClassifier, bg.TANClassifier])
+
+
+def network(structure, **parameters):
+    return bg.BayesianNetworkClassifier(structure, **parameters)
+
+
+# --------------------------------------------------------------------------------- the columns
+
+
+def column(values):
+    return {"age": values, "dose": [1.0, 2.0, 3.0, 4.0]}
+
+
+BAD_COLUMNS = {
+    "text and numbers": (column(["a", 1, "b", 2]), DataTypeError, "'age' mixes number and text"),
+    "numbers and booleans": (column([True, 2, 3, 4]), DataTypeError, "mixes boolean and number"),
+    "dates": (
+        pd.DataFrame({"day": pd.date_range("2020-01-01", periods=4)}),
+        DataTypeError,
+        "'day' has the type Datetime.*number of days",
+    ),
+    "polars dates": (
+        pl.DataFrame({"day": [datetime.date(2020, 1, i) for i in range(1, 5)]}),
+        DataTypeError,
+        "'day' has the type Date",
+    ),
+    "date objects": (
+        column([datetime.date(2020, 1, i) for i in range(1, 5)]),
+        DataTypeError,
+        "'age' has the type date",
+    ),
+    "lists": (pl.DataFrame({"z": [[1], [2], [3], [4]]}), DataTypeError, "'z' has the type List"),
+    "ragged lists": (column([[1], [1, 2], [1], [2]]), DataTypeError, "'age' has the type list"),
+    "complex": (column(np.ones(4) * 1j), DataTypeError, "'age' has the type complex128"),
+    "nothing observed": (column([None] * 4), DataError, "'age' has no observed value"),
+    "infinity": (column([1.0, 2.0, np.inf, 4.0]), DataError, "'age' has infinity in row 2"),
+    "minus infinity": (column([-np.inf, 2.0, 1.0, 4.0]), DataError, "'age' has infinity in row 0"),
+    "different lengths": (column([1.0, 2.0, 3.0]), DataError, "same length.*'age': 3, 'dose': 4"),
+    "no columns": ({}, DataError, "no columns"),
+    "no rows": (FRAME.iloc[:0], DataError, "no rows.*'age', 'dose'"),
+    "no rows in polars": (pl.from_pandas(FRAME)[:0], DataError, "no rows"),
+    "no rows in lists": ({"age": [], "dose": []}, DataError, "no rows"),
+    "a name twice": (
+        pd.DataFrame(X, columns=["age", "age"]),
+        DataError,
+        "Column names must differ(.|\n)*'age'",
+    ),
+    "two dimensions in a column": (column(np.ones((4, 2))), DataTypeError, "one-dimensional.*4, 2"),
+}
+
+
+@pytest.mark.parametrize(("table", "error", "message"), BAD_COLUMNS.values(), ids=BAD_COLUMNS)
+def test_unusable_columns(table, error, message):
+    with pytest.raises(error, match=message) as caught:
+        bg.TANClassifier().fit(table, Y)
+    assert isinstance(caught.value, BayesGraphError)
+    assert isinstance(caught.value, (ValueError, TypeError))
+
+
+@both
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_columns_whose_squares_leave_the_range_of_floats(estimator, scale):
+    table = FRAME.assign(dose=FRAME["dose"] * scale)
+    with pytest.raises(DataError, match=r"'dose'.*Multiply the column by a constant"):
+        estimator().fit(table, Y)
+    # As states they need no variance.
+    strange = estimator(categorical=["dose"]).fit(table, Y)
+    plain = estimator(categorical=["dose"]).fit(FRAME, Y)
+    np.testing.assert_allclose(strange.predict_proba(table), plain.predict_proba(FRAME))
+
+
+@both
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (FRAME.assign(dose=[1.0, np.inf, 2.0, 3.0]), ValueError, "'dose' has infinity in row 1"),
+        (FRAME.assign(dose=["1", "2", "3", "4"]), TypeError, "'dose' was numeric"),
+        (FRAME.iloc[:0], ValueError, "no rows"),
+        (FRAME.assign(dose=pd.Timestamp("2020-01-01")), TypeError, "'dose' was numeric"),
+    ],
+    ids=["infinity", "text", "no rows", "date"],
+)
+def test_unusable_columns_in_prediction(estimator, bad, error, message):
+    classifier = estimator().fit(FRAME, Y)
+    for ask in (classifier.predict, classifier.predict_proba, classifier.log_likelihood):
+        with pytest.raises(error, match=message) as caught:
+            ask(bad)
+        assert isinstance(caught.value, BayesGraphError)
+
+
+@both
+@pytest.mark.parametrize(
+    "bad", [X[:, :1], np.ones((2, 3)), X[0], X[:0], scipy.sparse.csr_array(X)], ids=range(5)
+)
+def test_arrays_of_another_shape(estimator, bad):
+    classifier = estimator().fit(X, Y)
+    with pytest.raises((ValueError, TypeError), match=r"features|2D array|0 sample|[Ss]parse"):
+        classifier.predict(bad)
+
+
+@both
+def test_sparse_and_shapeless_input(estimator):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        estimator().fit(scipy.sparse.csr_array(X), Y)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        estimator().fit(scipy.sparse.dok_array(X), Y)
+    with pytest.raises(ValueError, match="2D array"):
+        estimator().fit(X[:, 0], Y)
+    with pytest.raises(ValueError, match="2D array"):
+        estimator().fit(np.ma.array(X[:, 0], mask=[0, 1, 0, 0]), Y)
+    with pytest.raises(ValueError, match="infinity in row 3"):
+        estimator().fit(np.where(X == 4.5, np.inf, X), Y)
+
+
+# ---------------------------------------------------------------------------------- the labels
+
+BAD_LABELS = {
+    "None": (
+        np.array(["a", None, "b", "a"], dtype=object),
+        DataError,
+        "1 labels are missing.*row 1",
+    ),
+    "NaN": ([0.0, 1.0, np.nan, np.nan], DataError, "2 labels are missing.*row 2"),
+    "NA": (pd.array([0, 1, None, 1], dtype="Int64"), DataError, "1 labels are missing.*row 2"),
+    "pandas text": (pd.Series(["a", "b", None, "b"]), DataError, "1 labels are missing.*row 2"),
+    "polars null": (pl.Series([0, None, 1, 1]), DataError, "1 labels are missing.*row 1"),
+    "masked": (np.ma.array([0, 1, 0, 1], mask=[1, 0, 0, 0]), DataError, "1 labels are missing"),
+    "infinity": ([0.0, 1.0, np.inf, 1.0], DataError, "infinity"),
+    "no labels": (None, DataError, "y is None"),
+    "measurements": ([0.5, 1.5, 2.25, 3.5], ValueError, "continuous"),
+    "too few": (["a", "b", "a"], ValueError, "inconsistent numbers of samples"),
+    "two columns": (np.ones((4, 2)), ValueError, "1d array"),
+    "text and numbers": (np.array(["a", 1, "a", 1], dtype=object), TypeError, "one type"),
+}
+
+
+@pytest.mark.parametrize(("y", "error", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_unusable_labels(y, error, message):
+    with pytest.raises(error, match=message):
+        bg.NaiveBayesClassifier().fit(FRAME, y)
+
+
+def test_rows_without_weight_do_not_hide_other_lengths():
+    weights = [1.0, 0.0, 1.0]
+    for table in (FRAME, X):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            bg.NaiveBayesClassifier().fit(table, ["a", "b", "a"], sample_weight=weights)
+
+
+@both
+def test_a_variance_of_zero_that_nothing_smooths(estimator):
+    table = FRAME.assign(dose=[1.0, 1.0, 2.0, 5.0], sex=["f", "f", "m", "m"])
+    with pytest.raises(DataError, match=r"'dose' is constant in some configuration.*var_smoothing"):
+        estimator(var_smoothing=0.0, shrinkage=0.0).fit(table, Y)
+
+
+def test_missing_target_of_a_count_source():
+    table = {"sick": ["no", None, "yes"], "age": [1.0, 2.0, 3.0]}
+    with pytest.raises(DataError, match="'sick' is missing in 1 of 3 rows"):
+        bg.count_source(table, "sick")
+    with pytest.raises(KeyError, match=r"no variable 'sic'.*Did you mean 'sick'"):
+        bg.count_source(table, "sic")
+
+
+# ------------------------------------------------------------------------------- the parameters
+
+BAD_PARAMETERS = {
+    "negative alpha": ({"alpha": -1.0}, ValueError, "alpha.*-1"),
+    "NaN alpha": ({"alpha": np.nan}, ValueError, "alpha.*nan"),
+    "text alpha": ({"alpha": "one"}, ValueError, "alpha.*'one'"),
+    "negative shrinkage": ({"shrinkage": -0.5}, ValueError, "shrinkage.*-0.5"),
+    "infinite smoothing": ({"var_smoothing": np.inf}, ValueError, "var_smoothing.*inf"),
+    "too few priors": ({"priors": [1.0]}, ValueError, "(?i)number of priors.*'no', 'yes'"),
+    "negative prior": ({"priors": [-0.5, 1.5]}, ValueError, "(?i)priors must be non-negative"),
+    "priors not of sum one": ({"priors": [0.5, 0.6]}, ValueError, "(?i)sum of the priors"),
+    "NaN prior": ({"priors": [np.nan, 1.0]}, ValueError, "(?i)priors"),
+    "unknown categorical": ({"categorical": ["dos"]}, KeyError, "'dos'.*Did you mean 'dose'"),
+    "categorical as text": ({"categorical": "dose"}, TypeError, r"Write \['dose'\]"),
+    "categorical as number": ({"categorical": 1}, TypeError, "categorical"),
+}
+
+
+@both
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"), BAD_PARAMETERS.values(), ids=BAD_PARAMETERS
+)
+def test_unusable_parameters(estimator, parameters, error, message):
+    with pytest.raises(error, match=message) as caught:
+        estimator(**parameters).fit(FRAME, Y)
+    assert isinstance(caught.value, BayesGraphError)
+
+
+def test_unknown_policy_for_unseen_states():
+    classifier = bg.NaiveBayesClassifier(unseen="ignore")
+    with pytest.raises(ValueError, match=r"unseen.*'missing', 'error'.*'ignore'"):
+        classifier.fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], "4 rows.*2"),
+        ([1.0, -1.0, 1.0, 1.0], "non-negative"),
+        ([1.0, np.nan, 1.0, 1.0], "finite"),
+        ([0.0] * 4, "zero for every row"),
+        (np.ones((4, 1)), "shape"),
+    ],
+)
+def test_unusable_weights(weights, message):
+    with pytest.raises(DataError, match=message):
+        bg.TANClassifier().fit(FRAME, Y, sample_weight=weights)
+
+
+# -------------------------------------------------------------------------------- the structure
+
+BAD_STRUCTURES = {
+    "cycle": ([("age", "dose"), ("dose", "age")], GraphError, "cycle: 'age' -> 'dose' -> 'age'"),
+    "loop": ([("age", "age")], GraphError, "cycle: 'age' -> 'age'"),
+    "an arc twice": ([("class", "age"), ("class", "age")], GraphError, "more than once"),
+    "unknown name": ([("class", "agee")], KeyError, "no variable 'agee'.*Did you mean 'age'"),
+    "unknown node": (nx.DiGraph([("class", "dosage")]), KeyError, "no variable 'dosage'"),
+    "continuous parent of the class": (
+        [("age", "class")],
+        ValueError,
+        "'class' cannot have continuous parents; got 'age'",
+    ),
+    "unknown learner": ("tam", ValueError, "'star', 'tan', 'forest', 'chow_liu'.*'tam'"),
+    "numbers": ([1, 2], GraphError, r"\(parent, child\) pairs; got 1"),
+    "a number": (3, ValueError, "structure=.*3"),
+    "nothing": (None, ValueError, "structure=.*None"),
+}
+
+
+@pytest.mark.parametrize(
+    ("structure", "error", "message"), BAD_STRUCTURES.values(), ids=BAD_STRUCTURES
+)
+def test_unusable_structures(structure, error, message):
+    with pytest.raises(error, match=message) as caught:
+        network(structure).fit(FRAME, Y)
+    assert isinstance(caught.value, BayesGraphError)
+
+
+def test_roots():
+    mixed = FRAME.assign(sex=["f", "m", "f", "m"])
+    with pytest.raises(GraphError, match=r"root='age' is continuous.*discrete root"):
+        bg.TANClassifier(root="age").fit(mixed, Y)
+    with pytest.raises(KeyError, match=r"no variable 'sec'.*Did you mean 'sex'"):
+        bg.TANClassifier(root="sec").fit(mixed, Y)
+    with pytest.raises(KeyError, match="no variable 'class'"):
+        bg.TANClassifier(root="class").fit(mixed, Y)
+
+
+def test_discrete_child_of_a_continuous_parent():
+    mixed = FRAME.assign(sex=["f", "m", "f", "m"])
+    with pytest.raises(ValueError, match="'sex' cannot have continuous parents; got 'age'"):
+        network([("class", "sex"), ("age", "sex")]).fit(mixed, Y)
+
+
+def test_class_is_named_unlike_the_features():
+    table = FRAME.rename(columns={"dose": "class"})
+    assert bg.NaiveBayesClassifier().fit(table, Y).target_.name == "class_"
+    named = bg.NaiveBayesClassifier().fit(FRAME, pd.Series(Y, name="sick"))
+    assert named.target_.name == "sick"
+    assert named.query({"age": 1.0}).names == ("sick",)
+    assert bg.NaiveBayesClassifier().fit(FRAME, pl.Series("ill", Y)).target_.name == "ill"
+
+
+# ------------------------------------------------------------------------------------- queries
+
+
+@pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
+def test_asking_before_fitting(case):
+    from sklearn.exceptions import NotFittedError
+
+    classifier = case.estimator()
+    frame = cases.make_data(case.kinds[0]).pandas()
+    asks = (
+        classifier.query,
+        classifier.most_probable,
+        classifier.to_dot,
+        lambda: classifier.predict(frame),
+        lambda: classifier.predict_proba(frame),
+        lambda: classifier.log_likelihood(frame),
+        lambda: classifier.save("never.bayesgraph"),
+    )
+    for ask in asks:
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+def test_evidence_that_does_not_fit():
+    classifier = bg.TANClassifier().fit(FRAME.assign(sex=["f", "m", "f", "m"]), Y)
+    with pytest.raises(KeyError, match=r"no variable 'agee'.*Did you mean 'age'"):
+        classifier.query({"agee": 1.0})
+    with pytest.raises(ValueError, match=r"no state 'F'.*Did you mean 'f'"):
+        classifier.query({"sex": "F"})
+    with pytest.raises(ValueError, match="'age' is continuous and takes a number"):
+        classifier.query({"age": "old"})
+    with pytest.raises(ValueError, match="both a target and observed"):
+        classifier.query({"class": "no"})
+
+
+def test_impossible_rows_get_the_prior_and_one_warning():
+    table = {"a": ["x", "x", "y", "y"], "b": ["u", "u", "v", "v"]}
+    classifier = bg.NaiveBayesClassifier(alpha=0.0).fit(table, ["k", "k", "k", "l"])
+    impossible = {"a": ["x", "x", "y"], "b": ["v", "u", "u"]}
+    strict = bg.NaiveBayesClassifier(alpha=0.0).fit(table, ["k", "k", "l", "l"])
+    with pytest.warns(bg.errors.ImpossibleEvidenceWarning, match="2 of 3 rows") as caught:
+        proba = strict.predict_proba(impossible)
+    assert len(caught) == 1
+    np.testing.assert_allclose(proba, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    with pytest.raises(bg.errors.ImpossibleEvidenceError, match="'x'"):
+        strict.query({"a": "x", "b": "v"})
+    assert strict.log_likelihood(impossible)[0] == -np.inf
+    np.testing.assert_allclose(classifier.predict_proba(table)[0], [1.0, 0.0])

@@ -1,0 +1,456 @@
+"""What every classifier of the table in cases.py must do, whatever its structure."""
+
+import pickle
+
+import cases
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from oracle import Oracle
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesgraph as bg
+from bayesgraph.variables import is_missing
+
+every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
+on_frames_of_any_names = pytest.mark.parametrize(
+    ("case", "kind"), cases.pairs(named=False), ids=str
+)
+
+
+@parametrize_with_checks([case.estimator() for case in cases.CLASSIFIERS if not case.named])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def evidence_rows(classifier, data):
+    """Return each row as evidence for a query, its states those of the variables."""
+    rows = []
+    for i in range(len(data.y)):
+        row = {name: column[i] for name, column in data.columns.items()}
+        rows.append({name: value for name, value in row.items() if not is_missing(value)})
+    return rows
+
+
+def fitted(case, data, **parameters):
+    return case.estimator(**parameters).fit(data.pandas(), data.y)
+
+
+def assert_same_network(one, other, tolerance=1e-12):
+    assert one.variables == other.variables
+    assert list(one.graph.edges) == list(other.graph.edges)
+    for a, b in zip(one.cpds, other.cpds, strict=True):
+        assert a.scope == b.scope
+        names = ("values",) if isinstance(a, bg.TableCPD) else ("mean", "variance", "coefficients")
+        for name in names:
+            np.testing.assert_allclose(
+                getattr(a, name), getattr(b, name), rtol=tolerance, atol=tolerance
+            )
+
+
+# ------------------------------------------------------------------- scikit-learn's machinery
+
+
+@every
+def test_clone_and_pickle(case, kind):
+    data = cases.make_data(kind)
+    classifier = fitted(case, data)
+    again = clone(classifier).fit(data.pandas(), data.y)
+    revived = pickle.loads(pickle.dumps(classifier))
+    assert again.network_ == classifier.network_ == revived.network_
+    expected = classifier.predict_proba(data.pandas())
+    np.testing.assert_array_equal(again.predict_proba(data.pandas()), expected)
+    np.testing.assert_array_equal(revived.predict_proba(data.pandas()), expected)
+
+
+@every
+def test_pipeline_search_and_cross_validation(case, kind):
+    data = cases.make_data(kind)
+    scaler = StandardScaler().set_output(transform="pandas")
+    first = scaler if kind == "continuous" else FunctionTransformer()
+    pipeline = make_pipeline(first, case.estimator())
+    name = pipeline.steps[-1][0]
+    # Alone in its fold a class or a state may be missing; then its rows get what is left.
+    search = GridSearchCV(pipeline, {f"{name}__alpha": [0.5, 2.0]}, cv=2, error_score="raise")
+    search.fit(data.pandas(), data.y)
+    assert search.best_params_[f"{name}__alpha"] in (0.5, 2.0)
+    scores = cross_val_score(case.estimator(), data.pandas(), data.y, cv=3, error_score="raise")
+    assert scores.shape == (3,)
+    if "all-categorical" not in case.name:
+        assert scores.mean() > 0.45  # a guess reaches a third
+
+
+# -------------------------------------------------------------------------------- one engine
+
+
+@every
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
+    data = cases.make_data(kind)
+    data = data.with_missing() if missing else data
+    classifier = fitted(case, data)
+    proba = classifier.predict_proba(data.pandas())
+    assert proba.shape == (60, 3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(classifier.predict_log_proba(data.pandas())), proba)
+    rows = evidence_rows(classifier, data)
+    for row, p in zip(rows[:25], proba, strict=False):
+        np.testing.assert_allclose(classifier.query(row).probabilities, p, rtol=1e-9, atol=1e-12)
+
+
+@every
+def test_probabilities_equal_brute_force(case, kind):
+    data = cases.make_data(kind).with_missing(0.4)
+    parameters = {}
+    if "all-categorical" in case.name:
+        data = data.take(range(9))  # every number is a state: keep the joint small
+    classifier = fitted(case, data, **parameters)
+    oracle = Oracle.of(classifier.network_)
+    target = classifier.target_.name
+    proba = classifier.predict_proba(data.pandas())
+    for row, p in zip(evidence_rows(classifier, data)[:12], proba, strict=False):
+        np.testing.assert_allclose(oracle.posterior([target], row), p, rtol=1e-9, atol=1e-12)
+
+
+@every
+def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classifier = fitted(case, data)
+    rows = classifier.log_likelihood(data.pandas())
+    expected = [classifier.network_.log_probability(r) for r in evidence_rows(classifier, data)]
+    np.testing.assert_allclose(rows, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(classifier.network_.log_likelihood(data.pandas()), rows.sum())
+
+
+@every
+def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classifier = fitted(case, data)
+    proba = classifier.predict_proba(data.pandas())
+    predicted = classifier.predict(data.pandas())
+    np.testing.assert_array_equal(predicted, classifier.classes_[proba.argmax(axis=1)])
+    for row, label in zip(evidence_rows(classifier, data)[:10], predicted, strict=False):
+        assert classifier.query(row).argmax == label
+
+
+@every
+def test_a_column_missing_in_all_rows_is_marginalised(case, kind):
+    data = cases.make_data(kind)
+    classifier = fitted(case, data)
+    for name in cases.NAMES:
+        gone = cases.Data({**data.columns, name: [None] * len(data.y)}, data.y)
+        proba = classifier.predict_proba(gone.pandas())
+        for row, p in zip(evidence_rows(classifier, gone)[:4], proba, strict=False):
+            np.testing.assert_allclose(
+                classifier.query(row).probabilities, p, rtol=1e-9, atol=1e-12
+            )
+
+
+@every
+def test_nothing_observed_gives_the_prior(case, kind):
+    data = cases.make_data(kind)
+    classifier = fitted(case, data)
+    nothing = pd.DataFrame({name: [None, None] for name in cases.NAMES})
+    expected = classifier.query().probabilities
+    np.testing.assert_allclose(classifier.predict_proba(nothing), [expected, expected])
+    if case.class_is_root:
+        share = np.unique(data.y, return_counts=True)[1] / len(data.y)
+        np.testing.assert_allclose(expected, share)
+
+
+# ------------------------------------------------------------------------------------ labels
+
+LABELS = {
+    "text": ["b", "c", "a"],
+    "int": [7, -3, 2],
+    "float": [2.0, 1.0, 10.0],
+    "object-text": np.array(["b", "cc", "a"], dtype=object),
+    "uint8": np.array([3, 200, 1], dtype=np.uint8),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
+def test_labels_keep_type_and_classes_are_sorted(case, labels):
+    kind = case.kinds[-1]
+    data = cases.make_data(kind)
+    code = np.unique(data.y, return_inverse=True)[1]
+    y = np.asarray(labels)[code]
+    classifier = case.estimator().fit(data.pandas(), y)
+    assert list(classifier.classes_) == sorted(labels)
+    assert classifier.classes_.dtype == y.dtype
+    predicted = classifier.predict(data.pandas())
+    assert predicted.dtype == y.dtype
+    assert set(predicted) <= set(labels)
+    # The states are the labels as plain Python values, of the same type.
+    assert list(classifier.target_.states) == sorted(np.asarray(labels).tolist())
+    assert {type(s) for s in classifier.target_.states} == {type(np.asarray(labels).tolist()[0])}
+    # Columns of probabilities follow classes_: naming the classes differently permutes them.
+    reference = fitted(case, data).predict_proba(data.pandas())
+    order = np.argsort(np.asarray(labels))
+    np.testing.assert_allclose(
+        classifier.predict_proba(data.pandas()), reference[:, order], rtol=1e-9, atol=1e-13
+    )
+
+
+def label_containers():
+    text, code = ["b", "a"] * 30, [2, 1] * 30
+    return {
+        "list": (text, None),
+        "tuple": (tuple(text), None),
+        "pandas": (pd.Series(text, index=range(60, 0, -1), name="z"), "z"),
+        "pandas category": (pd.Series(pd.Categorical(text, categories=list("cba")), name="z"), "z"),
+        "pandas string": (pd.Series(text, dtype="string"), None),
+        "pandas Int64": (pd.Series(code, dtype="Int64"), None),
+        "pandas boolean": (pd.Series([True, False] * 30, dtype="boolean"), None),
+        "pandas frame": (pd.DataFrame({"z": text}), "z"),
+        "polars": (pl.Series("z", text), "z"),
+        "polars category": (pl.Series("z", text, dtype=pl.Categorical), "z"),
+        "polars frame": (pl.DataFrame({"z": code}), "z"),
+        "arrow": (pa.chunked_array([text]), None),
+        "arrow integers": (pa.array(code), None),
+    }
+
+
+@pytest.mark.parametrize(("y", "name"), label_containers().values(), ids=label_containers())
+def test_labels_of_every_library(y, name):
+    data = cases.make_data("mixed")
+    classifier = bg.TANClassifier().fit(data.pandas(), y)
+    assert classifier.target_.name == (name or "class")
+    kind = type(classifier.target_.states[0])
+    assert list(classifier.classes_) == list(classifier.target_.states)
+    assert classifier.target_.states == {str: ("a", "b"), int: (1, 2), bool: (False, True)}[kind]
+    expected = bg.TANClassifier().fit(data.pandas(), ["b", "a"] * 30)
+    np.testing.assert_array_equal(
+        classifier.predict_proba(data.pandas()), expected.predict_proba(data.pandas())
+    )
+    assert kind(classifier.predict(data.pandas())[0]) in classifier.target_.states
+
+
+@every
+def test_boolean_labels(case, kind):
+    data = cases.make_data(kind)
+    y = data.y == "virginica"
+    classifier = case.estimator().fit(data.pandas(), y)
+    assert classifier.classes_.dtype == bool
+    assert classifier.target_.states == (False, True)
+    assert classifier.predict(data.pandas()).dtype == bool
+    assert classifier.score(data.pandas(), y) > 0.6
+
+
+@every
+def test_one_class_is_fitted_and_predicted(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.pandas(), ["only"] * len(data.y))
+    assert list(classifier.classes_) == ["only"]
+    assert (classifier.predict(data.pandas()) == "only").all()
+    np.testing.assert_allclose(classifier.predict_proba(data.pandas()), np.ones((60, 1)))
+
+
+# ------------------------------------------------------------------------------------- inputs
+
+
+@every
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_every_kind_of_frame_gives_the_same_numbers(case, kind, missing):
+    data = cases.make_data(kind)
+    data = data.with_missing() if missing else data
+    expected = fitted(case, data).predict_proba(data.pandas())
+    tables = {
+        "polars": data.polars(),
+        "lazy polars": data.polars().lazy(),
+        "pyarrow": data.arrow(),
+        "dict of lists": dict(data.columns),
+        "pandas 2 strings": data.pandas().astype(object),
+    }
+    for library, table in tables.items():
+        classifier = case.estimator().fit(table, data.y)
+        assert classifier.n_features_in_ == 4
+        assert list(classifier.feature_names_in_) == list(cases.NAMES)
+        found = classifier.predict_proba(table)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13, err_msg=library)
+        # Fitted on one library, asked through another.
+        across = classifier.predict_proba(data.pandas())
+        np.testing.assert_allclose(across, expected, rtol=1e-9, atol=1e-13, err_msg=library)
+
+
+@on_frames_of_any_names
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_numpy_arrays_give_the_same_numbers(case, kind, missing):
+    data = cases.make_data(kind)
+    data = data.with_missing() if missing else data
+    expected = fitted(case, data).predict_proba(data.pandas())
+    matrix = data.matrix()
+    classifier = case.estimator().fit(matrix, data.y)
+    np.testing.assert_allclose(classifier.predict_proba(matrix), expected, rtol=1e-9, atol=1e-13)
+    assert not hasattr(classifier, "feature_names_in_")
+    if kind == "continuous":
+        for same in (np.asfortranarray(matrix.astype(float)), matrix.astype(float).tolist()):
+            again = case.estimator().fit(same, data.y)
+            assert_same_network(again.network_, classifier.network_)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NA, pd.NaT], ids=["None", "NaN", "NA", "NaT"])
+@pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
+def test_every_spelling_of_missing_is_the_same(case, gone):
+    data = cases.make_data(case.kinds[-1]).with_missing()
+    expected = fitted(case, data)
+    spelled = {
+        name: [gone if v is None else v for v in column] for name, column in data.columns.items()
+    }
+    frame = pd.DataFrame(spelled, dtype=object)
+    classifier = case.estimator().fit(frame, data.y)
+    assert_same_network(classifier.network_, expected.network_)
+    np.testing.assert_allclose(
+        classifier.predict_proba(frame), expected.predict_proba(data.pandas()), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
+def test_masked_arrays_are_missing_values(case):
+    data = cases.make_data("continuous").with_missing()
+    matrix = data.matrix().astype(float)
+    mask = np.isnan(matrix)
+    # What lies under the mask must not matter: neither as a number nor as a state.
+    masked = np.ma.array(np.where(mask, np.inf, matrix), mask=mask)
+    expected, found = case.estimator().fit(matrix, data.y), case.estimator().fit(masked, data.y)
+    assert_same_network(found.network_, expected.network_)
+    np.testing.assert_array_equal(found.predict_proba(masked), expected.predict_proba(matrix))
+    unmasked = np.ma.array(np.nan_to_num(matrix))
+    plain = case.estimator().fit(np.nan_to_num(matrix), data.y)
+    assert_same_network(case.estimator().fit(unmasked, data.y).network_, plain.network_)
+
+
+@every
+def test_columns_are_checked_by_name_and_order(case, kind):
+    data = cases.make_data(kind)
+    classifier = fitted(case, data)
+    frame = data.pandas()
+    with pytest.raises(ValueError, match=r"now missing:\n- 'b'"):
+        classifier.predict(frame.drop(columns="b"))
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- 'new'"):
+        classifier.predict(frame.assign(new=1.0))
+    with pytest.raises(ValueError, match="same order"):
+        classifier.predict(frame[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- 'B'\n(.|\n)*missing:\n- 'b'"):
+        classifier.predict(frame.rename(columns={"b": "B"}))
+
+
+@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
+def test_arrays_after_frames_and_frames_after_arrays(case):
+    data = cases.make_data("continuous")
+    classifier = fitted(case, data)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        found = classifier.predict_proba(data.matrix())
+    np.testing.assert_array_equal(found, classifier.predict_proba(data.pandas()))
+    classifier.fit(data.matrix(), data.y)
+    assert not hasattr(classifier, "feature_names_in_")
+    classifier.fit({0: [1.0, 2.0], 1: [3.0, 5.0]}, [0, 1])
+    assert not hasattr(classifier, "feature_names_in_")
+    assert classifier.n_features_in_ == 2
+    classifier.fit(data.pandas(), data.y)
+    assert list(classifier.feature_names_in_) == list(cases.NAMES)
+
+
+# ----------------------------------------------------------------------------------- meanings
+
+
+@every
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_weights_are_repetitions(case, kind, missing):
+    data = cases.make_data(kind)
+    data = data.with_missing() if missing else data
+    weights = np.random.default_rng(5).integers(0, 4, size=len(data.y))
+    weights[:3] = 2, 1, 3
+    repeated = data.take(np.repeat(np.arange(len(data.y)), weights))
+    weighted = case.estimator().fit(data.pandas(), data.y, sample_weight=weights)
+    plain = fitted(case, repeated)
+    # A category type declares states that no row has left.
+    assert_same_network(weighted.network_, plain.network_, 1e-9)
+    everywhere = case.estimator().fit(data.pandas(), data.y, sample_weight=np.ones(len(data.y)))
+    assert_same_network(everywhere.network_, fitted(case, data).network_, 1e-13)
+
+
+@every
+def test_priors(case, kind):
+    data = cases.make_data(kind)
+    priors = np.array([0.7, 0.1, 0.2])
+    if not case.class_is_root:
+        with pytest.raises(ValueError, match="priors"):
+            fitted(case, data, priors=priors)
+        return
+    plain, given = fitted(case, data), fitted(case, data, priors=priors)
+    np.testing.assert_allclose(given.query().probabilities, priors)
+    share = plain.query().probabilities
+    expected = plain.predict_proba(data.pandas()) * priors / share
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(given.predict_proba(data.pandas()), expected, rtol=1e-9, atol=1e-13)
+
+
+@every
+def test_unseen_categories(case, kind):
+    data = cases.make_data(kind)
+    if kind == "continuous":
+        return
+    strange = cases.Data({**data.columns, "a": ["nowhere", *data.columns["a"][1:]]}, data.y)
+    blank = cases.Data({**data.columns, "a": [None, *data.columns["a"][1:]]}, data.y)
+    classifier = fitted(case, data)
+    for asked, same in ((strange.pandas(), blank.pandas()), (strange.polars(), blank.polars())):
+        np.testing.assert_allclose(classifier.predict_proba(asked), classifier.predict_proba(same))
+    strict = fitted(case, data, unseen="error")
+    strict.predict(blank.pandas())
+    with pytest.raises(bg.errors.UnknownStateError, match=r"'a'.*'nowhere'.*'high', 'low', 'mid'"):
+        strict.predict(strange.pandas())
+
+
+@pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed",)), ids=str)
+def test_rows_are_answered_one_by_one(case, kind):
+    # More rows than one block, with every pattern of missing values.
+    classifier = fitted(case, cases.make_data(kind))
+    asked = cases.make_data(kind, 9000, seed=1).with_missing(0.3).pandas()
+    proba = classifier.predict_proba(asked)
+    for rows in (slice(0, 3), slice(4090, 4100), slice(8995, None)):
+        np.testing.assert_allclose(
+            classifier.predict_proba(asked.iloc[rows]), proba[rows], rtol=1e-9, atol=1e-13
+        )
+
+
+@every
+def test_row_order_does_not_matter(case, kind):
+    data = cases.make_data(kind).with_missing()
+    shuffled = data.take(np.random.default_rng(3).permutation(len(data.y)))
+    one, other = fitted(case, data), fitted(case, shuffled)
+    assert_same_network(one.network_, other.network_, 1e-11)
+    for a, b in zip(one.network_.cpds, other.network_.cpds, strict=True):
+        if isinstance(a, bg.TableCPD):
+            np.testing.assert_array_equal(a.values, b.values)
+    assert list(one.network_.arc_scores) == list(other.network_.arc_scores)
+
+
+@pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("continuous", "mixed")), ids=str)
+@pytest.mark.parametrize("factor", [1e-6, 1e6, 1e-130, 1e130])
+def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
+    data = cases.make_data(kind).with_missing(0.1)
+    scaled = [None if v is None else v * factor for v in data.columns["c"]]
+    other = cases.Data({**data.columns, "c": scaled}, data.y)
+    one, two = fitted(case, data), fitted(case, other)
+    assert list(one.network_.graph.edges) == list(two.network_.graph.edges)
+    np.testing.assert_allclose(
+        list(one.network_.arc_scores.values()),
+        list(two.network_.arc_scores.values()),
+        rtol=1e-8,
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        one.predict_proba(data.pandas()), two.predict_proba(other.pandas()), rtol=1e-7, atol=1e-12
+    )
+    if "all-categorical" not in case.name:
+        seen = np.array([v is not None for v in data.columns["c"]])
+        change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
+        np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)

@@ -1,0 +1,41 @@
+"""The same bytes for every hash seed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import hashlib, pathlib, sys, tempfile
+import cases
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "model.bayesgraph"
+    for case, kind in cases.pairs():
+        data = cases.make_data(kind).with_missing()
+        classifier = case.estimator().fit(data.pandas(), data.y)
+        classifier.save(path)
+        digest = hashlib.sha256(path.read_bytes())
+        network = classifier.network_
+        digest.update(repr((network.variables, list(network.graph.edges))).encode())
+        digest.update(repr(list(network.arc_scores.items())).encode())
+        for cpd in network.cpds:
+            for name in ("values", "mean", "variance", "coefficients"):
+                digest.update(getattr(cpd, name, network.cpds[0].values).tobytes())
+        digest.update(classifier.predict_proba(data.pandas()).tobytes())
+        print(case.name, kind, digest.hexdigest())
+"""
+
+
+def run(seed):
+    here = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": here}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_hash_seed_does_not_matter():
+    first = run("0")
+    assert len(first) > 30
+    assert first == run("4242")

@@ -1,0 +1,324 @@
+"""Parameters against NumPy and scikit-learn, and networks of a given graph."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError, CPDError, DataError, GraphError, UnknownVariableError
+from bayesgraph.learning import Smoothing, Structure, estimate_network, fit_network
+
+PLAIN = Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
+
+
+def make_frame(n=300, seed=0, missing=0.0):
+    """Return two text columns and three numbers that depend on them and on each other."""
+    random = np.random.default_rng(seed)
+    y, s = random.integers(3, size=n), random.integers(2, size=n)
+    u = random.normal(size=n) + y
+    v = 0.5 * u * (y + 1) + s + random.normal(size=n)
+    w = v - 0.3 * u + 2 * s + 0.5 * random.normal(size=n)
+    frame = pd.DataFrame(
+        {"y": np.array(list("abc"))[y], "s": np.array(list("pq"))[s], "u": u, "v": v, "w": w}
+    )
+    holes = random.random(frame.shape) < missing
+    holes[:, 0] = False
+    return frame.mask(holes)
+
+
+ARCS = [("y", "s"), ("y", "u"), ("y", "v"), ("u", "v"), ("s", "w"), ("v", "w"), ("u", "w")]
+
+
+def fit(arcs, frame, smoothing=PLAIN, *, target="y", weights=None, priors=None):
+    source = bg.count_source(frame, target, sample_weight=weights)
+    return estimate_network(
+        Structure(source.variables, tuple(arcs)), source, smoothing, priors=priors
+    )
+
+
+# ------------------------------------------------------------------------ linear Gaussian
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gaussians_are_linear_regressions(missing, weighted):
+    frame = make_frame(missing=missing)
+    weights = np.random.default_rng(1).uniform(0.1, 2, size=len(frame)) if weighted else None
+    network = fit(ARCS, frame, weights=weights)
+    for child, discrete, continuous in (
+        ("u", ["y"], []),
+        ("v", ["y"], ["u"]),
+        ("w", ["s"], ["v", "u"]),
+    ):
+        cpd = network.cpd(child)
+        assert [p.name for p in cpd.continuous_parents] == continuous
+        whole = frame[[child, *discrete, *continuous]].notna().all(axis=1)
+        for code, state in enumerate(cpd.discrete_parents[0].states):
+            part = whole & (frame[discrete[0]] == state)
+            w = weights[part] if weighted else np.ones(part.sum())
+            target = frame.loc[part, child].to_numpy()
+            inputs = frame.loc[part, continuous].to_numpy()
+            if continuous:
+                peer = LinearRegression().fit(inputs, target, sample_weight=w)
+                expected, slopes = peer.predict(inputs), peer.coef_
+                assert cpd.mean[code] == pytest.approx(peer.intercept_, rel=1e-9)
+            else:
+                expected, slopes = np.average(target, weights=w), []
+                assert cpd.mean[code] == pytest.approx(expected, rel=1e-12)
+            np.testing.assert_allclose(cpd.coefficients[code], slopes, rtol=1e-9)
+            residual = np.average((target - expected) ** 2, weights=w)
+            assert cpd.variance[code] == pytest.approx(residual, rel=1e-9)
+
+
+def test_the_conditional_mean_moves_with_the_parent():
+    # E[v | y, u] = m_v + b (u - m_u): without the last term the mean would not depend on u.
+    frame = make_frame()
+    network = fit(ARCS, frame)
+    part = frame[frame["y"] == "b"]
+    slope = np.cov(part["u"], part["v"])[0, 1] / part["u"].var()
+    for u in (-1.0, 0.0, 2.5):
+        expected = part["v"].mean() + slope * (u - part["u"].mean())
+        assert network.query("v", {"y": "b", "u": u}).mean == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 7.0, 20.0])
+def test_shrinkage_by_hand(shrinkage):
+    frame = make_frame(40)
+    ridge = 1e-3
+    smoothing = Smoothing(shrinkage=shrinkage, var_smoothing=ridge)
+    network = fit([("y", "u"), ("y", "v"), ("u", "v")], frame, smoothing)
+    groups = {k: part[["u", "v"]] for k, part in frame.groupby("y")}
+    sums = {k: len(part) * np.cov(part.T, ddof=0) for k, part in groups.items()}
+    pooled = sum(sums.values()) / len(frame)
+    total = np.diag(np.cov(frame[["u", "v"]].T, ddof=0))
+    for code, k in enumerate("abc"):
+        s = (sums[k] + shrinkage * pooled) / (len(groups[k]) + shrinkage)
+        s = s + np.diag(ridge * total)
+        slope = s[0, 1] / s[0, 0]
+        cpd = network.cpd("v")
+        assert cpd.coefficients[code, 0] == pytest.approx(slope, rel=1e-10)
+        assert cpd.variance[code] == pytest.approx(s[1, 1] - slope * s[0, 1], rel=1e-10)
+        mean = groups[k].mean()
+        assert cpd.mean[code] == pytest.approx(mean["v"] - slope * mean["u"], rel=1e-10)
+        alone = (sums[k][0, 0] + shrinkage * pooled[0, 0]) / (len(groups[k]) + shrinkage)
+        assert network.cpd("u").variance[code] == pytest.approx(alone + ridge * total[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 20.0])
+def test_cells_without_rows_and_with_one_row(shrinkage):
+    frame = pd.DataFrame(
+        {
+            "y": list("aaaaabbbb"),
+            "s": list("ppppqpppp"),  # (a, q) has one row, (b, q) has none
+            "u": [1.0, 2.0, 4.0, 3.0, 9.0, -1.0, -2.0, -3.0, -2.5],
+            "v": [1.5, 2.5, 3.0, 2.0, 8.0, 1.0, 2.0, 2.5, 1.0],
+        }
+    )
+    smoothing = Smoothing(shrinkage=shrinkage)
+    network = fit(
+        [("y", "s"), ("y", "v"), ("s", "v"), ("u", "v"), ("y", "u"), ("s", "u")], frame, smoothing
+    )
+    u, v = network.cpd("u"), network.cpd("v")
+    for cpd in (u, v):
+        for values in (cpd.mean, cpd.variance, cpd.coefficients):
+            assert np.isfinite(values).all()
+    # The empty cell takes the mean of its class, and the pooled variance of all cells.
+    assert u.mean[1, 1] == pytest.approx(frame.loc[frame["y"] == "b", "u"].mean())
+    assert u.mean[0, 1] == pytest.approx(9.0)
+    groups = frame.groupby(["y", "s"])["u"]
+    pooled = (groups.transform("mean") - frame["u"]).pow(2).mean()
+    assert u.variance[1, 1] == pytest.approx(pooled, rel=1e-6)
+    assert v.variance[1, 1] > 0.01
+    # And the conditional mean goes through the class's centre of mass.
+    centre = frame.loc[frame["y"] == "b", ["u", "v"]].mean()
+    found = v.mean[1, 1] + v.coefficients[1, 1, 0] * centre["u"]
+    assert found == pytest.approx(centre["v"])
+
+
+def test_a_state_without_rows_in_any_class():
+    frame = pd.DataFrame({"y": list("abab"), "x": [1.0, 2.0, 3.0, 5.0]})
+    frame["s"] = pd.Categorical(list("pppp"), categories=["p", "never"])
+    network = fit([("y", "x"), ("s", "x"), ("y", "s")], frame, Smoothing(shrinkage=0.0))
+    np.testing.assert_allclose(network.cpd("x").mean[:, 1], [2.0, 3.5])
+    np.testing.assert_allclose(network.cpd("x").variance[:, 1], [1.625, 1.625])
+    np.testing.assert_allclose(network.cpd("s").values, [[0.75, 0.25]] * 2)
+
+
+def test_collinear_parents_are_solved():
+    frame = make_frame(100)
+    frame["u2"], frame["u3"] = frame["u"], 3 * frame["u"] - 1
+    arcs = [("u", "v"), ("u2", "v"), ("u3", "v"), ("u", "u2"), ("u", "u3")]
+    network = fit(arcs, frame, Smoothing())
+    assert all(np.isfinite(network.cpd(name).variance).all() for name in ("v", "u2", "u3"))
+    mean = network.query("v", {"u": 1.0, "u2": 1.0, "u3": 2.0}).mean
+    peer = LinearRegression().fit(frame[["u"]].to_numpy(), frame["v"])
+    assert mean == pytest.approx(peer.predict([[1.0]])[0], rel=1e-4)
+
+
+# ----------------------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_tables_by_hand(alpha, missing):
+    frame = make_frame(60, missing=missing)
+    network = fit([("y", "s")], frame, Smoothing(alpha=alpha))
+    counts = pd.crosstab(frame["y"], frame["s"]).to_numpy()
+    expected = (counts + alpha) / (counts + alpha).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(network.cpd("s").values, expected, rtol=1e-14)
+    # The class itself is not smoothed.
+    share = frame["y"].value_counts(sort=False, normalize=True).sort_index()
+    np.testing.assert_allclose(network.cpd("y").values, share, rtol=1e-14)
+    turned = fit([("s", "y")], frame, Smoothing(alpha=alpha))
+    expected = (counts.T + alpha) / (counts.T + alpha).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(turned.cpd("y").values, expected, rtol=1e-14)
+    own = frame["s"].value_counts(sort=False).sort_index().to_numpy() + alpha
+    np.testing.assert_allclose(turned.cpd("s").values, own / own.sum(), rtol=1e-14)
+
+
+def test_rows_of_a_table_without_counts_are_uniform():
+    frame = {"y": ["a", "a"], "s": ["p", "q"], "t": ["u", None]}
+    network = fit([("s", "t")], frame, PLAIN)
+    np.testing.assert_array_equal(network.cpd("t").values, [[1.0], [1.0]])
+    declared = pd.DataFrame(
+        {"y": ["a", "b"], "s": pd.Categorical(["p", "p"], categories=list("pqr"))}
+    )
+    network = fit([("s", "y")], declared, PLAIN)
+    np.testing.assert_array_equal(network.cpd("y").values, [[0.5, 0.5]] * 3)
+    np.testing.assert_array_equal(network.cpd("s").values, [1.0, 0.0, 0.0])
+
+
+def test_priors_replace_the_share_of_the_class():
+    frame = make_frame()
+    network = fit(ARCS, frame, priors=np.array([0.2, 0.3, 0.5]))
+    np.testing.assert_array_equal(network.cpd("y").values, [0.2, 0.3, 0.5])
+    with pytest.raises(DataError, match=r"priors=.*'y' has 's'"):
+        fit([("s", "y")], frame, priors=np.array([0.2, 0.3, 0.5]))
+
+
+def test_a_continuous_parent_of_a_discrete_child():
+    with pytest.raises(CPDError, match="'s' cannot have continuous parents; got 'u'"):
+        fit([("u", "s")], make_frame())
+
+
+def test_scores_of_arcs_are_kept():
+    source = bg.count_source(make_frame(), "y")
+    structure = bg.tan(source)
+    network = estimate_network(structure, source, Smoothing())
+    assert network.arc_scores == structure.scores
+    for arc, score in structure.scores.items():
+        assert network.graph.edges[arc]["score"] == score
+    assert set(network.graph.edges) == set(structure.arcs)
+
+
+# -------------------------------------------------------------------------- BayesianNetwork.fit
+
+
+def test_fitting_a_given_graph():
+    frame = make_frame(missing=0.1)
+    network = bg.BayesianNetwork.fit(ARCS, frame)
+    assert set(network.graph.edges) == set(ARCS)
+    assert network.names == tuple(frame.columns)
+    assert network == fit_network(ARCS, frame) == fit_network(iter(ARCS), frame)
+    graph = nx.DiGraph(ARCS)
+    assert set(bg.BayesianNetwork.fit(graph, frame).graph.edges) == set(ARCS)
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.to_dict("list")):
+        assert bg.BayesianNetwork.fit(ARCS, other) == network
+    # Defaults: Laplace's rule for tables, maximum likelihood but for a hair for Gaussians.
+    counts = pd.crosstab(frame["y"], frame["s"]).to_numpy() + 1
+    np.testing.assert_allclose(
+        network.cpd("s").values, counts / counts.sum(axis=1, keepdims=True), rtol=1e-14
+    )
+    pairs = frame[["y", "u"]].dropna().groupby("y")["u"]
+    np.testing.assert_allclose(network.cpd("u").variance, pairs.var(ddof=0), rtol=1e-6)
+
+
+def test_columns_that_no_arc_mentions():
+    frame = make_frame()
+    network = bg.BayesianNetwork.fit([("y", "s")], frame)
+    assert set(network.names) == set(frame.columns)
+    assert network.query("w", {"y": "a"}).mean == pytest.approx(frame["w"].mean())
+    graph = nx.DiGraph([("y", "s")])
+    graph.add_node("w")
+    network = bg.BayesianNetwork.fit(graph, frame)
+    assert set(network.names) == {"y", "s", "w"}
+    assert bg.BayesianNetwork.fit([], {"a": ["x", "y"]}).names == ("a",)
+
+
+def test_weights_are_repetitions():
+    frame = make_frame(50, missing=0.1)
+    weights = np.random.default_rng(2).integers(1, 4, size=50)
+    weighted = bg.BayesianNetwork.fit(ARCS, frame, sample_weight=weights)
+    repeated = bg.BayesianNetwork.fit(ARCS, frame.loc[frame.index.repeat(weights)])
+    for a, b in zip(weighted.cpds, repeated.cpds, strict=True):
+        for name in ("values", "mean", "variance", "coefficients"):
+            if hasattr(a, name):
+                np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-9)
+
+
+def test_options_of_fit():
+    frame = make_frame(50)
+    frame["k"] = np.arange(50) % 3
+    network = bg.BayesianNetwork.fit([("k", "y")], frame, categorical=["k"], alpha=0.0)
+    assert network.variable("k").states == (0, 1, 2)
+    np.testing.assert_allclose(network.cpd("k").values, [17 / 50, 17 / 50, 16 / 50])
+    shrunk = bg.BayesianNetwork.fit([("y", "u")], frame, shrinkage=1e12)
+    assert np.ptp(shrunk.cpd("u").variance) < 1e-9
+    mixed = frame.drop(columns=["u", "v", "w"])
+    assert all(
+        isinstance(v, bg.Discrete) for v in fit_network([], mixed, categorical="all").variables
+    )
+
+
+BAD_FITS = {
+    "cycle": ([("y", "s"), ("s", "y")], {}, GraphError, "cycle: 'y' -> 's' -> 'y'"),
+    "unknown name": ([("y", "S")], {}, UnknownVariableError, r"no variable 'S'.*Did you mean 's'"),
+    "unknown node": (
+        nx.DiGraph([("y", "uu")]),
+        {},
+        UnknownVariableError,
+        r"'uu'.*Did you mean 'u'",
+    ),
+    "an arc twice": ([("y", "s"), ("y", "s")], {}, GraphError, "more than once"),
+    "text": ("ys", {}, TypeError, r"\(parent, child\) pairs; got 'ys'"),
+    "a number": (3, {}, GraphError, "got 3"),
+    "triples": ([("y", "s", "u")], {}, GraphError, r"pairs; got \('y', 's', 'u'\)"),
+    "continuous parent": ([("u", "s")], {}, CPDError, "'s' cannot have continuous parents"),
+    "alpha": ([("y", "s")], {"alpha": -1}, DataError, "alpha.*-1"),
+    "shrinkage": ([("y", "s")], {"shrinkage": np.nan}, DataError, "shrinkage.*nan"),
+    "categorical": ([("y", "s")], {"categorical": ["U"]}, UnknownVariableError, "Did you mean 'u'"),
+    "weights": ([("y", "s")], {"sample_weight": [1.0]}, DataError, "300 rows"),
+}
+
+
+@pytest.mark.parametrize(("arcs", "options", "error", "message"), BAD_FITS.values(), ids=BAD_FITS)
+def test_unusable_graphs_and_options(arcs, options, error, message):
+    with pytest.raises(error, match=message) as caught:
+        bg.BayesianNetwork.fit(arcs, make_frame(), **options)
+    assert isinstance(caught.value, BayesGraphError)
+
+
+@pytest.mark.parametrize(
+    ("frame", "error", "message"),
+    [
+        (make_frame()[:0], DataError, "no rows"),
+        ({"y": ["a"], "s": [None]}, DataError, "'s' has no observed value"),
+        ({"y": ["a", "b"], "s": [1.0, np.inf]}, DataError, "'s' has infinity in row 1"),
+        ({"y": ["a", 1], "s": [1.0, 2.0]}, TypeError, "'y' mixes number and text"),
+        (np.ones(3), TypeError, "dimension 1"),
+    ],
+)
+def test_unusable_tables(frame, error, message):
+    with pytest.raises(error, match=message):
+        bg.BayesianNetwork.fit([("y", "s")], frame)
+
+
+def test_smoothing_checks_itself():
+    for name in ("alpha", "shrinkage", "var_smoothing"):
+        for wrong in (-1e-9, np.nan, np.inf, "1", None):
+            with pytest.raises(DataError, match=f"{name} takes a finite number"):
+                Smoothing(**{name: wrong})

@@ -1,0 +1,158 @@
+"""Count sources: one pass collects what was asked for and nothing more."""
+
+import numpy as np
+import pytest
+import samples
+
+import bayesgraph as bg
+from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
+from bayesgraph.errors import DataError
+from bayesgraph.learning import Smoothing, estimate_network
+from bayesgraph.statistics import (
+    Families,
+    Family,
+    Pairs,
+    Singles,
+    Statistics,
+    StatisticsSource,
+    TableSource,
+)
+
+
+def source_of(sample):
+    return TableSource(sample.table, sample.given, sample.weights if len(sample.weights) else None)
+
+
+@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.chow_liu])
+def test_structure_and_parameters_take_one_pass(learner):
+    source = source_of(samples.make_sample(0, 60))
+    smoothing = Smoothing()
+    structure = learner(source, smoothing)
+    assert source.passes == 1
+    estimate_network(structure, source, smoothing)
+    assert source.passes == 1
+    (request,) = source.statistics.summaries
+    assert type(request) is (Singles if learner is bg.star else Pairs)
+
+
+def test_a_star_over_five_thousand_columns_collects_no_pairs():
+    n, d, r = 40, 5000, 5
+    random = np.random.default_rng(0)
+    target = bg.Discrete("class", ["a", "b"])
+    features = [bg.Discrete(f"f{j}", range(r)) for j in range(d)]
+    codes = np.asfortranarray(random.integers(r, size=(n, d)).astype(np.int8))
+    table = Table(tuple(features), codes, np.empty((n, 0)))
+    source = TableSource(table.with_column(target, np.arange(n) % 2), target)
+    network = estimate_network(bg.star(source), source, Smoothing())
+    assert len(network.cpds) == d + 1
+    (request,) = source.statistics.summaries
+    assert request == Singles(tuple(features), target)
+    (summary,) = source.statistics.summaries.values()
+    numbers = sum(array.size for _, array in samples.arrays(summary))
+    assert numbers <= 2 * d * r + 2  # the table of singles and the class; pairs: 600 million
+
+
+def test_requests_are_answered_from_what_is_there():
+    sample = samples.make_sample(1, 50)
+    source = source_of(sample)
+    pairs = source.pairs(Pairs(sample.columns, sample.given))
+    assert source.singles(Singles(sample.columns, sample.given)) is pairs.singles
+    assert source.pairs(Pairs(sample.columns, sample.given)) is pairs
+    a, b, *_ = sample.columns
+    source.families([Family.of(sample.given, a), Family.of(sample.given, b, a), Family.of(b)])
+    assert source.passes == 1
+    triple = Family.of(*sample.columns)
+    found = source.families([triple, Family.of(a), triple])
+    assert set(found) == {Family.of(a), triple}
+    assert source.passes == 2
+    assert Families((triple,)) in source.statistics.summaries
+    source.families([triple])
+    assert source.passes == 2
+
+
+def test_families_that_nothing_covers_take_one_pass_together():
+    sample = samples.make_sample(2, 50)
+    source = source_of(sample)
+    a, b, x, y = sample.columns
+    asked = [Family.of(a, b, x), Family.of(x, y), Family.of(a, sample.given, b)]
+    found = source.families(asked)
+    assert source.passes == 1
+    assert list(found) == asked
+    assert source.features == sample.columns
+
+
+@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.chow_liu])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_statistics_of_chunks_serve_learners_like_the_table(learner, missing):
+    sample = samples.make_sample(3, 90, missing=missing, weighted="whole")
+    smoothing = Smoothing()
+    whole = source_of(sample)
+    structure = learner(whole, smoothing)
+    expected = estimate_network(structure, whole, smoothing)
+    parts = []
+    for at in range(0, 90, 40):
+        part = sample.rows(slice(at, at + 40))
+        requests = whole.statistics.summaries
+        parts.append(Statistics.collect(part.table, requests, part.weights))
+    total = StatisticsSource(sample.table.variables, sample.given, parts[0] + parts[1] + parts[2])
+    again = learner(total, smoothing)
+    assert again.arcs == structure.arcs
+    network = estimate_network(again, total, smoothing)
+    for a, b in zip(network.cpds, expected.cpds, strict=True):
+        assert a.scope == b.scope
+        for name in ("values", "mean", "variance", "coefficients"):
+            if hasattr(a, name):
+                np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-9, atol=1e-9)
+
+
+def test_statistics_alone_refuse_what_they_do_not_hold():
+    sample = samples.make_sample(4, 30)
+    singles = Statistics.collect(
+        sample.table, [Singles(sample.columns, sample.given)], sample.weights
+    )
+    source = StatisticsSource(sample.table.variables, sample.given, singles)
+    bg.star(source)
+    with pytest.raises(DataError, match=r"pairs.*whole table"):
+        bg.tan(source)
+    with pytest.raises(DataError, match="families"):
+        source.families([Family.of(*sample.columns)])
+
+
+def test_batches_encoded_alike_add_up():
+    frames = [{"c": ["p", "q"], "t": ["u", "v"]}, {"c": ["q", None], "t": ["u", "w"]}]
+    variables = infer_variables(columns_of({"c": ["p", "q"], "t": ["u", "w"]})).variables
+    requests = [Singles((variables[1],), variables[0])]
+    total = Statistics()
+    for frame in frames:
+        total = total + Statistics.collect(
+            encode_table(columns_of(frame), variables), requests, np.empty(0)
+        )
+    (summary,) = total.summaries.values()
+    # "v" is not a state, the last row has no class: neither is counted.
+    np.testing.assert_array_equal(summary.counts, [[1.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(summary.totals, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "each of the 30 rows; got shape"),
+        (np.ones((30, 1)), "shape"),
+        (-np.ones(30), "non-negative"),
+        (np.full(30, np.inf), "finite"),
+        (np.full(30, np.nan), "finite"),
+        (np.zeros(30), "zero for every row"),
+    ],
+)
+def test_unusable_weights(weights, message):
+    sample = samples.make_sample(5, 30)
+    with pytest.raises(DataError, match=message):
+        TableSource(sample.table, sample.given, weights)
+
+
+def test_one_weight_for_all():
+    sample = samples.make_sample(5, 30)
+    twice = TableSource(sample.table, sample.given, 2.0)
+    once = TableSource(sample.table, sample.given)
+    request = Singles(sample.columns, sample.given)
+    np.testing.assert_array_equal(twice.singles(request).counts, 2 * once.singles(request).counts)
