@@ -20,7 +20,7 @@ from bayesgraph.classifiers.inputs import (
     weighted_rows,
 )
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, ImpossibleEvidenceWarning, quoted
+from bayesgraph.errors import DataError, DataTypeError, ImpossibleEvidenceWarning, quoted
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference import Assignment
 from bayesgraph.learning import Smoothing, Structure, estimate_network
@@ -93,6 +93,11 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target = Discrete(target_name(name, features.variables), self.classes_.tolist())
         source = TableSource(features.with_column(target, codes), target, sample_weight)
         structure = self._learner()(source, smoothing)
+        if not isinstance(structure, Structure):
+            raise DataTypeError(
+                "structure= is a function from a count source and a Smoothing to a "
+                f"bayesgraph.Structure; {self._learner()!r} returned {type(structure).__name__}."
+            )
         self._set_network(structure, source, smoothing, target, features.variables)
         return self
 

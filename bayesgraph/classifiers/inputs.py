@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,9 @@ from sklearn.utils.validation import (
 )
 
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
+from bayesgraph.encoding.columns import Column
 from bayesgraph.encoding.table import (
+    array_names,
     as_frame,
     categorical_names,
     codes_of_integers,
@@ -61,7 +64,7 @@ def fit_table(
     _check_n_features(estimator, array, reset=True)
     check_consistent_length(array, range(n_labels))
     array = array if rows is None else array[rows]
-    names = [f"x{j}" for j in range(array.shape[1])]
+    names = array_names(array.shape[1])
     kind = array.dtype.kind
     if kind in "iuf" and categorical is None:
         return table_of_numbers(_floats(array), names, fitting=True)
@@ -76,7 +79,7 @@ def predict_table(estimator: Any, X: Any, variables: Sequence[Variable], unseen:
     """Return X as a table encoded with the variables of a fitted estimator."""
     if is_frame(X):
         columns = columns_of(X)
-        _check_names(estimator, list(columns), variables)
+        columns = _matching(estimator, columns, variables)
         if not len(next(iter(columns.values()))):
             raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
         return encode_table(columns, variables, unseen=unseen)
@@ -124,11 +127,27 @@ def _note_names(estimator: Any, names: list[Name]) -> None:
         del estimator.feature_names_in_
 
 
-def _check_names(estimator: Any, names: list[Name], variables: Sequence[Variable]) -> None:
-    expected = [v.name for v in variables]
-    if not hasattr(estimator, "feature_names_in_") and names != expected:
-        # Fitted without names: only the number of columns can be held against them.
+def _matching(
+    estimator: Any, columns: dict[Name, Column], variables: Sequence[Variable]
+) -> dict[Name, Column]:
+    """Return the columns of a frame under the names of the features, or refuse them.
+
+    A model fitted on an array has no names to compare: the columns are taken by position.
+    """
+    names, expected = list(columns), [v.name for v in variables]
+    if not hasattr(estimator, "feature_names_in_") and expected == array_names(len(expected)):
         _check_n_features(estimator, np.empty((1, len(names))), reset=False)
+        warnings.warn(
+            f"X has feature names, but {type(estimator).__name__} was fitted without feature names",
+            UserWarning,
+            stacklevel=5,
+        )
+        return dict(zip(expected, columns.values(), strict=True))
+    _check_names(names, expected)
+    return columns
+
+
+def _check_names(names: list[Name], expected: list[Name]) -> None:
     unseen = [name for name in names if name not in expected]
     missing = [name for name in expected if name not in names]
     if unseen or missing:

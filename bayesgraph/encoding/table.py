@@ -126,6 +126,11 @@ def as_frame(data: Any) -> Any:
         raise DataError(f"Column names must differ. {error}.") from error
 
 
+def array_names(n_columns: int) -> list[Name]:
+    """Return the names of the columns of an array, which has none: "x0", "x1", ..."""
+    return [f"x{j}" for j in range(n_columns)]
+
+
 def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Column]:
     """Return the columns of a table of any kind by name.
 
@@ -159,7 +164,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
             f"{type(data).__name__} of dimension {array.ndim}."
         )
     if names is None:
-        names = [f"x{j}" for j in range(array.shape[1])]
+        names = array_names(array.shape[1])
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 

@@ -116,7 +116,14 @@ def estimate_gaussian(
     if not above:
         return GaussianCPD(child, mean[..., 0], own, parents)
     link = covariance[..., :-1, -1]
-    slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]
+    try:
+        slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]
+    except np.linalg.LinAlgError as error:
+        raise DataError(
+            f"The continuous parents {quoted(p.name for p in above)} of {child.name!r} are "
+            "collinear in some configuration, and nothing smooths their covariance; give "
+            "var_smoothing a positive value."
+        ) from error
     residual = own - np.sum(slopes * link, axis=-1)
     # Exactly collinear columns: rounding may leave nothing; the ridge is what they were given.
     variance = np.maximum(residual, ridge[-1])

@@ -333,3 +333,31 @@ def test_impossible_rows_get_the_prior_and_one_warning():
         strict.query({"a": "x", "b": "v"})
     assert strict.log_likelihood(impossible)[0] == -np.inf
     np.testing.assert_allclose(classifier.predict_proba(table)[0], [1.0, 0.0])
+
+
+def test_fitted_on_an_array_a_frame_is_taken_by_position():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = bg.NaiveBayesClassifier().fit(X, y)
+    frame = pd.DataFrame(X, columns=["height", "weight"])
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        found = clf.predict_proba(frame)
+    np.testing.assert_array_equal(found, clf.predict_proba(X))
+    with pytest.raises(ValueError, match="3 features"):
+        clf.predict(frame.assign(more=1.0))
+
+
+def test_a_learner_must_return_a_structure():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    clf = bg.BayesianNetworkClassifier(lambda source, smoothing: [("class", "x0")])
+    with pytest.raises(TypeError, match="returned list"):
+        clf.fit(X, X[:, 0] > 0)
+
+
+def test_collinear_parents_that_nothing_smooths_are_named():
+    a = np.random.default_rng(0).normal(size=50)
+    frame = {"a": a, "b": 2 * a, "c": a + 1}
+    arcs = [("a", "c"), ("b", "c"), ("class", "c")]
+    clf = bg.BayesianNetworkClassifier(arcs, var_smoothing=0.0, shrinkage=0.0)
+    with pytest.raises(bg.errors.DataError, match="var_smoothing"):
+        clf.fit(frame, np.arange(50) % 2)
