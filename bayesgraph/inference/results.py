@@ -127,7 +127,8 @@ class Posterior(Mapping[State, float]):
                 names=list(self.names),
                 verify_integrity=False,
             )
-        return pandas.Series(values, index=index, name="probability")  # type: ignore[no-any-return]
+        series: pd.Series[float] = pandas.Series(values, index=index, name="probability")
+        return series
 
     def _title(self) -> str:
         return f"P({', '.join(str(name) for name in self.names)})"
