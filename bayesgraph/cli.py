@@ -95,14 +95,11 @@ def fit(
     alpha: Alpha = 1.0,
 ) -> None:
     """Fit a classifier to a table and save it."""
-    _check_output(output, (".bayesgraph", ".bif", ".bif.gz"))
+    _check_output(output, (".bayesgraph",))
     X, y = _features_and_labels(data, target, drop, missing)
     classifier = _classifier(model, categorical, alpha)
     classifier.fit(X, y)
-    if output.name.lower().endswith(".bayesgraph"):
-        classifier.save(output)
-    else:
-        bg.io.write(classifier.network_, output)
+    classifier.save(output)
     _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
 
 
@@ -122,7 +119,12 @@ def predict(
             f"{model} holds {classifier!r}, which has no class to predict; use 'bayesgraph query', "
             "or 'bayesgraph fit' to make a classifier."
         )
-    table = bg.read_table(data, missing=(*bg.io.tables.MISSING, *(missing or ())))
+    table = bg.read_table(
+        data,
+        missing=(*bg.io.tables.MISSING, *(missing or ())),
+        # A code such as 0012 stays text if it was text when the model was fitted.
+        text=[str(v.name) for v in classifier.features_ if _has_text_states(v)],
+    )
     names = [v.name for v in classifier.features_]
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
@@ -184,7 +186,7 @@ def evaluate(
             models,
             X,
             y,
-            folds=cv,
+            cv=cv,
             random_state=seed,
             progress=lambda name: progress.update(task, advance=1, description=name),
         )
@@ -411,6 +413,10 @@ def _is_classifier(model: Any) -> TypeGuard[NetworkClassifier]:
     return hasattr(model, "network_")
 
 
+def _has_text_states(variable: Variable) -> bool:
+    return isinstance(variable, Discrete) and all(isinstance(s, str) for s in variable.states)
+
+
 def _network(loaded: Any) -> GraphicalModel:
     return loaded.network_ if _is_classifier(loaded) else loaded
 
@@ -437,6 +443,11 @@ def _evidence(model: GraphicalModel, items: Sequence[str] | None) -> dict[Name, 
         text, equals, value = item.partition("=")
         if not equals:
             raise EvidenceError(f"Evidence is NAME=VALUE; got {item!r}.")
+        # Names may have "=" in them: the longest one that fits is meant.
+        fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
+        if fitting:
+            text = max(fitting, key=len)
+            value = item[len(text) + 1 :]
         name = _name(model, text)
         if name in given:
             raise EvidenceError(f"Evidence on {text!r} is given more than once.")
@@ -492,7 +503,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}"
-    return str(error)
+    return str(error).replace("Value error, ", "")
 
 
 def _fail(message: str) -> None:

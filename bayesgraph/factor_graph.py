@@ -218,6 +218,25 @@ class FactorGraph(GraphicalModel):
             "BayesianNetwork it was made from."
         )
 
+    @property
+    def factors(self) -> tuple[Source, ...]:
+        """The factors and CPDs as they were given, before their exponents."""
+        return tuple(term.source for term in self.terms)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether factors, exponents and domain are the same, in the same order."""
+        return (
+            isinstance(other, FactorGraph)
+            and self.domain == other.domain
+            and self.factors == other.factors
+            and all(
+                np.array_equal(a.exponent, b.exponent)
+                for a, b in zip(self.terms, other.terms, strict=True)
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         powered = sum(bool((term.exponent != 1).any()) for term in self.terms)
         return (

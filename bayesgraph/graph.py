@@ -40,6 +40,8 @@ def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
         dag.add_node(node)
     for arc in arcs:
         try:
+            if isinstance(arc, str):
+                raise TypeError("a string is not a pair")
             parent, child = arc
         except (TypeError, ValueError) as error:
             raise GraphError(f"Expected arcs as (parent, child) pairs; got {arc!r}.") from error

@@ -68,13 +68,15 @@ class GraphicalModel(ABC):
         return tuple(self._by_name)
 
     def variable(self, name: Name) -> Variable:
-        """Return the variable of a name.
+        """Return the variable of a name (a variable of the model stands for its own name).
 
         Raises
         ------
         UnknownVariableError
             With the nearest name suggested.
         """
+        if isinstance(name, (Discrete, Continuous)) and self._by_name.get(name.name) == name:
+            return name
         try:
             return self._by_name[name]
         except (KeyError, TypeError):
@@ -88,9 +90,12 @@ class GraphicalModel(ABC):
         """
         columns: dict[Variable, NDArray[Any]] = {}
         likelihoods: dict[Discrete, Floats] = {}
+        if evidence is not None and hasattr(evidence, "to_dict"):  # a row of a pandas frame
+            evidence = evidence.to_dict()
         if evidence is not None and not isinstance(evidence, Mapping):
             raise EvidenceError(
-                f"Evidence is a mapping from variable name to value; got {evidence!r}."
+                "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
+                f"{type(evidence).__name__}: {evidence!r:.80}."
             )
         for name, value in (evidence or {}).items():
             variable = self.variable(name)
@@ -107,9 +112,16 @@ class GraphicalModel(ABC):
         return Evidence(1, columns, likelihoods)
 
     def _targets(self, targets: Any, evidence: Evidence) -> list[Variable]:
-        names = targets if isinstance(targets, list) else [targets]
+        if isinstance(targets, Mapping):
+            raise EvidenceError(
+                "The targets come first and the evidence second: query('rain', {'wet': True})."
+            )
+        several = isinstance(targets, (list, np.ndarray)) or (
+            isinstance(targets, tuple) and targets not in self._by_name
+        )
+        names = list(targets) if several else [targets]
         if not names:
-            raise EvidenceError("A query needs at least one target; got an empty list.")
+            raise EvidenceError("A query needs at least one target; got none.")
         found = [self.variable(name) for name in names]
         if len(set(found)) < len(found):
             raise EvidenceError(f"Each target is asked once; got {quoted(names)}.")

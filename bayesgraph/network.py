@@ -116,9 +116,9 @@ class BayesianNetwork(GraphicalModel):
 
         Parameters
         ----------
-        arcs : iterable of (parent, child) pairs, or a networkx.DiGraph
+        arcs : iterable of (parent, child) pairs, a networkx.DiGraph or a learned Structure
             Every column of the table that no arc mentions becomes a node without arcs if the graph
-            is given as pairs; a DiGraph names its nodes itself.
+            is given as pairs; a DiGraph and a Structure name their nodes themselves.
         frame : pandas, polars or pyarrow table, or mapping from name to column
             Missing values: each family uses the rows that are complete in it (available cases).
         categorical : list of column names or "all", optional

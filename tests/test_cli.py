@@ -148,6 +148,24 @@ def test_named_columns_become_discrete(capfd, tmp_path):
     assert bg.load(saved).network_.variable("ca").states == (0, 1, 2, 3)
 
 
+def test_text_that_looks_like_numbers_stays_text(capfd, tmp_path):
+    table, new = tmp_path / "t.csv", tmp_path / "n.csv"
+    table.write_text("code,kind\n" + "01,a\n02,b\nx9,a\n" * 20)
+    new.write_text("code\n01\n02\n")
+    saved = tmp_path / "m.bayesgraph"
+    assert run(capfd, "fit", table, "--target", "kind", "-o", saved)[0] == 0
+    code, out, _ = run(capfd, "predict", saved, new)
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ['"kind"', '"a"', '"b"']
+
+
+def test_names_with_equals_signs(capfd, tmp_path):
+    a, b = bg.Discrete("a", ["x", "b=x"]), bg.Discrete("a=b", ["x", "y"])
+    path = tmp_path / "n.bayesgraph"
+    bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [0.2, 0.8])]).save(path)
+    assert run(capfd, "query", path, "--target", "a", "-e", "a=b=y")[0] == 0
+
+
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
     for command in ("fit", "predict", "evaluate", "query", "show", "render", "convert"):
@@ -184,10 +202,11 @@ WRONG = {
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/no/m.bayesgraph"],
         "directory",
     ),
-    "continuous in BIF": (
+    "a classifier as BIF": (
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bif"],
-        "'age' is continuous",
+        "'.bayesgraph'",
     ),
+    "continuous in BIF": (["convert", "{model}", "{tmp}/m.bif"], "'age' is continuous"),
     "negative alpha": (
         ["fit", "{heart}", "--target", "disease", "--alpha", "-1", "-o", "{tmp}/m.bayesgraph"],
         "alpha",

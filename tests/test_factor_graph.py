@@ -269,3 +269,15 @@ def test_exponents_are_read_only_and_copied():
     assert graph.terms[0].exponent.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="read-only"):
         graph.terms[0].exponent[0] = 3.0
+
+
+def test_equality_and_factors():
+    def make(power=0.5):
+        return bg.FactorGraph(
+            [bg.Factor([A, B], TABLE), bg.TableCPD(A, [0.3, 0.7])], exponents=[power, None]
+        )
+
+    assert make() == make()
+    assert make() != make(0.6)
+    assert make().factors == (bg.Factor([A, B], TABLE), bg.TableCPD(A, [0.3, 0.7]))
+    assert bg.Factor([A], [1, 2]) != bg.Factor([A], [1, 3])

@@ -211,8 +211,8 @@ def test_evidence_that_does_not_fit(net, given, kind, message):
 def test_targets_that_do_not_fit(net):
     with pytest.raises(UnknownVariableError, match="Did you mean 'rain'"):
         net.query("rian")
-    with pytest.raises(UnknownVariableError):
-        net.query(("rain", "wet"))
+    with pytest.raises(EvidenceError, match="targets come first"):
+        net.query({"wet": True})
     with pytest.raises(EvidenceError, match="at least one target"):
         net.query([])
     with pytest.raises(EvidenceError, match="asked once"):
@@ -456,3 +456,23 @@ def test_names_of_any_type():
     assert net.query([1, ("t", 2)], {2.5: 0.3}).names == (1, ("t", 2))
     assert set(net.most_probable()) == {1, ("t", 2), 2.5}
     assert str(net.plan(2.5, [1])).startswith("Plan: eliminate 0 variables, keep 2.5, ('t', 2)")
+
+
+def test_targets_and_evidence_in_the_forms_people_have(net):
+    joint = net.query(["rain", "wet"])
+    assert net.query(("rain", "wet")) == joint
+    assert net.query(np.array(["rain", "wet"])) == joint
+    assert net.query([net.variable("rain"), "wet"]) == joint
+    row = pd.Series({"wet": True, "temp": np.nan})
+    assert net.query("rain", row) == net.query("rain", {"wet": True})
+    odd = bg.BayesianNetwork([bg.TableCPD(bg.Discrete(("a", 1), ["x", "y"]), [0.3, 0.7])])
+    assert odd.query(("a", 1))["y"] == pytest.approx(0.7)
+    assert net.query("temp").std == pytest.approx(net.query("temp").variance ** 0.5)
+
+
+def test_a_learned_structure_can_be_fitted():
+    frame = {"a": list("xyxyxx"), "b": list("uvuvuv"), "c": list("ppqqpq")}
+    structure = bg.tan(bg.count_source(frame, target="c"))
+    assert bg.BayesianNetwork.fit(structure, frame).graph.edges == structure.graph.edges
+    with pytest.raises(GraphError, match="'ab'"):
+        bg.BayesianNetwork.fit(["ab"], frame)

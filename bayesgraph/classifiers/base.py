@@ -162,7 +162,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------ the network
 
-    def query(self, evidence: Mapping[Name, Any] | None = None, target: Any = None) -> Any:
+    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
         """Return the posterior of the class, or of any other variable, given some features.
 
         Parameters

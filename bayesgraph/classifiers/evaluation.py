@@ -20,7 +20,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """What one classifier did on rows it had not seen.
 
@@ -47,6 +47,12 @@ class Evaluation:
     fit_seconds: float
     predict_seconds: float
     n_parameters: int | None
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({self.name!r}: accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f},"
+            f" Brier {self.brier:.4f})"
+        )
 
     @property
     def accuracy(self) -> float:
@@ -75,11 +81,11 @@ class Evaluation:
 
 
 def cross_validate(
-    models: Mapping[str, Any],
+    models: Any,
     X: Any,
     y: Any,
     *,
-    folds: int = 10,
+    cv: int = 10,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
@@ -87,11 +93,11 @@ def cross_validate(
 
     Parameters
     ----------
-    models : mapping from name to unfitted estimator
+    models : mapping from name to unfitted estimator, or one estimator
     X : array or data frame
     y : array_like
-    folds : int
-        At most the number of rows of the largest class.
+    cv : int
+        Number of folds, at most the number of rows of the largest class.
     random_state : int
         Of the shuffling; every model sees the same folds.
     progress : callable, optional
@@ -104,12 +110,14 @@ def cross_validate(
     """
     labels, _ = target_column(y)
     classes, counts = np.unique(labels, return_counts=True)
-    if not 2 <= folds <= counts.max():
+    if not isinstance(models, Mapping):
+        models = {type(models).__name__: models}
+    if not 2 <= cv <= counts.max():
         raise DataError(
             f"Cross-validation takes from 2 folds to as many as the largest class has rows "
-            f"({counts.max()}); got {folds}."
+            f"({counts.max()}); got {cv}."
         )
-    splits = list(_splits(labels, folds, random_state))
+    splits = list(_splits(labels, cv, random_state))
     return [
         _evaluate(name, model, X, labels, classes, splits, progress or (lambda _: None))
         for name, model in models.items()

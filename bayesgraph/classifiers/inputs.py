@@ -30,7 +30,7 @@ from bayesgraph.encoding.table import (
     table_of_numbers,
     take_rows,
 )
-from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
@@ -224,6 +224,13 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
     """Return the name of the class variable: that of y, else "class", made unlike the features'."""
     taken = {v.name for v in features}
     chosen: Name = "class" if name is None else name
+    if name is not None and name in taken:
+        warnings.warn(
+            f"X has a column {name!r}, and so is y called: is the answer among the features? The "
+            f"class is called '{name}_'.",
+            BayesGraphWarning,
+            stacklevel=3,
+        )
     while chosen in taken:
         chosen = f"{chosen}_"
     return chosen

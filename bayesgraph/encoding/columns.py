@@ -301,11 +301,16 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     ------
     UnknownStateError
         For an unseen value under "error".
+    DataTypeError
+        If no value is a state because they are of another type: text instead of numbers, say. To
+        take the whole column for unseen would hide that.
     """
     if isinstance(variable, Continuous):
         return as_numbers(column, variable.name)
     factorised = factorise(column, variable.name)
     found = [variable.find(state) for state in factorised.states]
+    if all(code is None for code in found):
+        _check_kinds(variable, factorised)
     translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
     if unseen == "error":
         used = set(np.unique(factorised.codes).tolist())
@@ -318,3 +323,16 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
                 f"{near} The states are {quoted(variable.states)}."
             )
     return translation[factorised.codes]
+
+
+def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
+    used = np.unique(factorised.codes)
+    values = [factorised.states[code] for code in used.tolist() if code >= 0]
+    kinds, known = {_kind(v) for v in values}, {_kind(s) for s in variable.states}
+    if values and not kinds & known:
+        raise DataTypeError(
+            f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
+            f"made ({quoted(variable.states, most=3)}); now its values are "
+            f"{' and '.join(sorted(kinds))} ({quoted(values, most=3)}). Convert the column to the "
+            "type it had."
+        )

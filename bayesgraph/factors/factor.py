@@ -119,6 +119,16 @@ class Factor:
         rest, values = take_codes(self.scope, self.log_values, [variable], [codes])
         return Factor.from_log(rest, values)
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether scope, order of the axes and numbers are the same."""
+        return (
+            isinstance(other, Factor)
+            and self.scope == other.scope
+            and np.array_equal(self.log_values, other.log_values)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         names = ", ".join(repr(variable.name) for variable in self.scope)
         return f"Factor([{names}], shape={self.log_values.shape[1:]})"

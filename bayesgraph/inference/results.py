@@ -196,6 +196,11 @@ class GaussianMixture:
         return float(mean[0]) if len(mean) == 1 else mean
 
     @property
+    def std(self) -> Any:
+        """The posterior standard deviation, shaped as the variance."""
+        return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
+
+    @property
     def covariance(self) -> Floats:
         """The posterior covariance, shape (n, n)."""
         spread = self.means - self.weights @ self.means

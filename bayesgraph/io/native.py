@@ -42,6 +42,9 @@ def register_kind(name: str, home: str) -> None:
         raise ValueError(f"The kind {name!r} is at {KINDS[name]} already; got {home}.")
 
 
+FOREIGN = (".bif", ".bif.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".json", ".csv")
+
+
 def _kind(name: str) -> Kind:
     kind: Kind = pkgutil.resolve_name(KINDS[name])
     return kind
@@ -74,6 +77,7 @@ def save(model: Any, path: PathLike) -> None:
     ...     load(f"{directory}/net.bayesgraph") == net
     True
     """
+    _check_suffix(path)
     for name in KINDS:
         kind = _kind(name)
         if kind.holds(model):
@@ -91,6 +95,17 @@ def save(model: Any, path: PathLike) -> None:
         raise LossyExportError(
             f"{model!r} has a name or a state of tuples nested too deep for a file."
         ) from error
+
+
+def _check_suffix(path: PathLike) -> None:
+    """Refuse a name that says another format, under which the file would not be read again."""
+    text = path_text(path)
+    for suffix in FOREIGN:
+        if text.lower().endswith(suffix):
+            raise FileFormatError(
+                f"{text}: save writes the native format, whose files end in .bayesgraph; for "
+                f"{suffix} use write."
+            )
 
 
 def load(path: PathLike) -> Any:

@@ -29,7 +29,9 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     )
 
 
-def read_table(path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING) -> Any:
+def read_table(
+    path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING, text: Sequence[str] = ()
+) -> Any:
     """Read a CSV or Parquet file as a pyarrow Table.
 
     Parameters
@@ -38,6 +40,8 @@ def read_table(path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING
         .csv, .tsv (both optionally .gz), .parquet or .pq.
     missing : sequence of str
         Cells of a CSV file that mean missing.
+    text : sequence of str
+        Columns of a CSV file that are text, whatever they look like.
 
     Raises
     ------
@@ -48,30 +52,35 @@ def read_table(path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING
         For a file without rows.
     """
     suffix = _suffix(path)
-    text = os.fspath(path)
+    name = os.fspath(path)
     if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no file {text!r}.")
+        raise FileNotFoundError(f"There is no file {name!r}.")
     arrow = optional_module("pyarrow", extra="tables", what="Reading a table")
     try:
         if suffix in _PARQUET:
             parquet = optional_module("pyarrow.parquet", extra="tables", what="Reading Parquet")
-            table = parquet.read_table(text)
+            table = parquet.read_table(name)
         else:
-            table = _read_csv(text, suffix, missing)
+            table = _read_csv(name, suffix, missing, text)
     except arrow.ArrowInvalid as error:
         first = str(error).splitlines()[0]
-        raise FileFormatError(f"{text!r} cannot be read as {suffix}: {first}") from error
+        raise FileFormatError(f"{name!r} cannot be read as {suffix}: {first}") from error
     if not table.num_rows:
-        raise DataError(f"{text!r} has no rows.")
+        raise DataError(f"{name!r} has no rows.")
     return table
 
 
-def _read_csv(path: str, suffix: str, missing: Sequence[str]) -> Any:
+def _read_csv(path: str, suffix: str, missing: Sequence[str], text: Sequence[str]) -> Any:
+    arrow = optional_module("pyarrow", extra="tables", what="Reading CSV")
     csv = optional_module("pyarrow.csv", extra="tables", what="Reading CSV")
     return csv.read_csv(
         path,
         parse_options=csv.ParseOptions(delimiter="\t" if "tsv" in suffix else ","),
-        convert_options=csv.ConvertOptions(null_values=list(missing), strings_can_be_null=True),
+        convert_options=csv.ConvertOptions(
+            null_values=list(missing),
+            strings_can_be_null=True,
+            column_types=dict.fromkeys(text, arrow.string()),
+        ),
     )
 
 

@@ -70,6 +70,7 @@ def fit_network(
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
     columns = columns_of(frame)
+    arcs = arcs.graph if isinstance(arcs, Structure) else arcs
     if isinstance(arcs, nx.DiGraph):
         nodes = list(arcs.nodes)
         for node in nodes:
@@ -81,7 +82,7 @@ def fit_network(
         if isinstance(arcs, (str, bytes)):
             raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r}.")
         try:
-            pairs = [tuple(arc) for arc in arcs]
+            pairs = [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
         except TypeError as error:
             raise GraphError(
                 f"Expected arcs as (parent, child) pairs or a networkx.DiGraph; got {arcs!r}."

@@ -7,9 +7,10 @@ from itertools import groupby
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.smoothing import Smoothing, pooled
 from bayesgraph.statistics import PairsSummary
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
+from bayesgraph.variables import Discrete
 
 # Cells of stacked pair tables treated at once.
 _STACK = 1 << 22
@@ -93,8 +94,10 @@ def gaussian_scores(
     scores, rows : ndarray, shape (d, d)
     """
     moments = summary.pair_moments
-    covariance = smoothing.covariance(moments.count, moments.comoment, axes=(0,))
-    variance = smoothing.covariance(moments.count, moments.square, axes=(0,)) + ridge[:, None]
+    count = moments.count
+    covariance = smoothing.covariance(count, moments.comoment, pooled(count, moments.comoment))
+    variance = smoothing.covariance(count, moments.square, pooled(count, moments.square))
+    variance = variance + ridge[:, None]
     # Standardised one side after the other: products of variances may leave the range of floats.
     deviation = np.sqrt(variance)
     # Without any smoothing a column that is constant within a class has no correlation there.
@@ -108,7 +111,7 @@ def gaussian_scores(
 
 
 def mixed_scores(
-    summary: PairsSummary, smoothing: Smoothing, ridge: Floats
+    summary: PairsSummary, smoothing: Smoothing, ridge: Floats, target: Discrete | None
 ) -> tuple[Floats, Floats]:
     """Return the gain in log likelihood a row from making a continuous column's parent discrete.
 
@@ -120,6 +123,8 @@ def mixed_scores(
     summary : PairsSummary
     smoothing : Smoothing
     ridge : ndarray, shape (number of continuous columns,)
+    target : Discrete or None
+        The class, if it may be among the columns: its states are smoothed as classes are.
 
     Returns
     -------
@@ -140,8 +145,11 @@ def mixed_scores(
             )
         )
         whole = part.merged(shape, 1)
-        split = smoothing.covariance(part.count, part.square, axes=(0,)) + ridge
-        joint = smoothing.covariance(whole.count, whole.square, axes=(0,)) + ridge
+        towards = pooled(whole.count, whole.square)
+        joint = smoothing.covariance(whole.count, whole.square, towards) + ridge
+        if variable == target:
+            towards = pooled(part.count, part.square)
+        split = smoothing.covariance(part.count, part.square, towards) + ridge
         # Without any smoothing a variance may be zero, which the CPD will refuse.
         split, joint = np.maximum(split, _TINY), np.maximum(joint, _TINY)
         total = part.count.sum(axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.smoothing import Smoothing, pooled
 from bayesgraph.learning.structure import Structure, total_variances
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics
@@ -73,7 +73,11 @@ def estimate_network(
             kept = Smoothing(0.0) if is_class and not parents[child] else smoothing
             cpds.append(TableCPD(child, kept.table(statistics.counts), parents[child]))  # type: ignore[arg-type]
         else:
-            cpds.append(estimate_gaussian(child, parents[child], statistics, smoothing, variance))
+            cpds.append(
+                estimate_gaussian(
+                    child, parents[child], statistics, smoothing, variance, source.target
+                )
+            )
     return BayesianNetwork(cpds, arc_scores=structure.scores)
 
 
@@ -83,6 +87,7 @@ def estimate_gaussian(
     statistics: FamilyStatistics,
     smoothing: Smoothing,
     total_variance: dict[Continuous, float],
+    target: Discrete | None,
 ) -> GaussianCPD:
     """Return the linear Gaussian of a child from the joint moments of parents and child.
 
@@ -98,14 +103,16 @@ def estimate_gaussian(
         Of the family, the child last among the continuous variables.
     smoothing : Smoothing
     total_variance : dict from variable to float
+    target : Discrete or None
+        The class, if there is one.
     """
     above = [p for p in parents if isinstance(p, Continuous)]
     ridge = smoothing.ridge(np.array([total_variance[v] for v in (*above, child)]))
-    axes = tuple(range(statistics.counts.ndim))
     covariance = smoothing.covariance(
-        statistics.counts[..., None, None], statistics.comoment, axes=axes
-    )
-    covariance = covariance + np.diag(ridge)
+        statistics.counts[..., None, None],
+        statistics.comoment,
+        _towards(statistics, [p == target for p in parents if isinstance(p, Discrete)]),
+    ) + np.diag(ridge)
     mean = backed_off_mean(statistics)
     own = covariance[..., -1, -1]
     if not (own > 0).all():
@@ -131,17 +138,24 @@ def estimate_gaussian(
     return GaussianCPD(child, intercept, variance, parents, slopes)
 
 
+def _towards(statistics: FamilyStatistics, is_class: Sequence[bool]) -> Floats:
+    """Return the pooled within-class covariance; that of all rows if the class is no parent."""
+    for axis in range(len(is_class) - 1, -1, -1):
+        if not is_class[axis]:
+            statistics = statistics.merged(axis)
+    count = statistics.counts[..., None, None]
+    if not statistics.counts.ndim:
+        return safe_divide(statistics.comoment, count)
+    return np.asarray(pooled(count, statistics.comoment)[0])
+
+
 def backed_off_mean(statistics: FamilyStatistics) -> Floats:
     """Return the means, those of empty configurations from the rows that differ in fewer parents.
 
     The last discrete parent is left out first, so that in a classifier the class is kept longest.
     """
-    counts, mean = statistics.counts, statistics.mean
-    result = mean
-    weight, sums = counts[..., None], counts[..., None] * mean
-    for axis in range(counts.ndim - 1, -1, -1):
-        empty = np.broadcast_to(weight == 0, result.shape)
-        weight = weight.sum(axis=axis, keepdims=True)
-        sums = sums.sum(axis=axis, keepdims=True)
-        result = np.where(empty, safe_divide(sums, weight), result)
-    return result
+    if not statistics.counts.ndim:
+        return statistics.mean
+    last = statistics.counts.ndim - 1
+    coarser = backed_off_mean(statistics.merged(last))
+    return np.where(statistics.counts[..., None] > 0, statistics.mean, coarser[..., None, :])

@@ -22,10 +22,12 @@ class Smoothing:
         Dirichlet pseudo-count added to each cell of a table; 0 is maximum likelihood.
     shrinkage : float
         Weight, in rows, with which the covariance of each configuration of the discrete parents is
-        drawn towards the pooled within-configuration covariance:
+        drawn towards the pooled within-class covariance:
         ``(n_d S_d + shrinkage * S_pooled) / (n_d + shrinkage)`` (as in regularised discriminant
         analysis, Friedman 1989, equation 15, with a prior strength in rows instead of a fixed
-        share). 0 is maximum likelihood.
+        share). Within classes, not within configurations: a parent of nearly unique values explains
+        nothing. Without the class among the parents it is the covariance of all rows. 0 is maximum
+        likelihood.
     var_smoothing : float
         Share of each column's own total variance that is added to its variance. A column's share
         does not depend on the other columns, so rescaling one changes nothing.
@@ -57,8 +59,8 @@ class Smoothing:
         """Return what is added to variances: 1 for constant columns, which then score nothing."""
         return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
 
-    def covariance(self, count: Floats, comoment: Floats, *, axes: tuple[int, ...]) -> Floats:
-        """Return shrunken covariances, before the ridge; the pooled one in empty configurations.
+    def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
+        """Return shrunken covariances, before the ridge; `towards` in empty configurations.
 
         Parameters
         ----------
@@ -66,14 +68,14 @@ class Smoothing:
             Rows in each configuration, broadcastable against `comoment`.
         comoment : ndarray
             Sums of products of deviations from each configuration's mean.
-        axes : tuple of int
-            Axes of the configurations, over which the pooled covariance is taken.
+        towards : ndarray
+            Broadcastable against `comoment`; see `pooled`.
         """
-        pooled = safe_divide(
-            comoment.sum(axis=axes, keepdims=True),
-            np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape)).sum(
-                axis=axes, keepdims=True
-            ),
-        )
         rows = count + self.shrinkage
-        return np.where(rows > 0, safe_divide(comoment + self.shrinkage * pooled, rows), pooled)
+        return np.where(rows > 0, safe_divide(comoment + self.shrinkage * towards, rows), towards)
+
+
+def pooled(count: Floats, comoment: Floats) -> Floats:
+    """Return the pooled within-class covariance; classes on the first axis, which stays at 1."""
+    full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
+    return safe_divide(comoment.sum(axis=0, keepdims=True), full.sum(axis=0, keepdims=True))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from bayesgraph.errors import DataError, GraphError, unknown_variable
+from bayesgraph.errors import DataError, DataTypeError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc, build_dag
 from bayesgraph.learning.information import discrete_scores, gaussian_scores, mixed_scores
@@ -130,6 +130,7 @@ def chow_liu(
     root : name, optional
         By default the class if there is one, else as for `tan`.
     """
+    _check_source(source, "chow_liu")
     target = source.target
     columns = _features(source) if target is None else (target, *_features(source))
     if root is None and target is not None:
@@ -138,9 +139,18 @@ def chow_liu(
 
 
 def _target(source: CountSource, learner: str) -> Discrete:
+    _check_source(source, learner)
     if source.target is None:
         raise DataError(f"{learner} needs to know the class: give the count source a target.")
     return source.target
+
+
+def _check_source(source: object, learner: str) -> None:
+    if not hasattr(source, "pairs"):
+        raise DataTypeError(
+            f"{learner} takes a count source; got {type(source).__name__}. Make one with "
+            'bayesgraph.count_source(table, target="...").'
+        )
 
 
 def _features(source: CountSource) -> tuple[Variable, ...]:
@@ -206,7 +216,7 @@ def _tree_edges(
     cost[1:, 1:] = k
     best = np.zeros(n, dtype=np.intp)
     if at.discrete:
-        gains, gain_rows = mixed_scores(summary, smoothing, ridge)
+        gains, gain_rows = mixed_scores(summary, smoothing, ridge, source.target)
         gain_cost = np.broadcast_to((2.0 * k * (at.cards - 1))[:, None], gains.shape)
         net = _net(gains, gain_rows, gain_cost) if penalised else gains
         best = np.argmax(np.round(net, _TIE_DECIMALS), axis=0)

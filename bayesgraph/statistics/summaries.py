@@ -45,6 +45,15 @@ class FamilyStatistics:
             counts, self.mean + delta * share, self.comoment + other.comoment + between
         )
 
+    def merged(self, axis: int) -> FamilyStatistics:
+        """Return the statistics without the discrete variable of an axis."""
+        total = self.counts.sum(axis=axis)
+        weight = self.counts[..., None]
+        centre = safe_divide((weight * self.mean).sum(axis=axis), total[..., None])
+        spread = self.mean - np.expand_dims(centre, axis)
+        between = spread[..., :, None] * spread[..., None, :] * weight[..., None]
+        return FamilyStatistics(total, centre, (self.comoment + between).sum(axis=axis))
+
 
 def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))

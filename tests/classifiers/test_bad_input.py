@@ -361,3 +361,18 @@ def test_collinear_parents_that_nothing_smooths_are_named():
     clf = bg.BayesianNetworkClassifier(arcs, var_smoothing=0.0, shrinkage=0.0)
     with pytest.raises(bg.errors.DataError, match="var_smoothing"):
         clf.fit(frame, np.arange(50) % 2)
+
+
+def test_a_target_that_is_also_a_feature_is_noticed():
+    frame = pd.DataFrame({"flag": list("xyxyxyxy"), "v": np.arange(8.0)})
+    with pytest.warns(bg.errors.BayesGraphWarning, match="is the answer among the features"):
+        clf = bg.NaiveBayesClassifier().fit(frame, frame["flag"])
+    assert clf.target_.name == "flag_"
+
+
+def test_cross_validate_takes_one_estimator_and_shows_itself_in_a_line():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    (result,) = bg.cross_validate(bg.NaiveBayesClassifier(), X, X[:, 0] > 0, cv=4)
+    assert repr(result).startswith("Evaluation('NaiveBayesClassifier': accuracy ")
+    assert result.accuracy > 0.8
+    assert 0 <= result.brier <= 2

@@ -354,7 +354,18 @@ def test_known_states_match_by_equality_if_that_is_unambiguous():
     assert codes_of(np.array([True, False]), variable) == [1, 0]
     assert codes_of(np.array([2, 0], dtype=np.uint8), variable) == [2, 0]
     assert codes_of(in_pandas([2, None, 7], dtype="Int64"), variable) == [2, -1, -1]
-    assert codes_of(np.array(["1"]), variable) == [-1]
+
+
+def test_a_column_of_another_type_is_refused_not_taken_for_unseen():
+    numbers, texts = bg.Discrete("v", [0, 1, 2]), bg.Discrete("v", ["1", "2", "x9"])
+    with pytest.raises(DataTypeError, match=r"had number states.*text \('1'\)"):
+        codes_of(np.array(["1"]), numbers)
+    with pytest.raises(DataTypeError, match=r"had text states.*Convert"):
+        codes_of(np.array([1, 2]), texts)
+    with pytest.raises(DataTypeError, match="boolean"):
+        codes_of(np.array(["True"]), bg.Discrete("v", [False, True]))
+    assert codes_of(np.array([None, None], dtype=object), texts) == [-1, -1]
+    assert codes_of(np.array([7, 8]), numbers) == [-1, -1]
 
 
 @pytest.mark.parametrize("make", [in_lists, in_pandas, in_polars, in_arrow, np.array])

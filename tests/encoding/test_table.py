@@ -302,5 +302,4 @@ def test_log_likelihood_of_a_table():
     with pytest.raises(bg.errors.UnknownStateError, match="'z'"):
         net.log_likelihood({"a": ["z"]})
     sure = bg.BayesianNetwork([bg.TableCPD(a, [1.0, 0.0])])
-    with pytest.raises(bg.errors.ImpossibleEvidenceError, match=r"2 rows.*row 1"):
-        sure.log_likelihood({"a": ["x", "y", "y"]})
+    assert sure.log_likelihood({"a": ["x", "y", "y"]}) == -np.inf

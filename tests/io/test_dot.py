@@ -431,3 +431,17 @@ def test_means_are_as_precise_as_their_spread(mean, sd, text):
 def test_a_posterior_too_narrow_to_draw():
     narrow = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 1e9, 1e-30)])
     assert "10" in to_dot(narrow, beliefs=True)
+
+
+def test_the_density_of_a_continuous_variable_has_all_its_peaks():
+    machine = bg.Discrete("machine", ["a", "b", "c"])
+    weight = bg.Continuous("weight")
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(machine, [0.2, 0.3, 0.5]),
+            bg.GaussianCPD(weight, [0.0, 50.3, 100.0], 0.04, [machine]),
+        ]
+    )
+    tall = dot_labels._CURVE_HEIGHT * 0.25
+    heights = [float(h) for h in re.findall(r'HEIGHT="(\d+)"', net.to_dot(beliefs=True))]
+    assert sum(h > tall for h in heights) >= 3

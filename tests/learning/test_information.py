@@ -159,7 +159,7 @@ def test_scores_of_gaussian_pairs_equal_numpy_corrcoef():
 @every_kind
 def test_gains_of_mixed_pairs(missing, weighted):
     source, y, codes, numbers, weights = make_source(n=800, missing=missing, weighted=weighted)
-    gains, rows = mixed_scores(summary_of(source), PLAIN, np.zeros(3))
+    gains, rows = mixed_scores(summary_of(source), PLAIN, np.zeros(3), None)
 
     def variance(part, x):
         return np.cov(x[part], aweights=weights[part], ddof=0)
@@ -244,7 +244,7 @@ def test_degenerate_pairs_score_finite_numbers():
         )
     )
     gaussian, _ = gaussian_scores(summary, smoothing, ridge)
-    gains, _ = mixed_scores(summary, smoothing, ridge)
+    gains, _ = mixed_scores(summary, smoothing, ridge, None)
     discrete, _ = discrete_scores(summary)
     for scores in (gaussian, gains, discrete):
         assert np.isfinite(scores).all()

@@ -102,7 +102,7 @@ def pair_scores(source, given, columns, smoothing):
         table, _ = gaussian_scores(summary, smoothing, ridge)
         for i, j in itertools.permutations(range(len(at.continuous)), 2):
             scores[at.continuous[i].name, at.continuous[j].name] = table[i, j]
-        gains, _ = mixed_scores(summary, smoothing, ridge)
+        gains, _ = mixed_scores(summary, smoothing, ridge, source.target)
         for i, a in enumerate(at.discrete):
             for j, b in enumerate(at.continuous):
                 scores[a.name, b.name] = gains[i, j]
@@ -383,3 +383,21 @@ def test_copies_of_a_column_tie_in_the_order_of_the_table():
     x = [1.0, 2.0, 0.5, 3.0, 2.5, 1.5]
     frame = {"y": frame["y"], "x1": x, "x2": x, "x3": x}
     assert tree_of(bg.tan(bg.count_source(frame, "y"))) == [("x1", "x2"), ("x1", "x3")]
+
+
+def test_a_column_of_unique_values_explains_nothing():
+    random = np.random.default_rng(0)
+    frame = {
+        "id": [f"u{i}" for i in range(180)],
+        "w": random.normal(size=180),
+        "y": random.integers(0, 2, 180).astype(str),
+    }
+    assert bg.tan(bg.count_source(frame, "y")).scores["id", "w"] < 0.05
+    assert not bg.forest(bg.count_source(frame, "y")).scores
+    assert bg.chow_liu(bg.count_source(frame, "y")).scores["id", "w"] < 0.05
+
+
+def test_a_table_is_not_a_count_source():
+    for learner in (bg.star, bg.tan, bg.forest, bg.chow_liu):
+        with pytest.raises(bg.errors.DataTypeError, match="count_source"):
+            learner({"a": [1, 2]})

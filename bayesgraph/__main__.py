@@ -1,0 +1,5 @@
+"""``python -m bayesgraph`` is the command line."""
+
+from bayesgraph.cli import main
+
+main()
