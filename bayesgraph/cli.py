@@ -262,11 +262,8 @@ def query(
     else:
         console.print(repr(found), markup=False)
     if given:
-        log_evidence = (
-            found.log_evidence if not hasattr(found, "discrete") else (found.discrete.log_evidence)
-        )
         word = "density" if _has_continuous(network, given) else "probability"
-        console.print(f"log {word} of the evidence: {log_evidence:.6g}", markup=False)
+        console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
 
 
 def _has_continuous(model: GraphicalModel, given: Iterable[Name]) -> bool:
@@ -431,9 +428,13 @@ def _check_output(path: Path, suffixes: tuple[str, ...]) -> None:
 
 def _name(model: GraphicalModel, text: str) -> Name:
     """Return the variable name that a text stands for; names need not be strings."""
-    for name in model.names:
-        if str(name) == text:
-            return name
+    fitting = [name for name in model.names if str(name) == text]
+    if len(fitting) > 1:
+        raise EvidenceError(
+            f"{text!r} stands for several variables: {quoted(fitting)}. Ask from Python."
+        )
+    if fitting:
+        return fitting[0]
     raise unknown_variable(text, model.names, where="The model")
 
 
@@ -465,6 +466,11 @@ def _value(variable: Variable, text: str) -> Any:
                 f"{variable.name!r} is continuous and takes a number; got {text!r}."
             ) from error
     by_text: dict[str, Any] = {str(state): state for state in variable.states}
+    if len(by_text) < variable.cardinality:
+        raise EvidenceError(
+            f"States of {variable.name!r} read the same as text: {quoted(variable.states)}. "
+            "Ask from Python, where their types tell them apart."
+        )
     if text in by_text:
         return by_text[text]
     if ":" in text:

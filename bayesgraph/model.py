@@ -292,7 +292,8 @@ class GraphicalModel(ABC):
             log P(target, evidence), for a factor graph up to its partition; minus infinity
             throughout a row of impossible evidence.
         """
-        result = np.empty((evidence.n_rows, target.cardinality))
+        # States first in memory: sums over few states then run along the rows.
+        result = np.empty((target.cardinality, evidence.n_rows)).T
         for rows, part in self._blocks(evidence, [target]):
             potential, _ = marginal(self, [target], part)
             assert isinstance(potential, Factor)  # the target is discrete
@@ -351,6 +352,25 @@ class GraphicalModel(ABC):
         frame : pandas, polars or pyarrow table, or mapping from name to column
         """
         return float(upward.call("log_likelihood", self, frame))
+
+    def query_rows(self, target: Name, frame: Any) -> Floats:
+        """Return the posterior of a discrete variable for each row of a table.
+
+        Parameters
+        ----------
+        target : name
+        frame : pandas, polars or pyarrow table, or mapping from name to column
+            Any pattern of missing values; columns that the model does not have, and the target's
+            own, are ignored.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states)
+            In the order of the target's states; NaN in rows to which the model gives probability
+            zero, with one warning that counts them.
+        """
+        result: Floats = upward.call("query_rows", self, target, frame)
+        return result
 
     def save(self, path: Any) -> None:
         """Save to the native format, which keeps every name, state and number exactly."""
@@ -428,7 +448,13 @@ def _likelihood(variable: Variable, value: Any) -> tuple[Discrete, Floats]:
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
     """Return soft evidence and partial columns of discrete variables as factors."""
-    factors = [Factor.from_log([v], values) for v, values in evidence.likelihoods.items()]
+    factors = []
+    for judged, values in evidence.likelihoods.items():
+        soft = Factor.from_log([judged], values)
+        if judged in evidence and judged not in partial:
+            # Observed as well: what counts is the likelihood of the state that was seen.
+            soft = soft.take(judged, evidence.columns[judged])
+        factors.append(soft)
     for variable in partial:
         if isinstance(variable, Discrete):
             codes = evidence.columns[variable][:, None]

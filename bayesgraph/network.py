@@ -107,6 +107,7 @@ class BayesianNetwork(GraphicalModel):
         arcs: Any,
         frame: Any,
         *,
+        variables: Iterable[Variable] = (),
         categorical: Any = None,
         alpha: float = 1.0,
         shrinkage: float = 0.0,
@@ -116,11 +117,15 @@ class BayesianNetwork(GraphicalModel):
 
         Parameters
         ----------
-        arcs : iterable of (parent, child) pairs, a networkx.DiGraph or a learned Structure
+        arcs : iterable of (parent, child) pairs, a networkx.DiGraph, a Structure or a network
             Every column of the table that no arc mentions becomes a node without arcs if the graph
-            is given as pairs; a DiGraph and a Structure name their nodes themselves.
+            is given as pairs; the others name their nodes themselves. A Structure and a network
+            bring their variables, states that the table lacks included.
         frame : pandas, polars or pyarrow table, or mapping from name to column
             Missing values: each family uses the rows that are complete in it (available cases).
+        variables : iterable of Variable, optional
+            States and their order for columns that may not show all of them; a value that is not a
+            state is an error.
         categorical : list of column names or "all", optional
             Numeric columns to take as discrete.
         alpha : float
@@ -134,6 +139,7 @@ class BayesianNetwork(GraphicalModel):
             "fit_network",
             arcs,
             frame,
+            variables=variables,
             categorical=categorical,
             alpha=alpha,
             shrinkage=shrinkage,

@@ -11,6 +11,7 @@ from typing import Any
 
 _HOMES = {
     "fit_network": "bayesgraph.learning.fit:fit_network",
+    "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
     "save": "bayesgraph.io.native:save",
     "write": "bayesgraph.io:write",

@@ -166,6 +166,14 @@ def test_names_with_equals_signs(capfd, tmp_path):
     assert run(capfd, "query", path, "--target", "a", "-e", "a=b=y")[0] == 0
 
 
+def test_states_that_read_the_same_are_not_guessed(capfd, tmp_path):
+    path = tmp_path / "n.bayesgraph"
+    bg.BayesianNetwork([bg.TableCPD(bg.Discrete("k", [1, "1"]), [0.5, 0.5])]).save(path)
+    code, _, err = run(capfd, "query", path, "--target", "k", "-e", "k=1")
+    assert code == 2
+    assert "read the same" in err
+
+
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
     for command in ("fit", "predict", "evaluate", "query", "show", "render", "convert"):

@@ -132,17 +132,21 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         peak = joint.max(axis=1, keepdims=True)
         impossible = np.isneginf(peak[:, 0])
         if impossible.any():
-            warnings.warn(
-                f"{int(impossible.sum())} of {len(joint)} rows have probability zero under the "
-                "model; they get the class prior. A larger alpha avoids this.",
-                ImpossibleEvidenceWarning,
-                stacklevel=2,
-            )
-            joint[impossible] = np.log(self._prior())
+            self._warn_of_impossible_rows(impossible)
+            with np.errstate(divide="ignore"):
+                joint[impossible] = np.log(self._prior())
             peak[impossible] = 0.0
         # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
         joint -= peak
         return joint - log_sum_exp(joint, 1)[:, None]
+
+    def _warn_of_impossible_rows(self, impossible: NDArray[np.bool_]) -> None:
+        warnings.warn(
+            f"{int(impossible.sum())} of {len(impossible)} rows have probability zero under the "
+            "model; they get the class prior. A larger alpha avoids this.",
+            ImpossibleEvidenceWarning,
+            stacklevel=3,
+        )
 
     def _prior(self) -> Floats:
         return self.network_.query(self.target_.name).probabilities  # type: ignore[no-any-return]
@@ -153,7 +157,12 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
-        best = np.argmax(self.predict_log_proba(X), axis=1)
+        joint = self._log_joint(X)
+        best = np.argmax(joint, axis=1)
+        impossible = np.isneginf(joint[np.arange(len(joint)), best])
+        if impossible.any():
+            self._warn_of_impossible_rows(impossible)
+            best[impossible] = np.argmax(self._prior())
         return np.asarray(self.classes_[best])
 
     def log_likelihood(self, X: Any) -> Floats:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold
 
-from bayesgraph.classifiers.inputs import target_column
+from bayesgraph.classifiers.inputs import is_frame, target_column
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -109,6 +109,8 @@ def cross_validate(
         For fewer than two folds, or more than rows in the largest class.
     """
     labels, _ = target_column(y)
+    if not is_frame(y) and not hasattr(y, "name"):
+        y = labels
     classes, counts = np.unique(labels, return_counts=True)
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
@@ -119,7 +121,7 @@ def cross_validate(
         )
     splits = list(_splits(labels, cv, random_state))
     return [
-        _evaluate(name, model, X, labels, classes, splits, progress or (lambda _: None))
+        _evaluate(name, model, X, y, labels, classes, splits, progress or (lambda _: None))
         for name, model in models.items()
     ]
 
@@ -138,6 +140,7 @@ def _evaluate(
     name: str,
     model: Any,
     X: Any,
+    y: Any,
     labels: NDArray[Any],
     classes: NDArray[Any],
     splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
@@ -149,7 +152,7 @@ def _evaluate(
     for train, test in splits:
         fitted = clone(model)
         start = time.perf_counter()
-        fitted.fit(_rows(X, train), labels[train])
+        fitted.fit(_rows(X, train), _rows(y, train))
         middle = time.perf_counter()
         found = fitted.predict_proba(_rows(X, test))
         end = time.perf_counter()
@@ -174,7 +177,11 @@ def _evaluate(
 
 
 def _rows(X: Any, index: NDArray[np.intp]) -> Any:
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = nw.from_native(X, pass_through=True, allow_series=True)
+    if isinstance(frame, (nw.DataFrame, nw.Series)):
         return frame[index].to_native()
+    if isinstance(X, Mapping):
+        return {name: _rows(column, index) for name, column in X.items()}
+    if isinstance(X, (list, tuple)):
+        return [X[i] for i in index.tolist()]
     return X[index]

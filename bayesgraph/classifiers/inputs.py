@@ -101,6 +101,9 @@ def predict_table(estimator: Any, X: Any, variables: Sequence[Variable], unseen:
 
 
 def _checked_array(estimator: Any, X: Any) -> NDArray[Any]:
+    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
+        # NumPy makes text of the numbers beside text; as objects each column keeps its type.
+        X = np.array(X, dtype=object)
     array = np.asarray(
         check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
     )

@@ -6,6 +6,7 @@ from bayesgraph.encoding.table import (
     encode_table,
     infer_variables,
     log_likelihood,
+    query_rows,
 )
 
-__all__ = ["Table", "columns_of", "encode_table", "infer_variables", "log_likelihood"]
+__all__ = ["Table", "columns_of", "encode_table", "infer_variables", "log_likelihood", "query_rows"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
+    EvidenceError,
+    ImpossibleEvidenceWarning,
     quoted,
     unknown_variable,
 )
@@ -248,8 +251,14 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     return chosen
 
 
-def infer_variables(columns: Mapping[Name, Column], categorical: Any = None) -> Table:
+def infer_variables(
+    columns: Mapping[Name, Column],
+    categorical: Any = None,
+    declared: Mapping[Name, Variable] | None = None,
+) -> Table:
     """Return the encoded table of columns whose variables are not known yet.
+
+    Those in `declared` are, and their columns may hold nothing else.
 
     Text, category and boolean columns become discrete; numeric ones continuous unless named in
     `categorical`. Nothing is guessed from the number of distinct values.
@@ -264,7 +273,13 @@ def infer_variables(columns: Mapping[Name, Column], categorical: Any = None) -> 
     if n_rows == 0:
         raise DataError(f"The table has no rows (its columns are {quoted(names)}).")
     chosen = categorical_names(categorical, names)
-    found = [infer_variable(n, c, categorical=n in chosen) for n, c in columns.items()]
+    known = declared or {}
+    found = [
+        (known[n], encode_column(known[n], c, unseen="error"))
+        if n in known
+        else infer_variable(n, c, categorical=n in chosen)
+        for n, c in columns.items()
+    ]
     variables, encoded = zip(*found, strict=True)
     return _assemble(variables, encoded, n_rows, fitting=True)
 
@@ -415,3 +430,37 @@ def log_likelihood(model: GraphicalModel, frame: Any) -> float:
     if not table.n_rows:
         return 0.0
     return float(model.log_evidence_rows(table.evidence()).sum())
+
+
+def query_rows(model: GraphicalModel, target: Name, frame: Any) -> Floats:
+    """Return the posterior of a discrete variable for each row of a table.
+
+    Raises
+    ------
+    EvidenceError
+        For a continuous target.
+    UnknownStateError
+        For a value that is not a state.
+    """
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(
+            f"{target!r} is continuous; ask for its posterior one row at a time with query."
+        )
+    columns = columns_of(frame)
+    others = [v for v in model.variables if v != variable]
+    n_rows = len(next(iter(columns.values())))
+    table = encode_table(columns, others, unseen="error")
+    columns_seen = {v: table.column(v) for v in table.variables}
+    joint = model.log_posterior_rows(variable, Evidence(n_rows, columns_seen))
+    peak = joint.max(axis=1, keepdims=True)
+    impossible = np.isneginf(peak[:, 0])
+    if impossible.any():
+        warnings.warn(
+            f"{int(impossible.sum())} of {n_rows} rows have probability zero under the model.",
+            ImpossibleEvidenceWarning,
+            stacklevel=4,
+        )
+        joint[impossible] = np.nan
+    values = np.exp(joint - np.where(impossible[:, None], 0.0, peak))
+    return np.asarray(values / values.sum(axis=1, keepdims=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes
 from bayesgraph.inference.engine import Step, eliminate
 from bayesgraph.inference.plan import Plan, make_plan
-from bayesgraph.variables import Continuous, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,20 @@ def most_probable(
     log_value : ndarray, shape (n_rows,)
         Log of the maximum, evidence included.
     """
+    wanted = [v for v in variables if joint or isinstance(v, Discrete)]
+    values, log_value = _maximised(model, wanted, evidence, joint=joint)
+    rest = [v for v in variables if v not in values]
+    if rest:
+        # Continuous variables below all that was asked: their means given the rest, known by now.
+        known = replace(evidence, columns={**evidence.columns, **values})
+        values |= _maximised(model, rest, known, joint=joint)[0]
+    return values, log_value
+
+
+def _maximised(
+    model: Model, variables: Sequence[Variable], evidence: Evidence, *, joint: bool
+) -> tuple[dict[Variable, NDArray[Any]], Floats]:
+    """Return the best values of the variables and of those above them, and the maximum."""
     problem = model.problem(evidence, variables)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)

@@ -44,7 +44,7 @@ class Posterior(Mapping[State, float]):
         self, variables: tuple[Discrete, ...], probabilities: Floats, log_evidence: float
     ) -> None:
         self.variables = variables
-        self.probabilities = probabilities
+        self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self.log_evidence = log_evidence
 
@@ -182,11 +182,11 @@ class GaussianMixture:
         log_evidence: float,
     ) -> None:
         self.variables = variables
-        self.weights = weights
-        self.means = means
-        self.covariances = covariances
+        self.weights = weights.view()
+        self.means = means.view()
+        self.covariances = covariances.view()
         self.log_evidence = log_evidence
-        for array in (weights, means, covariances):
+        for array in (self.weights, self.means, self.covariances):
             array.flags.writeable = False
 
     @property
@@ -309,6 +309,14 @@ class MixedPosterior:
     def __init__(self, discrete: Posterior, mixtures: list[GaussianMixture | None]) -> None:
         self.discrete = discrete
         self._mixtures = mixtures
+
+    @property
+    def log_evidence(self) -> float:
+        """Natural log of the probability (density) of the evidence; see Posterior."""
+        return self.discrete.log_evidence
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     def given(self, state: object) -> GaussianMixture:
         """Return the continuous targets given one state (a tuple of states) of the discrete ones.

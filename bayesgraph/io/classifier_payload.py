@@ -70,7 +70,10 @@ def _encode_parameter(name: str, value: Any) -> Any:
         return {"nodes": nodes, "arcs": _encode_parameter(name, list(value.edges))}
     if isinstance(value, np.ndarray):
         return {"list": [_encode_parameter(name, item) for item in value.tolist()]}
-    if isinstance(value, (list, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        # A set has no order, and files of the same model are the same.
+        return {"set": [_encode_parameter(name, item) for item in sorted(value, key=repr)]}
+    if isinstance(value, list):
         return {"list": [_encode_parameter(name, item) for item in value]}
     try:
         return {"value": encode_value(value)}
@@ -96,6 +99,8 @@ def _decode_parameter(item: Any) -> Any:
         graph.add_nodes_from(_decode_parameter(item["nodes"]))
         graph.add_edges_from(_decode_parameter(item["arcs"]))
         return graph
+    if "set" in item:
+        return {_decode_parameter(value) for value in item["set"]}
     if "list" in item:
         return [_decode_parameter(value) for value in item["list"]]
     return decode_value(item["value"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import networkx as nx
@@ -15,7 +16,7 @@ from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
-from bayesgraph.variables import Discrete, Name
+from bayesgraph.variables import Discrete, Name, Variable
 
 
 def count_source(
@@ -60,6 +61,7 @@ def fit_network(
     arcs: Any,
     frame: Any,
     *,
+    variables: Iterable[Variable] = (),
     categorical: Any = None,
     alpha: float = 1.0,
     shrinkage: float = 0.0,
@@ -70,7 +72,10 @@ def fit_network(
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
     columns = columns_of(frame)
-    arcs = arcs.graph if isinstance(arcs, Structure) else arcs
+    declared = list(variables)
+    if isinstance(arcs, (BayesianNetwork, Structure)):
+        declared = [*arcs.variables, *declared]
+        arcs = arcs.graph
     if isinstance(arcs, nx.DiGraph):
         nodes = list(arcs.nodes)
         for node in nodes:
@@ -89,6 +94,9 @@ def fit_network(
             ) from error
     build_dag(columns, pairs)  # before any work: a cycle or an unknown name is told at once
     smoothing = Smoothing(alpha, shrinkage)
-    table = infer_variables(columns, categorical)
+    for variable in declared:
+        if variable.name not in columns:
+            raise unknown_variable(variable.name, columns, where="variables=: the table")
+    table = infer_variables(columns, categorical, {v.name: v for v in declared})
     source = TableSource(table, sample_weight=sample_weight)
     return estimate_network(Structure(table.variables, tuple(pairs)), source, smoothing)

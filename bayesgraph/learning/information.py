@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
@@ -57,21 +55,21 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
     scores, rows : ndarray, shape (d, d)
         Symmetric, zero on the diagonal.
     """
-    cards = summary.at.cards
+    cards, k = summary.at.cards, len(summary.singles.totals)
     d = len(cards)
     scores, rows = np.zeros((d, d)), np.zeros((d, d))
-    pairs = [(i, j) for i in range(d) for j in range(i + 1, d)]
+    left, right = np.triu_indices(d, k=1)
     # Pairs of the same shape are stacked: one array operation serves thousands of them.
-    shape_of = {pair: (int(cards[pair[0]]), int(cards[pair[1]])) for pair in pairs}
-    for shape, same in groupby(sorted(pairs, key=shape_of.__getitem__), key=shape_of.__getitem__):
-        members = list(same)
-        size = max(1, _STACK // (shape[0] * shape[1] * len(summary.singles.totals)))
-        for at in range(0, len(members), size):
-            part = members[at : at + size]
-            tables = np.stack([summary.pair_table(i, j) for i, j in part])
-            left, right = np.array(part).T
-            scores[left, right] = conditional_mutual_information(tables)
-            rows[left, right] = tables.sum(axis=(1, 2, 3))
+    shapes, members = np.unique(np.stack([cards[left], cards[right]]), axis=1, return_inverse=True)
+    for number, (r, s) in enumerate(shapes.T.tolist()):
+        same = np.flatnonzero(members == number)
+        size = max(1, _STACK // (k * r * s))
+        for at in range(0, len(same), size):
+            part = same[at : at + size]
+            cells = summary.starts[part][:, None] + np.arange(k * r * s)
+            tables = summary.pair_counts[cells].reshape(-1, k, r, s)
+            scores[left[part], right[part]] = conditional_mutual_information(tables)
+            rows[left[part], right[part]] = tables.sum(axis=(1, 2, 3))
     return scores + scores.T, rows + rows.T
 
 

@@ -134,6 +134,12 @@ def estimate_gaussian(
     residual = own - np.sum(slopes * link, axis=-1)
     # Exactly collinear columns: rounding may leave nothing; the ridge is what they were given.
     variance = np.maximum(residual, ridge[-1])
+    if not (variance > 0).all():
+        raise DataError(
+            f"Column {child.name!r} is a linear function of {quoted(p.name for p in above)} in "
+            "some configuration, and nothing smooths its variance of zero; give var_smoothing a "
+            "positive value."
+        )
     intercept = mean[..., -1] - np.sum(slopes * mean[..., :-1], axis=-1)
     return GaussianCPD(child, intercept, variance, parents, slopes)
 

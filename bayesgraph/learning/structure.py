@@ -256,7 +256,9 @@ def _spanning(scores: Floats, rows: Floats, cost: Floats | None) -> list[tuple[i
     order = np.argsort(-weight, kind="stable")
     rank: NDArray[np.float64] = np.empty(len(order))
     rank[order] = np.arange(1, len(order) + 1)
-    tree = minimum_spanning_tree(coo_array((rank, (left, right)), shape=(d, d)).tocsr()).tocoo()
+    # SciPy before 1.17.1 takes 32-bit indices only.
+    ends = left.astype(np.int32), right.astype(np.int32)
+    tree = minimum_spanning_tree(coo_array((rank, ends), shape=(d, d)).tocsr()).tocoo()
     found = sorted(zip(tree.data, tree.row, tree.col, strict=True))
     return [(int(min(i, j)), int(max(i, j))) for _, i, j in found]
 

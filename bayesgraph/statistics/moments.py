@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import kernels
 
 # Rows whose values stay in the cache between the passes over them.
 _BLOCK = 2048
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -117,10 +124,12 @@ class PairMoments:
     ) -> PairMoments:
         """Return the moments of a table; see GroupMoments.collect."""
         parts = []
-        for g in range(n_groups):
-            rows = np.flatnonzero(group == g)
-            weight = weights[rows] if len(weights) else np.ones(len(rows))
-            parts.append(_pair_moments(values[rows], weight))
+        # The sums of a matrix product depend on how many threads share it; a model must not.
+        with _threads().limit(limits=1, user_api="blas"):
+            for g in range(n_groups):
+                rows = np.flatnonzero(group == g)
+                weight = weights[rows] if len(weights) else np.ones(len(rows))
+                parts.append(_pair_moments(values[rows], weight))
         if all(part.mean.shape == parts[0].mean.shape for part in parts):
             return cls(
                 np.concatenate([p.count for p in parts]),

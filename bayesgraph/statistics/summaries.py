@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding import Table
+from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.plan import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
@@ -216,6 +218,7 @@ class PairsSummary:
         at = singles.at
         group, n_groups = _group(table, request.given)
         start = _pair_starts(at.cards, n_groups)
+        _check_memory(at, n_groups, int(start[-1]))
         pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
         if len(at.discrete) > 1:
@@ -322,6 +325,20 @@ class PairsSummary:
             count[:, i, j].reshape(cards),
             means.reshape(*cards, 2),
             comoment.reshape(*cards, 2, 2),
+        )
+
+
+def _check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
+    """Refuse tables that do not fit before the first one is allocated."""
+    n = len(at.continuous)
+    cells = pair_cells + n_groups * (2 * n * n + 3 * int(at.start[-1]) * n)
+    if 8 * cells > default_memory_limit():
+        widest = sorted(at.discrete, key=lambda v: -v.cardinality)[:3]
+        named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
+        raise MemoryLimitError(
+            f"The statistics of all pairs of {len(at.discrete) + n:,} columns take "
+            f"{format_bytes(8 * cells)}, more than half of the machine's memory. "
+            + (f"Leave out columns of many states: {named}." if widest else "Use fewer columns.")
         )
 
 

@@ -376,3 +376,31 @@ def test_cross_validate_takes_one_estimator_and_shows_itself_in_a_line():
     assert repr(result).startswith("Evaluation('NaiveBayesClassifier': accuracy ")
     assert result.accuracy > 0.8
     assert 0 <= result.brier <= 2
+
+
+def test_lists_of_text_and_numbers_keep_their_types():
+    rows = [["u", 1.0], ["v", 2.5], ["u", 1.2], ["v", 2.2]]
+    clf = bg.NaiveBayesClassifier().fit(rows, [0, 1, 0, 1])
+    assert isinstance(clf.network_.variable("x1"), bg.Continuous)
+    assert clf.network_.variable("x0").states == ("u", "v")
+    assert clf.predict([["u", 1.1]]).tolist() == [0]
+
+
+def test_cross_validation_keeps_the_name_of_the_class():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.normal(size=40)})
+    y = pd.Series(np.where(frame["age"] > 0, "yes", "no"), name="disease")
+    model = bg.BayesianNetworkClassifier([("disease", "age")])
+    for X in (frame, {"age": frame["age"].to_numpy()}):
+        (result,) = bg.cross_validate(model, X, y, cv=4)
+        assert result.accuracy > 0.8
+
+
+def test_statistics_that_do_not_fit_are_refused(monkeypatch):
+    from bayesgraph.statistics import summaries
+
+    monkeypatch.setattr(summaries, "default_memory_limit", lambda: 10_000)
+    frame = {"id": [f"u{i}" for i in range(60)], "key": [f"k{i}" for i in range(60)]}
+    with pytest.raises(bg.errors.MemoryLimitError, match=r"'id' \(60 states\)"):
+        bg.TANClassifier().fit(frame, np.arange(60) % 2)
+    bg.NaiveBayesClassifier().fit(frame, np.arange(60) % 2)

@@ -140,3 +140,21 @@ def test_a_long_chain_of_certain_steps():
     for a, b in zip(path, [*path[1:], "a"], strict=True):
         expected += math.log({"ab": 0.7, "ba": 0.6}[a + b])
     assert best.log_probability == pytest.approx(expected, rel=1e-12)
+
+
+def test_continuous_variables_that_nobody_asked_about_cost_nothing():
+    """Thirty of them in a chain, each with a discrete parent of its own: no table over all."""
+    cpds, above = [], []
+    expected = {}
+    for i in range(30):
+        d, c = bg.Discrete(f"d{i}", ["a", "b"]), bg.Continuous(f"c{i}")
+        cpds += [
+            bg.TableCPD(d, [0.6, 0.4]),
+            bg.GaussianCPD(c, [1.0, -1.0], [1.0, 2.0], [d, *above], [[0.5]] * 2 if above else None),
+        ]
+        expected[c.name] = 1.0 + 0.5 * expected[above[0].name] if above else 1.0
+        above = [c]
+    best = bg.BayesianNetwork(cpds).most_probable()
+    assert best.log_probability == pytest.approx(30 * math.log(0.6))
+    assert all(best[f"d{i}"] == "a" for i in range(30))
+    assert {name: best[name] for name in expected} == pytest.approx(expected)

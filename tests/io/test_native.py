@@ -406,3 +406,16 @@ def test_a_name_of_another_format_is_refused(tmp_path):
         with pytest.raises(bg.errors.FileFormatError, match="use write"):
             net.save(tmp_path / name)
         assert not (tmp_path / name).exists()
+
+
+def test_parameters_that_are_sets_have_one_order(tmp_path):
+    X = np.random.default_rng(0).integers(0, 3, (30, 6))
+    names = {f"x{i}" for i in range(6)}
+    clf = bg.NaiveBayesClassifier(categorical=names).fit(X, X[:, 0])
+    clf.save(tmp_path / "m.bayesgraph")
+    loaded = bg.load(tmp_path / "m.bayesgraph")
+    assert loaded.categorical == names
+    assert isinstance(loaded.categorical, set)
+    same = bg.NaiveBayesClassifier(categorical=names | {"x0"}).fit(X, X[:, 0])
+    same.save(tmp_path / "n.bayesgraph")
+    assert (tmp_path / "m.bayesgraph").read_bytes() == (tmp_path / "n.bayesgraph").read_bytes()
