@@ -39,6 +39,7 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     blocks = (ROOT / "README.md").read_text().split("```python\n")[1:]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "out").mkdir()
     for block in blocks:
         exec(compile(block.split("```")[0], "README.md", "exec"), {})
-    assert (tmp_path / "heart.svg").is_file()
+    assert (tmp_path / "out" / "heart.svg").is_file()
