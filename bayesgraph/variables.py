@@ -206,7 +206,7 @@ class Continuous:
             If it is not a finite real number.
         """
         number = plain(value)
-        if isinstance(number, (str, bytes, np.generic)):
+        if isinstance(number, (str, bytes, np.generic, np.ndarray)):
             number = None  # "3" is text: a number in quotes is a mistake, not a measurement
         try:
             result = float(number)
