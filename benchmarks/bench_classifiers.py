@@ -10,27 +10,34 @@ import warnings
 import numpy as np
 from harness import Row, options, pair, report
 from pyagrum.skbn import createBNClassifier
+from sklearn.datasets import load_digits
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
 
 
-def gaussian(n: int, d: int) -> list[Row]:
-    """Gaussian naive Bayes, ten classes."""
+def digits() -> list[Row]:
+    """A small real table, where what is done once a feature shows."""
+    X, y = load_digits(return_X_y=True)
+    return _both("Gaussian naive Bayes, digits", bg.NaiveBayesClassifier(), GaussianNB(), X, y)
+
+
+def gaussian(n: int, d: int, k: int = 10) -> list[Row]:
+    """Gaussian naive Bayes."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 10, n)
+    y = rng.integers(0, k, n)
     X = rng.normal(size=(n, d)) + 0.1 * y[:, None]
     ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
-    return _both(f"Gaussian naive Bayes {n:,} x {d}, 10 classes", ours, peer, X, y)
+    return _both(f"Gaussian naive Bayes {n:,} x {d}, {k} classes", ours, peer, X, y)
 
 
-def categorical(n: int, d: int) -> list[Row]:
-    """Categorical naive Bayes on integer columns of five states, ten classes."""
+def categorical(n: int, d: int, k: int = 10) -> list[Row]:
+    """Categorical naive Bayes on integer columns of five states."""
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 10, n)
+    y = rng.integers(0, k, n)
     X = (rng.integers(0, 5, (n, d)) + (y[:, None] % 3)) % 5
     ours, peer = bg.NaiveBayesClassifier(categorical="all"), CategoricalNB()
-    return _both(f"categorical naive Bayes {n:,} x {d}, 5 states", ours, peer, X, y)
+    return _both(f"categorical naive Bayes {n:,} x {d}, {k} classes", ours, peer, X, y)
 
 
 def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
@@ -48,7 +55,7 @@ def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
     rows.append(
         pair(
             f"{case}, {predicted:,} rows",
-            "predict",
+            "proba",
             lambda: ours.predict_proba(part),
             lambda: peer.predict_proba(part),
             "pyagrum.skbn",
@@ -62,7 +69,8 @@ def _both(case: str, ours: object, peer: object, X: np.ndarray, y: np.ndarray) -
     name = f"sklearn.{type(peer).__name__}"
     return [
         pair(case, "fit", lambda: ours.fit(X, y), lambda: peer.fit(X, y), name),
-        pair(case, "predict", lambda: ours.predict_proba(X), lambda: peer.predict_proba(X), name),
+        pair(case, "proba", lambda: ours.predict_proba(X), lambda: peer.predict_proba(X), name),
+        pair(case, "predict", lambda: ours.predict(X), lambda: peer.predict(X), name),
     ]
 
 
@@ -74,8 +82,11 @@ def main() -> None:
     rows = [
         *gaussian(n, 64),
         *gaussian(n // 10, 16),
+        *gaussian(n // 10, 16, 2),
+        *digits(),
         *categorical(n, 64),
         *categorical(n // 10, 16),
+        *categorical(n // 10, 16, 2),
         *tan(
             2_000 if chosen.quick else 20_000, 64, predicted=few, repeats=3 if chosen.quick else 5
         ),

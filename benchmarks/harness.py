@@ -66,9 +66,9 @@ def report(rows: list[Row], json_file: Path | None, packages: list[str]) -> None
     """Print the rows with versions, and write them as JSON lines."""
     versions = ", ".join(f"{name} {version(name)}" for name in ["bayesgraph", *packages])
     print(f"{versions}; Python {platform.python_version()}, {os.cpu_count()} cores")
-    print(f"{'case':<46}{'metric':<10}{'ours s':>10}{'peer s':>10}{'ratio':>8}  peer")
+    print(f"{'case':<50}{'metric':<10}{'ours s':>10}{'peer s':>10}{'ratio':>8}  peer")
     for r in rows:
         times = f"{r.ours:>10.4f}{r.peer:>10.4f}{r.ratio:>8.2f}"
-        print(f"{r.case:<46}{r.metric:<10}{times}  {r.peer_name}")
+        print(f"{r.case:<50}{r.metric:<10}{times}  {r.peer_name}")
     if json_file is not None:
         json_file.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))

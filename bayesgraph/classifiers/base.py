@@ -26,7 +26,7 @@ from bayesgraph.inference import Assignment
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
-from bayesgraph.variables import Discrete, Name, Variable, plain
+from bayesgraph.variables import Discrete, Name, Variable
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -235,8 +235,3 @@ def checked_priors(priors: ArrayLike | None, target: Discrete) -> Floats | None:
     if not np.isclose(values.sum(), 1.0):
         raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.")
     return np.asarray(values / values.sum())
-
-
-def class_label(estimator: NetworkClassifier, state: Any) -> Any:
-    """Return a state of the class as the label that the user gave."""
-    return estimator.classes_[estimator.target_.index(plain(state))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bayesgraph.errors import MemoryLimitError
@@ -159,12 +159,11 @@ def make_plan(
     keep: Sequence[Variable] = (),
     *,
     order: Iterable[Variable] = (),
-    last: Collection[Variable] = (),
 ) -> Plan:
     """Choose an elimination order by minimum fill-in, strong where types mix.
 
     Continuous variables go first (Lauritzen 1992: a sum over discrete variables of conditional
-    Gaussians is not one), then discrete ones, then those in `last` (maximised after the sums).
+    Gaussians is not one), then discrete ones.
     Discrete variables that index a kept continuous one are kept too: they are the components of
     its mixture. Ties: the smaller product, then the order given.
 
@@ -175,8 +174,6 @@ def make_plan(
         Not eliminated; the result lists them in this order.
     order : iterable of variables
         Breaks ties; variables that it lacks follow in order of first appearance.
-    last : collection of Discrete
-        Eliminated after all others.
     """
     graph = _EliminationGraph(scopes, order)
     kept = list(keep)
@@ -192,8 +189,7 @@ def make_plan(
     }
     kept += sorted(components.difference(keep), key=graph.position.__getitem__)
     free = [v for v in graph.variables if isinstance(v, Discrete) and v not in kept]
-    steps += graph.eliminate(v for v in free if v not in last)
-    steps += graph.eliminate(v for v in free if v in last)
+    steps += graph.eliminate(free)
     return Plan(tuple(steps), tuple(kept))
 
 

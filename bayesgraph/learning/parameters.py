@@ -160,7 +160,7 @@ def backed_off_mean(statistics: FamilyStatistics) -> Floats:
 
     The last discrete parent is left out first, so that in a classifier the class is kept longest.
     """
-    if not statistics.counts.ndim:
+    if statistics.counts.all() or not statistics.counts.ndim:
         return statistics.mean
     last = statistics.counts.ndim - 1
     coarser = backed_off_mean(statistics.merged(last))
