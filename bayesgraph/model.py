@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph import upward
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, quoted, unknown_variable
+from bayesgraph.errors import (
+    EvidenceError,
+    ImpossibleEvidenceError,
+    ImpossibleEvidenceWarning,
+    quoted,
+    unknown_variable,
+)
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
@@ -303,6 +310,31 @@ class GraphicalModel(ABC):
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
         return result
 
+    def settled_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+        """Return log_posterior_rows with the prior where a row is impossible.
+
+        One warning says how many such rows there are.
+        """
+        joint = self.log_posterior_rows(target, evidence)
+        impossible = np.isneginf(joint.max(axis=1))
+        if impossible.any():
+            warnings.warn(
+                f"{int(impossible.sum())} of {len(joint)} rows have probability zero under the "
+                f"model; they get the prior of {target.name!r}.",
+                ImpossibleEvidenceWarning,
+                stacklevel=4,
+            )
+            with np.errstate(divide="ignore"):
+                joint[impossible] = np.log(self.query(target.name).probabilities)
+        return joint
+
+    def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+        """Return the log posterior of a target for each row, shape (n_rows, n_states)."""
+        joint = self.settled_rows(target, evidence)
+        # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
+        joint -= joint.max(axis=1, keepdims=True)
+        return np.asarray(joint - log_sum_exp(joint, 1)[:, None])
+
     def log_evidence_rows(self, evidence: Evidence) -> Floats:
         """Return the log probability (density) of each row of encoded evidence."""
         result = np.empty(evidence.n_rows)
@@ -366,8 +398,8 @@ class GraphicalModel(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            In the order of the target's states; NaN in rows to which the model gives probability
-            zero, with one warning that counts them.
+            In the order of the target's states. Rows to which the model gives probability zero get
+            the prior, with one warning that counts them.
         """
         result: Floats = upward.call("query_rows", self, target, frame)
         return result

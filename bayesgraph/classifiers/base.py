@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,8 +19,9 @@ from bayesgraph.classifiers.inputs import (
     weighted_rows,
 )
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, DataTypeError, ImpossibleEvidenceWarning, quoted
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Assignment
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.network import BayesianNetwork
@@ -117,10 +117,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------- prediction
 
-    def _log_joint(self, X: Any) -> Floats:
+    def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")
-        evidence = predict_table(self, X, self.features_, self.unseen).evidence()
-        return self.network_.log_posterior_rows(self.target_, evidence)
+        return predict_table(self, X, self.features_, self.unseen).evidence()
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
@@ -128,28 +127,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Missing values and unseen categories are marginalised. Rows to which the model gives
         probability zero get the prior, with one warning that counts them.
         """
-        joint = self._log_joint(X)
-        peak = joint.max(axis=1, keepdims=True)
-        impossible = np.isneginf(peak[:, 0])
-        if impossible.any():
-            self._warn_of_impossible_rows(impossible)
-            with np.errstate(divide="ignore"):
-                joint[impossible] = np.log(self._prior())
-            peak[impossible] = 0.0
-        # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
-        joint -= peak
-        return joint - log_sum_exp(joint, 1)[:, None]
-
-    def _warn_of_impossible_rows(self, impossible: NDArray[np.bool_]) -> None:
-        warnings.warn(
-            f"{int(impossible.sum())} of {len(impossible)} rows have probability zero under the "
-            "model; they get the class prior. A larger alpha avoids this.",
-            ImpossibleEvidenceWarning,
-            stacklevel=3,
-        )
-
-    def _prior(self) -> Floats:
-        return self.network_.query(self.target_.name).probabilities  # type: ignore[no-any-return]
+        evidence = self._evidence(X)
+        return self.network_.normalised_rows(self.target_, evidence)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, shape (n_rows, n_classes); see predict_log_proba."""
@@ -157,17 +136,14 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
-        joint = self._log_joint(X)
-        best = np.argmax(joint, axis=1)
-        impossible = np.isneginf(joint[np.arange(len(joint)), best])
-        if impossible.any():
-            self._warn_of_impossible_rows(impossible)
-            best[impossible] = np.argmax(self._prior())
-        return np.asarray(self.classes_[best])
+        evidence = self._evidence(X)
+        joint = self.network_.settled_rows(self.target_, evidence)
+        return np.asarray(self.classes_[np.argmax(joint, axis=1)])
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
-        return log_sum_exp(self._log_joint(X), 1)
+        evidence = self._evidence(X)
+        return self.network_.log_evidence_rows(evidence)
 
     # ------------------------------------------------------------------------------ the network
 

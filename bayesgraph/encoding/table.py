@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,6 @@ from bayesgraph.errors import (
     DataError,
     DataTypeError,
     EvidenceError,
-    ImpossibleEvidenceWarning,
     quoted,
     unknown_variable,
 )
@@ -452,15 +450,4 @@ def query_rows(model: GraphicalModel, target: Name, frame: Any) -> Floats:
     n_rows = len(next(iter(columns.values())))
     table = encode_table(columns, others, unseen="error")
     columns_seen = {v: table.column(v) for v in table.variables}
-    joint = model.log_posterior_rows(variable, Evidence(n_rows, columns_seen))
-    peak = joint.max(axis=1, keepdims=True)
-    impossible = np.isneginf(peak[:, 0])
-    if impossible.any():
-        warnings.warn(
-            f"{int(impossible.sum())} of {n_rows} rows have probability zero under the model.",
-            ImpossibleEvidenceWarning,
-            stacklevel=4,
-        )
-        joint[impossible] = np.nan
-    values = np.exp(joint - np.where(impossible[:, None], 0.0, peak))
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+    return np.exp(model.normalised_rows(variable, Evidence(n_rows, columns_seen)))
