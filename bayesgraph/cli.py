@@ -53,7 +53,8 @@ class ModelName(StrEnum):
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
 ModelFile = Annotated[
-    Path, typer.Argument(help="A .bayesgraph, .bif or .bif.gz file.", show_default=False)
+    Path,
+    typer.Argument(help="A .bayesgraph, .bif, .bif.gz, .uai or .uai.gz file.", show_default=False),
 ]
 Target = Annotated[str, typer.Option(help="Column with the classes.", show_default=False)]
 Categorical = Annotated[

@@ -409,7 +409,7 @@ class GraphicalModel(ABC):
         upward.call("save", self, path)
 
     def write(self, path: Any, **options: Any) -> None:
-        """Write to a file of another format, chosen by the suffix (.bif, .bif.gz, .dot, ...)."""
+        """Write to a file of the format that the suffix tells (.bif, .bif.gz, .uai, .dot, ...)."""
         upward.call("write", self, path, **options)
 
     def to_dot(self, **options: Any) -> str:

@@ -33,6 +33,7 @@ class FileFormat:
 
 
 _BIF = FileFormat("BIF", "bayesgraph.io.bif:read_bif", "bayesgraph.io.bif:write_bif")
+_UAI = FileFormat("UAI", "bayesgraph.io.uai:read_uai", "bayesgraph.io.uai:write_uai")
 _PICTURE = FileFormat("a picture", None, "bayesgraph.plots.render:render")
 
 FORMATS: dict[str, FileFormat] = {
@@ -41,6 +42,8 @@ FORMATS: dict[str, FileFormat] = {
     ),
     ".bif": _BIF,
     ".bif.gz": _BIF,
+    ".uai": _UAI,
+    ".uai.gz": _UAI,
     ".dot": FileFormat("DOT", None, "bayesgraph.io.text:write_dot"),
     ".gv": FileFormat("DOT", None, "bayesgraph.io.text:write_dot"),
     ".svg": _PICTURE,
@@ -74,7 +77,8 @@ def read(path: PathLike, **options: Any) -> Any:
     Parameters
     ----------
     path : str or path
-        ``.bif`` and ``.bif.gz`` (see :func:`bayesgraph.io.bif.read_bif`) or ``.bayesgraph`` (see
+        ``.bif`` and ``.bif.gz`` (see :func:`bayesgraph.io.bif.read_bif`), ``.uai`` and ``.uai.gz``
+        (see :func:`bayesgraph.io.uai.read_uai`) or ``.bayesgraph`` (see
         :func:`bayesgraph.io.native.load`).
     **options
         For the reader of the format, such as ``normalize=False`` for BIF.
@@ -82,7 +86,8 @@ def read(path: PathLike, **options: Any) -> Any:
     Returns
     -------
     BayesianNetwork
-        From ``.bayesgraph``: whatever was saved.
+        From ``.uai`` and ``.uai.gz``: a FactorGraph if the file says ``MARKOV``. From
+        ``.bayesgraph``: whatever was saved.
 
     Raises
     ------
@@ -108,8 +113,8 @@ def write(model: Any, path: PathLike, **options: Any) -> None:
     ----------
     model : BayesianNetwork or FactorGraph
     path : str or path
-        ``.bayesgraph``, ``.bif``, ``.bif.gz`` or ``.dot``; ``.svg``, ``.png`` and ``.pdf`` draw the
-        graph.
+        ``.bayesgraph``, ``.bif``, ``.bif.gz``, ``.uai``, ``.uai.gz`` or ``.dot``; ``.svg``,
+        ``.png`` and ``.pdf`` draw the graph.
     **options
         For the writer of the format, such as ``strict=False`` for BIF.
 

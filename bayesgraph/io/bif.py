@@ -6,10 +6,8 @@ this field; the repository of bnlearn (https://www.bnlearn.com/bnrepository/) us
 
 from __future__ import annotations
 
-import gzip
 import re
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
@@ -17,11 +15,10 @@ from typing import Any
 from bayesgraph.cpds import CPD, TableCPD
 from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
 from bayesgraph.io.bif_parser import parse
-from bayesgraph.io.files import PathLike, path_text, read_bytes, write_bytes
+from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Continuous, Discrete, plain
 
-_GZIP_MAGIC = b"\x1f\x8b"
 # What other programs read without quotes. Words of the format itself are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _KEYWORDS = {
@@ -64,14 +61,7 @@ def read_bif(
         With the line and what was expected there.
     """
     source = path_text(path)
-    data = read_bytes(path)
-    if data.startswith(_GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise FileFormatError(
-                f"{source}: the gzip file is truncated or altered ({error}); get it again."
-            ) from error
+    data = read_unzipped(path)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -125,11 +115,7 @@ def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "u
         For what BIF cannot hold, all of it listed: continuous variables, names and states that are
         not text (unless `strict` is false and they remain distinct), quotes and line breaks.
     """
-    data = format_bif(model, strict=strict, name=name).encode()
-    if path_text(path).lower().endswith(".gz"):
-        # Without the time in its head, the same network gives the same file.
-        data = gzip.compress(data, mtime=0)
-    write_bytes(path, data)
+    write_text(path, format_bif(model, strict=strict, name=name))
 
 
 def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str:

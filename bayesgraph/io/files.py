@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import os
 import secrets
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from bayesgraph.errors import FileFormatError
+
 PathLike: TypeAlias = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def path_text(path: PathLike) -> str:
@@ -43,6 +49,27 @@ def read_bytes(path: PathLike) -> bytes:
         raise FileNotFoundError(
             errno.ENOENT, "There is no such file; check the path", path_text(path)
         ) from None
+
+
+def read_unzipped(path: PathLike) -> bytes:
+    """Return the content of a file that may be gzipped, which is told by its first bytes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the gzip file is truncated or altered.
+    """
+    data = read_bytes(path)
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        raise FileFormatError(
+            f"{path_text(path)}: the gzip file is truncated or altered ({error}); get it again."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -95,6 +122,15 @@ def write_bytes(path: PathLike, data: bytes) -> None:
     """Write a file as a whole or not at all; see `atomic_path`."""
     with replacing(path) as stream:
         stream.write(data)
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write a text as a whole or not at all, gzipped if the path ends in ``.gz``."""
+    data = text.encode()
+    if path_text(path).lower().endswith(".gz"):
+        # Without the time in its head, the same text gives the same file.
+        data = gzip.compress(data, mtime=0)
+    write_bytes(path, data)
 
 
 def _check_target(target: Path) -> None:

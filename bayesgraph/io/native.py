@@ -42,7 +42,10 @@ def register_kind(name: str, home: str) -> None:
         raise ValueError(f"The kind {name!r} is at {KINDS[name]} already; got {home}.")
 
 
-FOREIGN = (".bif", ".bif.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".json", ".csv")
+FOREIGN = (
+    ".bif", ".bif.gz", ".uai", ".uai.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".json",
+    ".csv",
+)  # fmt: skip
 
 
 def _kind(name: str) -> Kind:

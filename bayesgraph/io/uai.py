@@ -1,0 +1,269 @@
+"""UAI, the format of the inference competitions: models, evidence and results.
+
+A model file has a word for its kind, numbers of states, scopes and tables, and nothing else: no
+names and no states. The last variable of a scope varies fastest, and in a Bayesian network it is
+the child. Line breaks are blanks. The formats are described at
+https://uaicompetition.github.io/uci-2022/file-formats/; lines that start with the word ``c`` are
+comments, as in 2016.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import LossyExportError, LossyExportWarning, quoted
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
+from bayesgraph.io.uai_evidence import read_uai_evidence, write_uai_evidence
+from bayesgraph.io.uai_parser import parse
+from bayesgraph.io.uai_results import UAIResult, read_uai_result, write_uai_result
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Discrete
+
+_POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
+
+
+def read_uai(
+    path: PathLike, *, variables: Sequence[Discrete] | None = None, normalize: bool = True
+) -> BayesianNetwork | FactorGraph:
+    """Read a UAI model file; gzip is recognised by its content.
+
+    Variables come in the order of their numbers, so that those of evidence and result files mean
+    the same. Where the scopes of a ``MARKOV`` file name the variables in another order, or not at
+    all, factors of ones over single variables come before the others.
+
+    Parameters
+    ----------
+    path : str or path
+    variables : sequence of Discrete, optional
+        What the numbers stand for, such as ``model.variables`` of the model that was written. By
+        default the variables are ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
+    normalize : bool
+        What to do with rows of a ``BAYES`` file that do not sum to one. Rows off by at most 1e-6
+        are kept exactly as they are in the file. Rows off by at most 0.02 (printed with few digits)
+        are divided by their sum, with one warning that says which tables and by how much, or
+        refused if `normalize` is false. Others are refused.
+
+    Returns
+    -------
+    FactorGraph
+        Of a file that starts with ``MARKOV``.
+    BayesianNetwork
+        Of a file that starts with ``BAYES``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        With the line, what was expected there and what came.
+    ModelError
+        For `variables` that do not fit the file.
+    """
+    return parse(
+        read_unzipped(path), source=path_text(path), variables=variables, normalize=normalize
+    )
+
+
+def parse_uai(
+    text: str, *, variables: Sequence[Discrete] | None = None, normalize: bool = True
+) -> BayesianNetwork | FactorGraph:
+    """Return the model that the text of a UAI file describes; see `read_uai`.
+
+    Examples
+    --------
+    >>> parse_uai("MARKOV 2  2 2  1  2 0 1  4  4 1 1 4").query("x1", {"x0": 0})
+    P(x1)
+      0  0.800000  ███████████████████
+      1  0.200000  █████
+    """
+    return parse(text.encode(), source="UAI text", variables=variables, normalize=normalize)
+
+
+def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
+    """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
+
+    A BayesianNetwork becomes ``BAYES``, a FactorGraph ``MARKOV`` with the exponents applied to its
+    tables (one warning says so). Variables are numbered in the order of ``model.variables``.
+    Numbers are written so that they read back as the same floats. The file is replaced as a whole
+    or not at all.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    path : str or path
+    strict : bool
+        UAI holds neither names nor states. True refuses those that `read_uai` would not give
+        (``"x0"``, ``"x1"``, ... and 0, 1, ...); False writes the numbers alone and warns.
+        ``read_uai(path, variables=model.variables)`` puts them back.
+
+    Raises
+    ------
+    LossyExportError
+        For what UAI cannot hold, all of it listed: continuous variables, numbers beyond the range
+        of floats and (unless `strict` is false) names and states.
+    """
+    write_text(path, format_uai(model, strict=strict))
+
+
+def format_uai(model: Any, *, strict: bool = True) -> str:
+    """Return a discrete model as the text of a UAI file; see `write_uai`.
+
+    Examples
+    --------
+    >>> x = Discrete("x0", [0, 1])
+    >>> print(format_uai(BayesianNetwork([TableCPD(x, [0.75, 0.25])])), end="")
+    BAYES
+    1
+    2
+    1
+    1 0
+    <BLANKLINE>
+    2
+    0.75 0.25
+    """
+    if isinstance(model, BayesianNetwork):
+        kind, (tables, problems, changes) = "BAYES", _network_tables(model)
+    elif isinstance(model, FactorGraph):
+        kind, (tables, problems, changes) = "MARKOV", _graph_tables(model)
+    else:
+        raise LossyExportError(f"UAI holds Bayesian networks and factor graphs; got {model!r}.")
+    variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
+    problems += [
+        f"{v.name!r} is continuous" for v in model.variables if not isinstance(v, Discrete)
+    ]
+    lost = _lost_words(variables)
+    if strict:
+        problems += [f"{item} (strict=False writes their numbers)" for item in lost]
+    else:
+        changes = lost + changes
+    if problems:
+        raise LossyExportError(_listed("UAI cannot hold this model", problems))
+    if changes:
+        # The level is that of the caller of the model's method `write`.
+        warnings.warn(_listed("Written as UAI with changes", changes), LossyExportWarning, 6)
+    number = {variable: i for i, variable in enumerate(variables)}
+    lines = [
+        kind,
+        str(len(variables)),
+        " ".join(str(variable.cardinality) for variable in variables),
+        str(len(tables)),
+        *(" ".join(map(str, [len(t.scope), *(number[v] for v in t.scope)])) for t in tables),
+    ]
+    for table in tables:
+        lines += ["", str(table.values.size), *_rows(table.values)]
+    return "\n".join(lines) + "\n"
+
+
+class _Table(NamedTuple):
+    scope: list[Discrete]
+    values: Floats
+
+
+_Found = tuple[list[_Table], list[str], list[str]]
+
+
+def _network_tables(model: BayesianNetwork) -> _Found:
+    """Return the tables of a network, what cannot be written and what is left out."""
+    problems = [
+        f"{cpd.variable.name!r} has a {type(cpd).__name__}"
+        for cpd in model.cpds
+        if not isinstance(cpd, TableCPD) and isinstance(cpd.variable, Discrete)
+    ]
+    tables = [
+        _Table([*cpd.parents, cpd.variable], cpd.values)
+        for cpd in model.cpds
+        if isinstance(cpd, TableCPD)
+    ]
+    return tables, problems, ["arc scores are left out"] if model.arc_scores else []
+
+
+def _graph_tables(model: FactorGraph) -> _Found:
+    """Return the powered tables of a graph, what cannot be written and what is left out."""
+    tables: list[_Table] = []
+    problems: list[str] = []
+    for term in model.terms:
+        factor = term.table
+        if factor is None:
+            if all(isinstance(variable, Discrete) for variable in term.scope):
+                problems.append(f"{term.source!r} is not a table")
+        elif factor.n_rows != 1:
+            problems.append(f"{factor!r} belongs to a batch of rows")
+        else:
+            values = _numbers(factor.log_values[0])
+            tables.append(_Table(list(factor.scope), values))
+            if not _is_held(values, factor.log_values[0]):
+                problems.append(f"{factor!r} has values beyond the range of floats")
+    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
+    changes = [f"the exponents of {powered} factors are applied to their tables"] if powered else []
+    return tables, problems, changes
+
+
+def _numbers(log_values: Floats) -> Floats:
+    """Return the shortest numbers near exp(log_values) that have exactly these logarithms.
+
+    exp alone is off by some units in the last place, which would show as 0.30000000000000004. Where
+    no float has the logarithm, as is usual in powered tables, exp it is.
+    """
+    with np.errstate(all="ignore"):
+        values = np.exp(log_values)
+        # Fifteen digits; powers of ten up to 22 are exact, so the quotient is the nearest float.
+        scale = _POWERS_OF_TEN[np.clip(14 - np.floor(np.log10(values)), 0, 22).astype(np.intp)]
+        near = [
+            np.rint(values * scale) / scale,
+            values,
+            np.nextafter(values, np.inf),
+            np.nextafter(values, 0.0),
+        ]
+        return np.select([np.log(value) == log_values for value in near], near, default=values)
+
+
+def _is_held(values: Floats, log_values: Floats) -> bool:
+    """Tell whether no number became zero, infinite or one of few digits."""
+    with np.errstate(all="ignore"):
+        change = np.abs(np.log(values) - log_values)
+    return bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all())
+
+
+def _lost_words(variables: Sequence[Discrete]) -> list[str]:
+    """Return what of names and states the numbers do not tell."""
+    names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
+    states = [
+        v.name
+        for v in variables
+        if any(type(state) is not int or state != code for code, state in enumerate(v.states))
+    ]
+    return [
+        *([f"the names {quoted(names)} are not x0, x1, ... in this order"] if names else []),
+        *([f"the states of {quoted(states)} are not 0, 1, ... in this order"] if states else []),
+    ]
+
+
+def _rows(values: Floats) -> Iterator[str]:
+    """Yield lines of text, the last axis along them."""
+    for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
+        # repr gives the shortest decimal that reads back as the same float.
+        yield " ".join(map(repr, row))
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
+    return f"{title}:\n  " + "\n  ".join(items)
+
+
+__all__ = [
+    "UAIResult",
+    "format_uai",
+    "parse_uai",
+    "read_uai",
+    "read_uai_evidence",
+    "read_uai_result",
+    "write_uai",
+    "write_uai_evidence",
+    "write_uai_result",
+]

@@ -1,0 +1,142 @@
+"""What the UAI files have in common: a stream of numbers in which line breaks are blanks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import numpy as np
+
+from bayesgraph.errors import FileFormatError
+from bayesgraph.factors.algebra import Floats, Ints
+
+_BLANKS = b" \t\r\n\f\v"
+_WORD = re.compile(rb"\S+")
+_NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
+# float() also takes nan, infinity and 1_000.
+_CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
+_COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
+_BOM = b"\xef\xbb\xbf"
+
+
+def without_comments(data: bytes) -> bytes:
+    """Return the content with the lines that start with the word ``c`` made empty."""
+    data = data.removeprefix(_BOM)
+    return _COMMENT.sub(b"", data) if b"c" in data else data
+
+
+def first_word(data: bytes) -> tuple[str, int]:
+    """Return the first word of a file, empty if there is none, and where the rest starts."""
+    match = _WORD.search(data)
+    return (_text(match[0]), match.end()) if match else ("", len(data))
+
+
+class Numbers:
+    """The numbers of a file, read from first to last.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file.
+    source : str
+        For messages: the path.
+    start : int
+        Where the numbers start in the content.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        All numbers.
+    position : int
+        How many of them have been taken.
+
+    Raises
+    ------
+    FileFormatError
+        For a word that is not a number, with its line.
+    """
+
+    def __init__(self, data: bytes, source: str, start: int = 0) -> None:
+        self.source = source
+        self.position = 0
+        self._data = data
+        self._start = start
+        body = data[start:]
+        words = body.split()
+        try:
+            if body.translate(None, _CHARACTERS):
+                raise ValueError("not the characters of numbers")
+            self.values: Floats = np.fromiter(map(float, words), np.float64, len(words))
+        except ValueError:
+            bad = next(i for i, word in enumerate(words) if not _NUMBER.fullmatch(word))
+            raise self.error(bad, "a number") from None
+
+    @property
+    def left(self) -> int:
+        """How many numbers have not been taken."""
+        return len(self.values) - self.position
+
+    def line(self, index: int) -> int:
+        """Return the line of a number, that of the end of the file for an index past the last."""
+        word = self._word(index)
+        at = len(self._data.rstrip()) if word is None else word.start()
+        return self._data.count(b"\n", 0, at) + 1
+
+    def error(self, index: int, expected: str, advice: str = "") -> FileFormatError:
+        """Return the error that something else was expected in place of a number."""
+        word = self._word(index)
+        if word is None:
+            got = "the end of the file; it may be truncated"
+        else:
+            got = f"{_text(word[0])!r:.40} (number {index + 1} of the file)"
+        return FileFormatError(
+            f"{self.source}, line {self.line(index)}: expected {expected}; got {got}.{advice}"
+        )
+
+    def _word(self, index: int) -> re.Match[bytes] | None:
+        words = _WORD.finditer(self._data, self._start)
+        return next(itertools.islice(words, index, None), None)
+
+    def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
+        """Take one integer from `low` to `high`."""
+        return int(self.counts(1, what, low, high)[0])
+
+    def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
+        """Take n integers from `low` to `high`."""
+        values = self.take(n, what)
+        # Beyond 2**53 a float may stand for several integers.
+        good = (values >= low) & (values <= min(high, 2**53)) & (values == np.floor(values))
+        if not good.all():
+            limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
+            at = self.position - n + int(np.argmin(good))
+            raise self.error(at, f"{what}, an integer {limits}")
+        return values.astype(np.int64)
+
+    def take(self, n: int, what: str) -> Floats:
+        """Take n numbers."""
+        if n > self.left:
+            more = f"{n - self.left} more of {n} numbers" if n > 1 else "a number"
+            raise self.error(len(self.values), f"{what}: {more}")
+        self.position += n
+        return self.values[self.position - n : self.position]
+
+    def table(self, n: int, what: str) -> Floats:
+        """Take n finite numbers that are not negative."""
+        values = self.take(n, what)
+        good = (values >= 0) & np.isfinite(values)
+        if not good.all():
+            at = self.position - n + int(np.argmin(good))
+            raise self.error(at, f"{what}: finite numbers that are not negative")
+        return values
+
+    def finish(self, after: str) -> None:
+        """Check that nothing is left."""
+        if self.left:
+            raise self.error(
+                self.position, f"the end of the file after {after}", f" {self.left} are too many."
+            )
+
+
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "backslashreplace")
