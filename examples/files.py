@@ -1,6 +1,7 @@
-"""Save, load, draw and hand over: the native format, BIF, DOT, SVG and pgmpy."""
+"""Save, load, draw and hand over: the native format, BIF, UAI, DOT, SVG and pgmpy."""
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import bayesgraph as bg
@@ -29,6 +30,14 @@ with tempfile.TemporaryDirectory() as name:
         numbers.write(folder / "dice.bif")
     except bg.errors.LossyExportError as error:
         print("... and what it cannot hold it refuses:", error)
+
+    # UAI, the format of the inference competitions, holds numbers only and factor graphs too.
+    graph = net.to_factor_graph()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bg.errors.LossyExportWarning)  # names and states
+        graph.write(folder / "net.uai", strict=False)
+    back = bg.read(folder / "net.uai", variables=graph.variables)
+    print("UAI:", back.query("rain", {"wet": "wet"}))
 
     # pgmpy's object of the same network, and back.
     print("pgmpy, the same:", bg.from_pgmpy(net.to_pgmpy()) == net)

@@ -90,9 +90,9 @@ def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
     """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
 
     A BayesianNetwork becomes ``BAYES``, a FactorGraph ``MARKOV`` with the exponents applied to its
-    tables (one warning says so). Variables are numbered in the order of ``model.variables``.
-    Numbers are written so that they read back as the same floats. The file is replaced as a whole
-    or not at all.
+    tables (one warning says so) and its CPDs as factors. Variables are numbered in the order of
+    ``model.variables``. Numbers are written so that they read back as the same floats. The file is
+    replaced as a whole or not at all.
 
     Parameters
     ----------
@@ -148,6 +148,18 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     if changes:
         # The level is that of the caller of the model's method `write`.
         warnings.warn(_listed("Written as UAI with changes", changes), LossyExportWarning, 6)
+    return "\n".join(_lines(kind, variables, tables)) + "\n"
+
+
+class _Table(NamedTuple):
+    scope: list[Discrete]
+    values: Floats
+
+
+_Found = tuple[list[_Table], list[str], list[str]]
+
+
+def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[str]:
     number = {variable: i for i, variable in enumerate(variables)}
     lines = [
         kind,
@@ -158,15 +170,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     ]
     for table in tables:
         lines += ["", str(table.values.size), *_rows(table.values)]
-    return "\n".join(lines) + "\n"
-
-
-class _Table(NamedTuple):
-    scope: list[Discrete]
-    values: Floats
-
-
-_Found = tuple[list[_Table], list[str], list[str]]
+    return lines
 
 
 def _network_tables(model: BayesianNetwork) -> _Found:
@@ -202,18 +206,21 @@ def _graph_tables(model: FactorGraph) -> _Found:
                 problems.append(f"{factor!r} has values beyond the range of floats")
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     changes = [f"the exponents of {powered} factors are applied to their tables"] if powered else []
+    if model.domain != "nonnegative":
+        changes.append(f"the domain of the exponents, {model.domain!r}, is left out")
     return tables, problems, changes
 
 
 def _numbers(log_values: Floats) -> Floats:
-    """Return the shortest numbers near exp(log_values) that have exactly these logarithms.
+    """Return numbers that have exactly these logarithms, which is all that a factor keeps.
 
-    exp alone is off by some units in the last place, which would show as 0.30000000000000004. Where
-    no float has the logarithm, as is usual in powered tables, exp it is.
+    exp alone is off by some units in the last place: logarithms would change from file to file, and
+    0.3 show as 0.30000000000000004. A number of at most fifteen digits is preferred. Where no float
+    has the logarithm, as is usual in powered tables, exp it is.
     """
     with np.errstate(all="ignore"):
         values = np.exp(log_values)
-        # Fifteen digits; powers of ten up to 22 are exact, so the quotient is the nearest float.
+        # Powers of ten up to 22 are exact, so the quotient is the float nearest to the decimal.
         scale = _POWERS_OF_TEN[np.clip(14 - np.floor(np.log10(values)), 0, 22).astype(np.intp)]
         near = [
             np.rint(values * scale) / scale,

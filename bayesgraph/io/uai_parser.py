@@ -160,17 +160,17 @@ def _variables(
         raise ModelError(
             f"{source}: expected {len(states)} variables= for the file; got {len(variables)}."
         )
-    if len({variable.name for variable in variables}) < len(variables):
-        raise ModelError(
-            f"{source}: expected variables= of different names; got "
-            f"{quoted(variable.name for variable in variables)}."
-        )
     for i, variable in enumerate(variables):
         if getattr(variable, "cardinality", None) != states[i]:
             raise ModelError(
                 f"{source}: expected variables= with a discrete variable of {states[i]} states in "
                 f"place {i}, as in the file; got {variable!r}."
             )
+    if len({variable.name for variable in variables}) < len(variables):
+        raise ModelError(
+            f"{source}: expected variables= of different names; got "
+            f"{quoted(variable.name for variable in variables)}."
+        )
     return variables
 
 

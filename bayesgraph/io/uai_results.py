@@ -141,6 +141,8 @@ def write_uai_result(
         that are no probabilities.
     UnknownVariableError, UnknownStateError
         For names and states that the model does not have.
+    LossyExportError
+        For soft evidence.
     UnsupportedModelError
         For a model with continuous variables.
     """
@@ -192,7 +194,10 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
 
 
 def _log10_text(value: Any) -> str:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
     if math.isnan(number) or number == math.inf:
         raise EvidenceError(f"PR takes the natural log of a number; got {value!r}.")
     return repr(number / math.log(10.0))

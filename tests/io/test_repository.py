@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.errors import LossyExportWarning
 
 
 def _networks() -> list[Path]:
@@ -35,6 +36,9 @@ def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
     assert set(net.graph.edges) == expected
     net.save(tmp_path / "net.bayesgraph")
     net.write(tmp_path / "net.bif")
+    with pytest.warns(LossyExportWarning, match="the names"):
+        net.write(tmp_path / "net.uai", strict=False)
+    assert bg.read(tmp_path / "net.uai", variables=net.variables) == net
     for name in ("net.bayesgraph", "net.bif"):
         back = bg.read(tmp_path / name)
         assert back == net
