@@ -18,7 +18,7 @@ from bayesgraph.errors import BayesGraphError, FileFormatError, ModelError, quot
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.rounding import RoundedRows
+from bayesgraph.io.rounding import ROUNDING_LIMIT, RoundedRows
 from bayesgraph.io.uai_numbers import Numbers, first_word, without_comments
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Discrete
@@ -211,7 +211,13 @@ def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
             sums = values.reshape(-1, child.cardinality).sum(axis=1)
             row = int(np.argmin(np.abs(sums - 1.0) <= SUM_TOLERANCE))
             line = numbers.line(table.start + row * child.cardinality)
-            raise FileFormatError(
-                f"{numbers.source}, line {line}: {error} A file of tables that are no conditional "
-                "probabilities starts with MARKOV."
-            ) from error
+            slowest = values.reshape(child.cardinality, -1).sum(axis=0)
+            if parents and np.allclose(slowest, 1.0, rtol=0.0, atol=ROUNDING_LIMIT):
+                advice = (
+                    "In UAI the child varies fastest; this table reads as if it varied slowest."
+                )
+            else:
+                advice = (
+                    "A file of tables that are no conditional probabilities starts with MARKOV."
+                )
+            raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error

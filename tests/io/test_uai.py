@@ -241,6 +241,10 @@ BAYES = "BAYES\n2\n2 2\n2\n1 0\n2 0 1\n2\n.5 .5\n4\n.1 .9\n.2 .8\n"
             BAYES.replace(".2 .8", ".2 .7"),
             r"line 11: TableCPD P\(x1 \| x0\).*given x0=1 sum to 0.9",
         ),
+        (
+            BAYES.replace(".9\n.2 .8", ".2\n.9 .8"),
+            "line 10: .*child varies fastest; .*varied slowest",
+        ),
         (BAYES.replace(".2 .8", "1.2 -.2"), "line 11: .*not negative; got '-.2'"),
         (BAYES.replace(".2 .8", "1e308 1.7e308"), "line 11: .*sum to inf"),
     ],
