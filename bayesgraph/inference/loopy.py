@@ -47,16 +47,17 @@ class Convergence:
     ----------
     method : str
     converged : bool
-        The messages changed by no more than the tolerance in the last iteration.
+        No message changed by more than the tolerance in the last iteration. It says that an answer
+        was found, not how near it is to the truth.
     exact : bool
         Converged on a graph without cycles: nothing was approximated.
     iterations : int
     tolerance : float
     message_change : float
-        Largest change of a log message that one more undamped iteration would make; relative for
-        log messages beyond 1.
+        Largest change of a log message in the last iteration, before damping; relative for log
+        messages beyond 1.
     belief_change : float
-        Largest change of a marginal probability that it would make.
+        Largest change of a marginal probability in the last iteration.
     damping : float
         Share of the old messages that was kept in the last iteration.
     log_partition : float
@@ -136,6 +137,7 @@ def loopy_belief_propagation(
         In the order of the result; those of the factors that it lacks follow. A variable without
         factors is uniform.
     max_iterations : int
+        A chain needs as many as it is long.
     tolerance : float
         Stop once no log message changes by more.
     damping : float in [0, 1), optional
@@ -158,6 +160,16 @@ def loopy_belief_propagation(
         For a factor of several rows.
     EvidenceError
         For options out of range.
+
+    Examples
+    --------
+    >>> a, b, c = (Discrete(name, [0, 1]) for name in "abc")
+    >>> pairs = [Factor(pair, [[2, 1], [1, 2]]) for pair in ((a, b), (b, c), (c, a))]
+    >>> result = loopy_belief_propagation([*pairs, Factor([a], [3, 1])])
+    >>> result.marginals[b].round(4)
+    array([0.6131, 0.3869])
+    >>> result.report.converged, result.report.exact  # 0.6071 would be
+    (True, False)
     """
     if max_iterations < 1 or not tolerance > 0 or not (damping is None or 0 <= damping < 1):
         raise EvidenceError(
