@@ -1,0 +1,505 @@
+"""Loopy belief propagation: approximate marginals of factors whose exact tables do not fit.
+
+On factor graphs without cycles the answers are exact. With cycles they are those of the Bethe
+approximation (Yedidia, Freeman and Weiss 2005), often close, sometimes not, and the iteration may
+not settle: the report says how it ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csgraph
+
+from bayesgraph.errors import (
+    EvidenceError,
+    ImpossibleEvidenceError,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+)
+from bayesgraph.factors import SUM, Algebra, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete
+
+# Log messages below this are as good as zero. A cavity is a belief less a message: their difference
+# is known to the last digit of the larger one, here 1e-10.
+_FLOOR = -1e6
+# Tried one after the other while the largest change does not shrink. On spin glasses of 20 x 20 as
+# many converge as with a fixed damping of 0.5 to 0.75, the easy ones in half the iterations.
+_DAMPINGS = (0.0, 0.5, 0.75, 0.9)
+# Iterations between two looks at the largest change; damped steps are shorter and are given more.
+_PATIENCE = 20
+# What must be left of it at most, where messages turn back and forth and where they do not.
+_SLOW, _STUCK = 0.5, 0.99
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How an iterative approximation ended.
+
+    Attributes
+    ----------
+    method : str
+    converged : bool
+        No message changed by more than the tolerance in the last iteration. It says that an answer
+        was found, not how near it is to the truth.
+    exact : bool
+        Converged on a graph without cycles: nothing was approximated.
+    iterations : int
+    tolerance : float
+    message_change : float
+        Largest change of a log message in the last iteration, before damping; relative for log
+        messages beyond 1.
+    belief_change : float
+        Largest change of a marginal probability in the last iteration.
+    damping : float
+        Share of the old messages that was kept in the last iteration.
+    log_partition : float
+        Bethe estimate of the natural log of the sum (maximum) of the product of all factors: the
+        log probability of the evidence if the factors are those of a Bayesian network. Exact on
+        trees; neither an upper nor a lower bound otherwise.
+    """
+
+    method: str
+    converged: bool
+    exact: bool
+    iterations: int
+    tolerance: float
+    message_change: float
+    belief_change: float
+    damping: float
+    log_partition: float
+
+    def __str__(self) -> str:
+        steps = f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
+        if self.converged:
+            first = f"{self.method}: converged after {steps}"
+            first += " (exact: the graph has no cycles)" if self.exact else ""
+        else:
+            first = f"{self.method}: NOT converged after {steps}; do not rely on the marginals"
+        return "\n".join(
+            [
+                first,
+                f"  largest change   {self.message_change:.2g} of a log message (tolerance "
+                f"{self.tolerance:.2g}), {self.belief_change:.2g} of a probability",
+                f"  damping          {self.damping:g}",
+                f"  log partition    {self.log_partition:.10g}"
+                + ("" if self.exact else " (Bethe estimate)"),
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LoopyBeliefs:
+    """Approximate marginals and how far they can be trusted.
+
+    Attributes
+    ----------
+    marginals : mapping from Discrete to ndarray, shape (cardinality,)
+        Of sum one. For max-product: the best value of the product at each state, of sum one too.
+    report : Convergence
+    """
+
+    marginals: Mapping[Discrete, Floats]
+    report: Convergence
+
+
+def loopy_belief_propagation(
+    factors: Sequence[Potential],
+    variables: Sequence[Discrete] = (),
+    *,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-9,
+    damping: float | None = None,
+    algebra: Algebra = SUM,
+) -> LoopyBeliefs:
+    """Pass messages between factors and variables until they settle.
+
+    Sum-product (Pearl 1988; Kschischang, Frey and Loeliger 2001) in log space; all messages are
+    renewed at once.
+
+    Zeros are dealt with first: a state that some factor excludes whatever the others do is removed
+    from its variable, until nothing changes (generalised arc consistency, Mackworth 1977). From
+    then on every message is finite. It finds all contradictions of a graph without cycles, but with
+    cycles an impossible evidence may go unnoticed.
+
+    Parameters
+    ----------
+    factors : sequence of Factor
+        With the evidence taken in, for one row; zeros are allowed.
+    variables : sequence of Discrete
+        In the order of the result; those of the factors that it lacks follow. A variable without
+        factors is uniform.
+    max_iterations : int
+        A chain needs as many as it is long.
+    tolerance : float
+        Stop once no log message changes by more.
+    damping : float in [0, 1), optional
+        Share of the old log message that stays in the new one. The default begins with none, the
+        fastest where it works and exact on trees, and damps more whenever messages oscillate.
+    algebra : Algebra
+        SUM for marginals, MAX for max-product.
+
+    Returns
+    -------
+    LoopyBeliefs
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If a variable is left without states: the product is zero everywhere.
+    UnsupportedModelError
+        For a factor over continuous variables.
+    ModelError
+        For a factor of several rows.
+    EvidenceError
+        For options out of range.
+
+    Examples
+    --------
+    >>> a, b, c = (Discrete(name, [0, 1]) for name in "abc")
+    >>> pairs = [Factor(pair, [[2, 1], [1, 2]]) for pair in ((a, b), (b, c), (c, a))]
+    >>> result = loopy_belief_propagation([*pairs, Factor([a], [3, 1])])
+    >>> result.marginals[b].round(4)
+    array([0.6131, 0.3869])
+    >>> result.report.converged, result.report.exact  # 0.6071 would be
+    (True, False)
+    """
+    if max_iterations < 1 or not tolerance > 0 or not (damping is None or 0 <= damping < 1):
+        raise EvidenceError(
+            "Expected max_iterations of 1 or more, a positive tolerance and a damping in [0, 1) "
+            f"or None; got {max_iterations!r}, {tolerance!r} and {damping!r}."
+        )
+    graph = _FactorGraph(_checked(factors), variables, algebra)
+    dampings = (damping,) if damping is not None else _DAMPINGS
+    schedule = _Schedule(dampings[:1] if graph.acyclic else dampings)
+    messages = [np.zeros((len(kind.field), len(kind.owner))) for kind in graph.kinds]
+    iterations, change = 0, math.inf
+    while change > tolerance and iterations < max_iterations:
+        iterations += 1
+        before, (messages, moves) = messages, graph.step(messages)
+        change = _largest(moves, messages)
+        schedule.report(change, moves)
+        for message, move in zip(messages, moves, strict=True):
+            message -= schedule.damping * move
+    beliefs, earlier = graph.beliefs(messages), graph.beliefs(before)
+    converged = change <= tolerance
+    report = Convergence(
+        method="loopy belief propagation" + ("" if algebra.integrates else " (max-product)"),
+        converged=converged,
+        exact=converged and graph.acyclic,
+        iterations=iterations,
+        tolerance=tolerance,
+        message_change=change,
+        belief_change=max(
+            (float(np.max(np.abs(beliefs[v] - earlier[v]))) for v in beliefs), default=0.0
+        ),
+        damping=schedule.damping,
+        log_partition=graph.log_partition(messages),
+    )
+    return LoopyBeliefs(beliefs, report)
+
+
+class _Schedule:
+    """Chooses the damping: the next one where the largest change does not shrink.
+
+    Slow progress is endured as long as the messages keep their direction: more damping would make
+    it slower. Where they turn back and forth it helps.
+    """
+
+    def __init__(self, dampings: Sequence[float]) -> None:
+        self._dampings = tuple(dampings)
+        self._level = 0
+        self._before = self._smallest = math.inf
+        self._waited = 0
+        self._moves: list[Floats] = []
+
+    @property
+    def damping(self) -> float:
+        return self._dampings[self._level]
+
+    def report(self, change: float, moves: list[Floats]) -> None:
+        """Take note of the undamped moves of the messages in an iteration, and the largest."""
+        self._smallest = min(self._smallest, change)
+        self._waited += 1
+        if self._waited >= _PATIENCE * (1 + 2 * self._level):
+            turning = sum(np.vdot(a, b) for a, b in zip(moves, self._moves, strict=True)) < 0
+            enough = _SLOW if turning else _STUCK
+            if self._smallest > enough * self._before and self._level + 1 < len(self._dampings):
+                self._level += 1
+            self._before, self._smallest, self._waited = self._smallest, math.inf, 0
+        self._moves = moves
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """The variables of one cardinality k and the edges that end in them.
+
+    Attributes
+    ----------
+    variables : list of Discrete
+    field : ndarray, shape (k, n_variables)
+        Log of the product of the factors over one variable alone; zero at excluded states.
+    domain : ndarray of bool, shape (k, n_variables)
+        States that are not excluded.
+    owner : ndarray of int, shape (n_edges,)
+        The place of each edge's variable.
+    cells : ndarray of int, shape (k * n_edges,)
+        Where each number of the messages goes in the flattened sum over a variable's edges.
+    """
+
+    variables: list[Discrete]
+    field: Floats
+    domain: NDArray[np.bool_]
+    owner: NDArray[np.intp]
+    cells: NDArray[np.intp]
+
+    def gathered(self, messages: Floats) -> Floats:
+        """Return the sum of the messages to each variable, shape (k, n_variables)."""
+        sums = np.bincount(self.cells, weights=messages.ravel(), minlength=self.field.size)
+        return np.asarray(sums.reshape(self.field.shape))
+
+    def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
+        """Remove the states that some edges, shape (k, n of them), do not support.
+
+        Returns whether there were any.
+        """
+        state, edge = np.nonzero(~supported)
+        at = state, self.owner[edges][edge]
+        removed = bool(self.domain[at].any())
+        self.domain[at] = False
+        return removed
+
+    def log_beliefs(self, messages: Floats) -> Floats:
+        """Return the unnormalised log beliefs, shape (k, n_variables)."""
+        return np.where(self.domain, self.field + self.gathered(messages), -np.inf)
+
+    def cavities(self, messages: Floats) -> Floats:
+        """Return for each edge what its variable hears from all other edges, (k, n_edges)."""
+        # The field is added last: what is subtracted was there, however large the field is.
+        others = self.gathered(messages)[:, self.owner] - messages
+        return np.asarray(others + self.field[:, self.owner])
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """All factors of one shape, at least two axes.
+
+    Attributes
+    ----------
+    table : ndarray, shape (*shape, n_factors)
+        Factors last: they are contiguous, so one instruction treats several.
+    ends : list of (int, slice)
+        For each axis the kind of its variables and the place of its edges there.
+    """
+
+    table: Floats
+    ends: list[tuple[int, slice]]
+
+    def facing(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Return values of one axis, shape (k, n_factors), with the axes of the table."""
+        shape = [1] * (self.table.ndim - 1)
+        shape[axis] = len(values)
+        return values.reshape(*shape, -1)
+
+    def others(self, axis: int) -> tuple[int, ...]:
+        """Return all axes of variables but one."""
+        return tuple(other for other in range(len(self.ends)) if other != axis)
+
+    def product(self, cavities: Sequence[Floats], *, without: int = -1) -> Floats:
+        """Return the log of the table times what its variables hear elsewhere."""
+        total: Floats = np.zeros([1] * self.table.ndim)
+        # The table comes last: until then the sum has the axes of the cavities in it only.
+        for axis, (i, edges) in enumerate(self.ends):
+            if axis != without:
+                total = total + self.facing(cavities[i][:, edges], axis)
+        return np.asarray(self.table + total)
+
+
+class _FactorGraph:
+    """Factors and variables as arrays, one for each shape and each cardinality."""
+
+    def __init__(
+        self, factors: Sequence[Factor], variables: Sequence[Discrete], algebra: Algebra
+    ) -> None:
+        self.algebra = algebra
+        in_factors = (v for factor in factors for v in factor.scope)
+        self.variables = tuple(dict.fromkeys((*variables, *in_factors)))
+        cards = list(dict.fromkeys(v.cardinality for v in self.variables))
+        members = [[v for v in self.variables if v.cardinality == k] for k in cards]
+        kind_of = {k: i for i, k in enumerate(cards)}
+        place = {v: i for listed in members for i, v in enumerate(listed)}
+        fields = [np.zeros((k, len(m))) for k, m in zip(cards, members, strict=True)]
+        owners: list[list[int]] = [[] for _ in cards]
+        self.constant = 0.0
+        by_shape: dict[tuple[int, ...], list[tuple[Factor, Floats]]] = {}
+        for factor in factors:
+            peak, table = _scaled(factor)
+            self.constant += peak
+            if table.ndim == 1:
+                fields[kind_of[len(table)]][:, place[factor.scope[0]]] += table
+            elif table.ndim:
+                by_shape.setdefault(table.shape, []).append((factor, table))
+        self.groups: list[_Group] = []
+        for shape, alike in by_shape.items():
+            ends = []
+            for axis, k in enumerate(shape):
+                owner = owners[kind_of[k]]
+                ends.append((kind_of[k], slice(len(owner), len(owner) + len(alike))))
+                owner += [place[factor.scope[axis]] for factor, _ in alike]
+            self.groups.append(_Group(np.stack([table for _, table in alike], axis=-1), ends))
+        self.kinds = [_kind(*parts) for parts in zip(members, fields, owners, strict=True)]
+        self._remove_excluded_states()
+        self.acyclic = self._is_acyclic()
+
+    def _remove_excluded_states(self) -> None:
+        """Take out the states that a factor excludes, until all that are left are supported.
+
+        On what remains every sum of a factor over its other variables is positive.
+        """
+        shrinking = any(np.isneginf(group.table).any() for group in self.groups)
+        shrinking |= any(not kind.domain.all() for kind in self.kinds)
+        while shrinking:
+            shrinking = False
+            for group in self.groups:
+                self._restrict(group)
+                for axis, (i, edges) in enumerate(group.ends):
+                    supported = group.table.max(axis=group.others(axis)) > -np.inf
+                    shrinking |= self.kinds[i].keep(supported, edges)
+        for kind in self.kinds:
+            if len(empty := np.flatnonzero(~kind.domain.any(axis=0))):
+                raise ImpossibleEvidenceError(
+                    "The factors exclude every state of "
+                    f"{kind.variables[int(empty[0])].name!r} with this evidence: the model gives "
+                    "it probability zero."
+                )
+            kind.field[~kind.domain] = 0.0
+
+    def _restrict(self, group: _Group) -> None:
+        """Make the tables of a group zero at the states that their variables lost."""
+        for axis, (i, edges) in enumerate(group.ends):
+            kind = self.kinds[i]
+            allowed = group.facing(kind.domain[:, kind.owner[edges]], axis)
+            np.copyto(group.table, -np.inf, where=~allowed)
+
+    def _is_acyclic(self) -> bool:
+        """Tell whether factors and variables form a forest: as many edges as a forest has.
+
+        A variable of one state says the same to everyone: it closes no cycle.
+        """
+        offset = np.cumsum([0, *(len(kind.variables) for kind in self.kinds)])
+        n_nodes = int(offset[-1])
+        sources, targets = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+        for group in self.groups:
+            numbers = n_nodes + np.arange(group.table.shape[-1])
+            n_nodes += len(numbers)
+            for i, edges in group.ends:
+                owner = self.kinds[i].owner[edges]
+                open_ended = self.kinds[i].domain.sum(axis=0)[owner] > 1
+                sources.append(numbers[open_ended])
+                targets.append(offset[i] + owner[open_ended])
+        ends = np.concatenate(sources), np.concatenate(targets)
+        n_edges = len(ends[0])
+        graph = coo_array((np.ones(n_edges), ends), shape=(n_nodes, n_nodes))
+        n_trees, _ = csgraph.connected_components(graph, directed=False)
+        return bool(n_edges == n_nodes - n_trees)
+
+    def step(self, messages: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """Return the messages of the next iteration, undamped, and how far each moved."""
+        cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
+        renewed = [np.empty_like(m) for m in messages]
+        for group in self.groups:
+            for axis, (i, edges) in enumerate(group.ends):
+                product = group.product(cavities, without=axis)
+                renewed[i][:, edges] = self.algebra.reduce(product, group.others(axis))
+        for kind, new in zip(self.kinds, renewed, strict=True):
+            if new.size:
+                new -= new.max(axis=0)
+                np.maximum(new, _FLOOR, out=new)
+                if not kind.domain.all():
+                    new[~kind.domain[:, kind.owner]] = 0.0
+        return renewed, [new - old for new, old in zip(renewed, messages, strict=True)]
+
+    def beliefs(self, messages: Sequence[Floats]) -> dict[Discrete, Floats]:
+        """Return the normalised beliefs of all variables."""
+        found: dict[Discrete, Floats] = {}
+        for kind, m in zip(self.kinds, messages, strict=True):
+            log_beliefs = kind.log_beliefs(m)
+            values = np.exp(log_beliefs - log_beliefs.max(axis=0))
+            values /= values.sum(axis=0)
+            values = np.ascontiguousarray(values.T)
+            values.flags.writeable = False
+            found.update(zip(kind.variables, values, strict=True))
+        return {variable: found[variable] for variable in self.variables}
+
+    def log_partition(self, messages: Sequence[Floats]) -> float:
+        """Return the Bethe estimate of the log partition function.
+
+        With messages instead of beliefs (Mezard and Montanari 2009, eq. 14.28): the sum of log Z_a
+        over factors and log Z_i over variables, less log Z_ia over edges. Cavities are not
+        normalised here, so that Z_ia = Z_i. It is stationary in the messages at a fixed point: an
+        error of theirs enters squared.
+        """
+        total = self.constant
+        for kind, m in zip(self.kinds, messages, strict=True):
+            degrees = np.bincount(kind.owner, minlength=len(kind.variables))
+            log_z = self.algebra.reduce(kind.log_beliefs(m), 0)
+            total += float(np.sum((1 - degrees) * log_z))
+        cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
+        for group in self.groups:
+            axes = tuple(range(len(group.ends)))
+            total += float(np.sum(self.algebra.reduce(group.product(cavities), axes)))
+        return total
+
+
+def _largest(moves: Sequence[Floats], messages: Sequence[Floats]) -> float:
+    """Return the largest move of a log message, relative to the message beyond 1."""
+    shares = (
+        np.abs(move) / np.maximum(1.0, np.abs(message))
+        for move, message in zip(moves, messages, strict=True)
+        if move.size
+    )
+    return max((float(share.max()) for share in shares), default=0.0)
+
+
+def _scaled(factor: Factor) -> tuple[float, Floats]:
+    """Return the log of the largest value of a factor, and its log table divided by that."""
+    log_values = np.asarray(factor.log_values[0], dtype=np.float64)
+    peak = float(np.max(log_values))
+    if peak == -math.inf:
+        raise ImpossibleEvidenceError(
+            f"{factor!r} is zero everywhere with this evidence: the model gives it probability "
+            "zero."
+        )
+    return peak, log_values - peak
+
+
+def _kind(variables: list[Discrete], field: Floats, owner: list[int]) -> _Kind:
+    at = np.array(owner, dtype=np.intp)
+    cells = (np.arange(len(field))[:, None] * len(variables) + at).ravel()
+    return _Kind(variables, field, ~np.isneginf(field), at, cells)
+
+
+def _checked(factors: Sequence[Potential]) -> list[Factor]:
+    """Return the factors if all are tables of one row."""
+    tables = []
+    for factor in factors:
+        if not isinstance(factor, Factor):
+            raise UnsupportedModelError(
+                "Belief propagation takes tables; the continuous variables "
+                f"{quoted(v.name for v in factor.variables)} are not observed. Observe them or "
+                "ask for exact inference or sampling."
+            )
+        if factor.n_rows != 1:
+            raise ModelError(
+                f"Belief propagation takes one row of evidence at a time; {factor!r} has "
+                f"{factor.n_rows}."
+            )
+        tables.append(factor)
+    return tables

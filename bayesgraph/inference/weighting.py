@@ -1,0 +1,542 @@
+"""Likelihood weighting: approximate posteriors of Bayesian networks by weighted samples.
+
+Every answer comes with its standard error. Whatever can be sampled can be asked, whatever its
+width or family; what it costs is accuracy where the evidence is improbable.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.errors import (
+    BayesGraphWarning,
+    DataTypeError,
+    EvidenceError,
+    ImpossibleEvidenceError,
+    ModelError,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.factors import Evidence, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.results import Posterior
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+# Below this many effective samples the standard errors are not to be trusted themselves.
+FEW_SAMPLES = 100
+# Numbers held at once while a chunk is drawn: 32 MB.
+_CHUNK_NUMBERS = 2**22
+_CHUNK_ROWS = 2**14
+# A requested standard error is looked at again after this share of more samples.
+_GROWTH = 1.25
+
+
+class Node(Protocol):
+    """What is needed of the local distribution of one variable; every CPD has it."""
+
+    @property
+    def variable(self) -> Variable:
+        """The child."""
+        ...
+
+    @property
+    def parents(self) -> tuple[Variable, ...]:
+        """Its parents."""
+        ...
+
+    def sample(
+        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator, /
+    ) -> NDArray[Any]:
+        """Return n draws of the child given its parents' columns."""
+        ...
+
+    def potential(self, evidence: Evidence, /) -> Potential:
+        """Return the log density of rows in which the whole family is observed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number, or an array of them, and how far it may be off.
+
+    Attributes
+    ----------
+    value : float or ndarray
+    standard_error : float or ndarray of the same shape
+    """
+
+    value: Any
+    standard_error: Any
+
+    def __str__(self) -> str:
+        pairs = zip(np.ravel(self.value), np.ravel(self.standard_error), strict=True)
+        return ", ".join(f"{value:.6g} ± {error:.2g}" for value, error in pairs)
+
+
+@dataclass(frozen=True)
+class SamplingError:
+    """How accurate the answers of a sampler are.
+
+    Attributes
+    ----------
+    method : str
+    n_samples : int
+    effective_samples : float
+        Independent samples of the posterior that would be worth as much (Kong 1992):
+        (sum of weights) squared over the sum of squared weights.
+    largest_standard_error : float
+        Of the probabilities of the single discrete targets, and of the means of the continuous
+        ones in units of their posterior standard deviation.
+    requested_standard_error : float or None
+    """
+
+    method: str
+    n_samples: int
+    effective_samples: float
+    largest_standard_error: float
+    requested_standard_error: float | None = None
+
+    @property
+    def reliable(self) -> bool:
+        """Enough effective samples (100) for the standard errors to mean something."""
+        return self.effective_samples >= FEW_SAMPLES
+
+    @property
+    def reached(self) -> bool:
+        """The requested standard error, if there was one, was reached."""
+        wanted = self.requested_standard_error
+        return self.reliable and (wanted is None or self.largest_standard_error <= wanted)
+
+    def __str__(self) -> str:
+        share = 100 * self.effective_samples / self.n_samples
+        error = f"{self.largest_standard_error:.2g}"
+        if self.requested_standard_error is not None:
+            verdict = "reached" if self.reached else "NOT reached"
+            error += f" (requested {self.requested_standard_error:.2g}: {verdict})"
+        lines = [
+            f"{self.method}: {self.n_samples:,} samples",
+            f"  effective samples       {self.effective_samples:,.1f} ({share:.2g} %)",
+            f"  largest standard error  {error}",
+        ]
+        if not self.reliable:
+            lines.append(
+                "  NOT reliable: so few effective samples do not tell their own error either"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedSamples:
+    """Samples of the targets with weights that make them samples of the posterior.
+
+    With normalised weights w (sum one) the mean of f over the posterior is estimated by
+    m = sum(w f), the self-normalised estimator, whose standard error by the delta method is
+    sqrt(sum(w**2 (f - m)**2)) (Geweke 1989; Owen 2013, Monte Carlo theory, methods and examples,
+    eq. 9.9). Everything here is such a mean or a function of some.
+
+    Where few samples carry most of the weight that formula is too sure: what it does not see is the
+    next heavy sample. Its effect is added in quadrature: the largest weight found times one
+    posterior standard deviation of f. With equal weights 1 / n this is nothing, next to the
+    1 / sqrt(n) of the delta method. No formula sees what not one sample has met: where all that
+    explains the evidence is rarer than one in n, the error is larger than reported.
+
+    Attributes
+    ----------
+    columns : mapping from Variable to ndarray, shape (n_samples,)
+        State codes of discrete targets, values of continuous ones.
+    log_weights : ndarray, shape (n_samples,)
+        Not normalised; at least one is finite.
+    requested_standard_error : float or None
+        What was asked for.
+    """
+
+    columns: Mapping[Variable, NDArray[Any]]
+    log_weights: Floats
+    requested_standard_error: float | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.log_weights, *self.columns.values()):
+            array.flags.writeable = False
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The targets."""
+        return tuple(self.columns)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weights, of sum one, shape (n_samples,)."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        weights /= weights.sum()
+        weights.flags.writeable = False
+        return np.asarray(weights)
+
+    @cached_property
+    def effective_samples(self) -> float:
+        """Independent samples of the posterior that would be worth as much; see SamplingError."""
+        return float(1.0 / (self.weights @ self.weights))
+
+    @cached_property
+    def log_evidence(self) -> Estimate:
+        """Natural log of the probability (density) of the evidence: the log of the mean weight.
+
+        Its standard error, by the delta method, is that of the mean weight over the mean weight.
+        """
+        n = self.n_samples
+        peak = float(self.log_weights.max())
+        value = peak + math.log(float(np.exp(self.log_weights - peak).sum()) / n)
+        if n == 1:
+            return Estimate(value, math.inf)
+        # The mean of n w is one: its variance is that of the weights about 1 / n.
+        return Estimate(value, float(np.linalg.norm(self.weights - 1 / n)) * math.sqrt(n / (n - 1)))
+
+    @cached_property
+    def report(self) -> SamplingError:
+        """How accurate the answers are."""
+        return SamplingError(
+            "likelihood weighting",
+            self.n_samples,
+            self.effective_samples,
+            self._largest_error(),
+            self.requested_standard_error,
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples drawn, those of weight zero included."""
+        return len(self.log_weights)
+
+    def expectation(self, values: ArrayLike) -> Estimate:
+        """Return the posterior mean of a function of the targets.
+
+        Parameters
+        ----------
+        values : array_like, shape (n_samples,)
+            The function at each sample, such as ``samples.columns[x] > 3``.
+        """
+        f = np.asarray(values, dtype=np.float64)
+        mean = float(self.weights @ f)
+        return Estimate(mean, self._error(f - mean))
+
+    def probabilities(self, *targets: Name | Variable) -> Estimate:
+        """Return the joint posterior of one or several discrete targets.
+
+        The delta method says that states which no sample reached are impossible. Here the next
+        heavy sample adds the largest weight found, in quadrature. With equal weights 1 / n three
+        standard errors of a state that was not reached are then the rule of three (Hanley and
+        Lippman-Hand 1983: no case among n leaves up to 3 / n).
+
+        Parameters
+        ----------
+        *targets : name or Variable
+
+        Returns
+        -------
+        Estimate
+            Arrays of shape (cardinality of targets[0], ...).
+        """
+        variables = [self._discrete(target) for target in targets]
+        shape = tuple(variable.cardinality for variable in variables)
+        codes = [self.columns[variable] for variable in variables]
+        cells = np.ravel_multi_index(codes, shape) if codes else np.zeros(self.n_samples, np.intp)
+        size = math.prod(shape)
+        share = np.bincount(cells, weights=self.weights, minlength=size)
+        p = share / share.sum()
+        # sum(w**2 (f - p)**2) for the indicator f of a cell, written out.
+        inside = np.bincount(cells, weights=self.weights**2, minlength=size)
+        variance = (1 - p) ** 2 * inside + p**2 * np.maximum(0.0, inside.sum() - inside)
+        least = float(self.weights.max()) if size > 1 else 0.0
+        error = np.minimum(1.0, np.hypot(np.sqrt(variance), least))
+        return Estimate(p.reshape(shape), error.reshape(shape))
+
+    def posterior(self, *targets: Name | Variable) -> Posterior:
+        """Return the estimated joint posterior of discrete targets as a mapping."""
+        variables = tuple(self._discrete(target) for target in targets)
+        p = self.probabilities(*variables).value
+        return Posterior(variables, p, self.log_evidence.value)
+
+    def mean(self, target: Name | Variable) -> Estimate:
+        """Return the posterior mean of a continuous target."""
+        return self.expectation(self.columns[self._continuous(target)])
+
+    def std(self, target: Name | Variable) -> Estimate:
+        """Return the posterior standard deviation of a continuous target.
+
+        Its standard error follows from that of the variance v = sum(w (x - m)**2), whose influence
+        function is (x - m)**2 - v, by the delta method: se(v) / (2 sqrt(v)).
+        """
+        x = self.columns[self._continuous(target)]
+        square = (x - self.weights @ x) ** 2
+        variance = float(self.weights @ square)
+        std = math.sqrt(variance)
+        error = self._error(square - variance) / (2 * std) if std > 0 else 0.0
+        return Estimate(std, error)
+
+    def quantile(self, target: Name | Variable, probability: float) -> Estimate:
+        """Return the value that a continuous target stays below with the given probability.
+
+        The smallest sample up to which the weights add up to the probability p. Standard error:
+        half the distance between the quantiles of p less and plus the standard error of the
+        distribution function there (Woodruff 1952); no density needs to be estimated.
+        """
+        if not 0 < probability < 1:
+            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        x = self.columns[self._continuous(target)]
+        order = np.argsort(x, kind="stable")
+        order = order[self.weights[order] > 0]
+        cumulative = np.cumsum(self.weights[order])
+
+        def at(p: float) -> float:
+            place = np.searchsorted(cumulative, p * cumulative[-1])
+            return float(x[order[min(int(place), len(order) - 1)]])
+
+        value = at(probability)
+        error = self._error((x <= value) - probability)
+        low, high = at(max(0.0, probability - error)), at(min(1.0, probability + error))
+        return Estimate(value, 0.5 * (high - low))
+
+    def _error(self, deviations: NDArray[Any]) -> float:
+        """Return the standard error of a mean from what is left when the mean is taken off."""
+        delta = np.linalg.norm(self.weights * deviations)
+        spread = np.sqrt(self.weights @ deviations**2)
+        return float(np.hypot(delta, self.weights.max() * spread))
+
+    def _largest_error(self) -> float:
+        errors = [0.0]
+        for variable in self.variables:
+            if isinstance(variable, Discrete):
+                errors.append(float(self.probabilities(variable).standard_error.max()))
+            else:
+                mean, std = self.mean(variable), self.std(variable)
+                errors.append(mean.standard_error / std.value if std.value > 0 else 0.0)
+        return max(errors)
+
+    def _find(self, target: Name | Variable) -> Variable:
+        for variable in self.variables:
+            if target in (variable.name, variable):
+                return variable
+        raise unknown_variable(
+            getattr(target, "name", target), [v.name for v in self.variables], where="The sample"
+        )
+
+    def _discrete(self, target: Name | Variable) -> Discrete:
+        variable = self._find(target)
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(
+                f"{variable.name!r} is continuous: ask for its mean, std or quantile."
+            )
+        return variable
+
+    def _continuous(self, target: Name | Variable) -> Continuous:
+        variable = self._find(target)
+        if not isinstance(variable, Continuous):
+            raise EvidenceError(f"{variable.name!r} is discrete: ask for its probabilities.")
+        return variable
+
+    def __repr__(self) -> str:
+        lines = [str(self.report)]
+        for variable in self.variables:
+            if isinstance(variable, Discrete):
+                p = self.probabilities(variable)
+                lines.append(f"P({variable.name})")
+                lines += [
+                    f"  {state}  {value:.6f} ± {error:.2g}"
+                    for state, value, error in zip(
+                        variable.states, p.value, p.standard_error, strict=True
+                    )
+                ]
+            else:
+                lines.append(
+                    f"p({variable.name})\n  mean {self.mean(variable)}\n  sd   {self.std(variable)}"
+                )
+        return "\n".join(lines)
+
+
+def likelihood_weighting(
+    nodes: Sequence[Node],
+    targets: Sequence[Variable],
+    evidence: Evidence,
+    *,
+    n_samples: int = 100_000,
+    standard_error: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> WeightedSamples:
+    """Sample a Bayesian network with its evidence held fixed and weight by its likelihood.
+
+    Fung and Chang 1990; Shachter and Peot 1990. Variables that are neither targets nor observed nor
+    above one that is are not sampled.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        CPDs, parents before children.
+    targets : sequence of Variable
+    evidence : Evidence
+        One row; soft evidence on discrete variables counts with its likelihoods.
+    n_samples : int
+        How many to draw; with `standard_error` the most to draw.
+    standard_error : float, optional
+        Stop once ``report.largest_standard_error`` is no larger and the effective samples are at
+        least 100. Stopping on an estimate makes it a little optimistic.
+    random_state : int or numpy Generator, optional
+
+    Returns
+    -------
+    WeightedSamples
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If every sample has weight zero. This does not prove that the evidence is impossible.
+    ModelError
+        For nodes that are not in topological order or lack a variable.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If fewer than 100 effective samples were found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", [False, True])
+    >>> cpds = [
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ]
+    >>> given = Evidence(1, {wet: np.array([1])})
+    >>> samples = likelihood_weighting(cpds, [rain], given, random_state=0)
+    >>> bool(abs(samples.probabilities("rain").value[1] - 2 / 3) < 0.01)
+    True
+    >>> samples.report.n_samples
+    100000
+    """
+    if not isinstance(n_samples, (int, np.integer)):
+        raise DataTypeError(f"n_samples is a whole number, 1 or more; got {n_samples!r}.")
+    if n_samples < 1 or not (standard_error is None or standard_error > 0):
+        raise EvidenceError(
+            "Expected n_samples of 1 or more and a positive standard_error or None; got "
+            f"{n_samples!r} and {standard_error!r}."
+        )
+    if evidence.n_rows != 1:
+        raise EvidenceError(f"Sampling takes one row of evidence at a time; got {evidence.n_rows}.")
+    given, _ = evidence.split()
+    sampler = _Sampler(_relevant(nodes, targets, given), tuple(targets), given)
+    chunks = sampler.chunks(n_samples, np.random.default_rng(random_state))
+    result = _drawn(chunks, standard_error)
+    if result is None:
+        raise ImpossibleEvidenceError(
+            f"Likelihood weighting found no sample that is consistent with the evidence on "
+            f"{quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n_samples:,}. "
+            "This does not prove that the evidence is impossible: draw more samples or use "
+            "another method."
+        )
+    if not result.report.reliable:
+        warnings.warn(
+            f"Likelihood weighting found {result.report.effective_samples:.1f} effective samples "
+            f"among {result.n_samples:,}: the evidence is improbable under the samples. Neither "
+            "the answers nor their standard errors can be relied on; draw more samples or use "
+            "another method.",
+            BayesGraphWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    columns: dict[Variable, NDArray[Any]]
+    log_weights: Floats
+
+
+def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSamples | None:
+    """Return the samples of as many chunks as are needed; None if all weigh nothing."""
+    parts: list[_Chunk] = []
+    count, next_look = 0, 0.0
+    for chunk in chunks:
+        parts.append(chunk)
+        count += len(chunk.log_weights)
+        if standard_error is not None and count >= next_look:
+            next_look = _GROWTH * count
+            result = _joined(parts, standard_error)
+            if result is not None and result.report.reached:
+                return result
+    return _joined(parts, standard_error)
+
+
+def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSamples | None:
+    log_weights = np.concatenate([part.log_weights for part in parts])
+    if np.isneginf(log_weights).all():
+        return None
+    columns = {v: np.concatenate([part.columns[v] for part in parts]) for v in parts[0].columns}
+    return WeightedSamples(columns, log_weights, standard_error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampler:
+    """Draws chunks of weighted samples of the targets."""
+
+    nodes: Sequence[Node]
+    targets: tuple[Variable, ...]
+    evidence: Evidence
+
+    def chunks(self, n_samples: int, random: np.random.Generator) -> Iterator[_Chunk]:
+        """Yield chunks of `n_samples` samples together, of bounded memory."""
+        size = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(1, len(self.nodes))))
+        for start in range(0, n_samples, size):
+            yield self._chunk(min(size, n_samples - start), random)
+
+    def _chunk(self, n: int, random: np.random.Generator) -> _Chunk:
+        columns: dict[Variable, NDArray[Any]] = {}
+        log_weights = np.zeros(n)
+        for node in self.nodes:
+            variable = node.variable
+            if variable in self.evidence:
+                columns[variable] = np.repeat(self.evidence.columns[variable], n)
+                log_weights += self._log_density(node, columns, n)
+            else:
+                columns[variable] = node.sample(columns, n, random)
+            if isinstance(variable, Discrete) and variable in self.evidence.likelihoods:
+                log_weights += self.evidence.likelihoods[variable][0][columns[variable]]
+        return _Chunk({target: columns[target] for target in self.targets}, log_weights)
+
+    def _log_density(self, node: Node, columns: Mapping[Variable, NDArray[Any]], n: int) -> Floats:
+        """Return the log density of the observed child given its parents' samples, (n,)."""
+        family = {variable: columns[variable] for variable in (*node.parents, node.variable)}
+        potential = node.potential(Evidence(n, family, complete=True))
+        assert isinstance(potential, Factor)  # nothing is free
+        assert not potential.scope
+        return potential.log_values
+
+
+def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evidence) -> list[Node]:
+    """Return the nodes of the targets and the evidence and all above them, in order."""
+    place = {node.variable: i for i, node in enumerate(nodes)}
+    wanted = {*targets, *evidence.columns, *evidence.likelihoods}
+    for variable in (*targets, *evidence.columns, *evidence.likelihoods):
+        if variable not in place:
+            raise unknown_variable(
+                variable.name, [v.name for v in place], where="The list of nodes"
+            )
+    relevant = []
+    for i, node in reversed(list(enumerate(nodes))):
+        if node.variable not in wanted:
+            continue
+        for parent in node.parents:
+            if place.get(parent, i) >= i:
+                raise ModelError(
+                    f"Sampling takes parents before children: {parent.name!r} must come before "
+                    f"{node.variable.name!r}."
+                )
+        wanted.update(node.parents)
+        relevant.append(node)
+    return relevant[::-1]
