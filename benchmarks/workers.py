@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import resource
 import signal
@@ -117,6 +118,7 @@ def _serve(
             answer, reason = None, _reason(error)
         if served is None and not reason:
             served, answer = answer, None
+            gc.freeze()  # imported modules need not be searched at each collection
         connection.send((answer, reason))
         try:
             method, args = connection.recv()
