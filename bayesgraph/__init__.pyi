@@ -10,8 +10,10 @@ from .cpds import GaussianCPD as GaussianCPD
 from .cpds import TableCPD as TableCPD
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
+from .findings import Belief as Belief
 from .inference import Assignment as Assignment
 from .inference import GaussianMixture as GaussianMixture
+from .inference import Marginals as Marginals
 from .inference import MixedPosterior as MixedPosterior
 from .inference import Plan as Plan
 from .inference import Posterior as Posterior

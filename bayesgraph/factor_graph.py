@@ -20,7 +20,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes, weighted_log
-from bayesgraph.inference import marginal
+from bayesgraph.inference import Findings, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
 from bayesgraph.variables import Discrete, Variable
@@ -175,9 +175,9 @@ class FactorGraph(GraphicalModel):
     @cached_property
     def log_partition(self) -> float:
         """Natural log of the sum (integral) of the product over all variables."""
-        result, _ = marginal(self, [], Evidence(1, {}))
-        assert isinstance(result, Factor)  # nothing is kept
-        return float(result.log_values[0])
+        if self._engine is not None:
+            return self._engine.log_mass(Findings({}, {}))
+        return self._log_mass(Evidence(1, {}))
 
     def _log_normaliser(self) -> float:
         if self.log_partition == -np.inf:
@@ -205,6 +205,32 @@ class FactorGraph(GraphicalModel):
     ) -> list[Variable]:
         """See GraphicalModel: a powered factor does not sum to one, so all of them."""
         return list(partial)
+
+    def nodes(self) -> Sequence[CPD]:
+        """Refuse: see GraphicalModel."""
+        raise UnsupportedModelError(
+            "A FactorGraph has no parents and children to sample in turn; use method='loopy', or "
+            "the BayesianNetwork it was made from."
+        )
+
+    def table_names(self) -> list[int]:
+        """See GraphicalModel."""
+        return list(range(len(self.terms)))
+
+    def tables(self) -> Tables | None:
+        """See GraphicalModel."""
+        factors = [term.table for term in self.terms if term.table is not None]
+        if len(factors) < len(self.terms):
+            return None
+        peaks = [float(factor.log_values.max()) for factor in factors]
+        peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
+        return Tables(
+            [v for v in self.variables if isinstance(v, Discrete)],
+            [factor.scope for factor in factors],
+            [np.exp(f.log_values[0] - peak) for f, peak in zip(factors, peaks, strict=True)],
+            sums_to_one=False,
+            log_scale=sum(peaks),
+        )
 
     def sample(self, n: int, *, random_state: object = None) -> None:
         """Refuse: a factor graph has no order in which to draw.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,31 +14,42 @@ from numpy.typing import NDArray
 from bayesgraph import upward
 from bayesgraph.errors import (
     EvidenceError,
-    ImpossibleEvidenceError,
     ImpossibleEvidenceWarning,
+    MemoryLimitError,
+    UnsupportedModelError,
     quoted,
     unknown_variable,
 )
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
+from bayesgraph.findings import Belief, as_mapping, believed, impossible, likelihood, scalar
 from bayesgraph.inference import (
     Assignment,
+    DiscreteEngine,
+    Findings,
     GaussianMixture,
+    Marginals,
     MixedPosterior,
     Plan,
     Posterior,
+    Tables,
+    approximate,
+    blocks,
+    explanations,
     make_plan,
     marginal,
     most_probable,
+    plan_of_tree,
+    rows_one_by_one,
 )
+from bayesgraph.inference.draws import draw
+from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
+from bayesgraph.inference.programs import TARGETS, plan_tree
 from bayesgraph.inference.queries import Problem
+from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
+from bayesgraph.inference.weighting import Node, WeightedSamples, likelihood_weighting
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
-
-# Rows treated at once: their columns and sums stay in the processor's cache.
-_BLOCK_ROWS = 4096
-# Numbers in the largest product of one block.
-_BLOCK_ENTRIES = 2**23
 
 
 class GraphicalModel(ABC):
@@ -67,6 +79,34 @@ class GraphicalModel(ABC):
     ) -> list[Variable]:
         """Return the partially observed variables that need summing out where they are missing."""
 
+    @abstractmethod
+    def nodes(self) -> Sequence[Node]:
+        """Return the local distributions, parents first.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For a factor graph, which has none.
+        """
+
+    @abstractmethod
+    def table_names(self) -> list[Any]:
+        """Return what each of `tables` is called: its child, or the number of the factor."""
+
+    @abstractmethod
+    def tables(self) -> Tables | None:
+        """Return all factors as tables; None if some are none."""
+
+    @cached_property
+    def _engine(self) -> DiscreteEngine | None:
+        """The compiled engine, if the model is one of tables."""
+        tables = self.tables()
+        return None if tables is None else DiscreteEngine(tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Programs and workspaces are made again where they are needed.
+        return {name: value for name, value in self.__dict__.items() if name != "_engine"}
+
     # ------------------------------------------------------------------ variables and evidence
 
     @property
@@ -95,30 +135,68 @@ class GraphicalModel(ABC):
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
         likelihood. None and NaN mean not observed.
         """
-        columns: dict[Variable, NDArray[Any]] = {}
+        values, likelihoods = self._values(evidence)
+        columns = {v: np.array([value]) for v, value in values.items()}
+        return Evidence(1, columns, {v: logs[None] for v, logs in likelihoods.items()})
+
+    def _values(
+        self, evidence: Mapping[Name, Any] | None
+    ) -> tuple[dict[Variable, Any], dict[Discrete, Floats]]:
+        """Return the codes or numbers of observed variables, and log likelihoods of others."""
+        values: dict[Variable, Any] = {}
         likelihoods: dict[Discrete, Floats] = {}
-        if evidence is not None and hasattr(evidence, "to_dict"):  # a row of a pandas frame
-            evidence = evidence.to_dict()
-        if evidence is not None and not isinstance(evidence, Mapping):
-            raise EvidenceError(
-                "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
-                f"{type(evidence).__name__}: {evidence!r:.80}."
-            )
-        for name, value in (evidence or {}).items():
-            variable = self.variable(name)
-            if isinstance(value, np.ndarray) and not value.ndim and value is not np.ma.masked:
-                value = value[()]  # np.array(3.0) is a number
-            if isinstance(value, Mapping) or (isinstance(value, np.ndarray) and value.ndim == 1):
-                likelihoods.update([_likelihood(variable, value)])
+        beliefs: dict[Discrete, Floats] = {}
+        for name, given in as_mapping(evidence).items():
+            variable, value = self.variable(name), scalar(given)
+            if isinstance(value, Belief):
+                beliefs.update([believed(variable, value)])
+            elif isinstance(value, Mapping) or (isinstance(value, np.ndarray) and value.ndim == 1):
+                likelihoods.update([likelihood(variable, value)])
             elif is_missing(value):
                 continue
-            elif isinstance(variable, Discrete):
-                columns[variable] = np.array([variable.index(value)])
             else:
-                columns[variable] = np.array([variable.number(value)])
-        return Evidence(1, columns, likelihoods)
+                values[variable] = variable.encode(value)
+        if beliefs:
+            likelihoods.update(self._believed(beliefs, values, likelihoods))
+        return values, likelihoods
 
-    def _targets(self, targets: Any, evidence: Evidence) -> list[Variable]:
+    def _believed(
+        self,
+        beliefs: dict[Discrete, Floats],
+        values: dict[Variable, Any],
+        likelihoods: dict[Discrete, Floats],
+    ) -> dict[Discrete, Floats]:
+        """Return likelihoods under which the posteriors are the new beliefs (Jeffrey's rule)."""
+        columns = {v: np.array([value]) for v, value in values.items()}
+
+        def posteriors(logs: Mapping[Discrete, Floats]) -> dict[Discrete, Floats]:
+            soft = {v: x[None] for v, x in {**likelihoods, **logs}.items()}
+            given = Evidence(1, columns, soft)
+            return {v: self._posterior_of(v, given) for v in beliefs}
+
+        return jeffrey_likelihoods(beliefs, posteriors)
+
+    def _posterior_of(self, variable: Discrete, given: Evidence) -> Floats:
+        result, _ = marginal(self, [variable], given)
+        assert isinstance(result, Factor)  # the target is discrete
+        if np.isneginf(result.log_values).all():
+            return np.zeros(variable.cardinality)
+        return np.asarray(_normalised(result.log_values)[0])
+
+    def _findings(self, evidence: Mapping[Name, Any] | None) -> Findings:
+        """Return evidence as numbers, for the compiled engine."""
+        values, likelihoods = self._values(evidence)
+        assert self._engine is not None  # only asked then
+        number = self._engine.tables.number
+        soft = {}
+        for variable, logs in likelihoods.items():
+            if variable not in values:
+                soft[number[variable]] = logs
+        hard = {number[v]: code for v, code in values.items()}
+        judged = [logs[values[v]] for v, logs in likelihoods.items() if v in values]
+        return Findings(hard, soft, float(sum(judged)))
+
+    def _targets(self, targets: Any, observed: Collection[Variable]) -> list[Variable]:
         if isinstance(targets, Mapping):
             raise EvidenceError(
                 "The targets come first and the evidence second: query('rain', {'wet': True})."
@@ -133,7 +211,7 @@ class GraphicalModel(ABC):
         if len(set(found)) < len(found):
             raise EvidenceError(f"Each target is asked once; got {quoted(names)}.")
         for variable in found:
-            if variable in evidence:
+            if variable in observed:
                 raise EvidenceError(
                     f"{variable.name!r} is both a target and observed; leave it out of one of them."
                 )
@@ -141,16 +219,35 @@ class GraphicalModel(ABC):
 
     # ------------------------------------------------------------------------------- questions
 
-    def query(self, targets: Name | list[Name], evidence: Mapping[Name, Any] | None = None) -> Any:
-        """Return the exact posterior of one or several variables.
+    def query(
+        self,
+        targets: Name | list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        method: str = "exact",
+        fallback: str | None = None,
+        memory_limit: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return the posterior of one or several variables.
 
         Parameters
         ----------
         targets : name or list of names
             A list asks for the joint posterior.
         evidence : mapping from name to value, optional
-            A state or a number; a mapping from each state to its likelihood is soft evidence; None
-            and NaN mean not observed.
+            A state or a number; a mapping from each state to its likelihood is soft evidence; a
+            :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not observed.
+        method : {"exact", "loopy", "likelihood-weighting"}
+            Approximations carry a report of their convergence or error, see
+            ``Posterior.approximation``.
+        fallback : {"loopy", "likelihood-weighting"}, optional
+            The method to use where the exact one needs more memory than the limit.
+        memory_limit : int, optional
+            Bytes; half of the machine's memory by default.
+        **options
+            For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
+            ``n_samples``, ``standard_error`` and ``random_state``.
 
         Returns
         -------
@@ -167,16 +264,111 @@ class GraphicalModel(ABC):
             With what is known and the nearest match.
         ImpossibleEvidenceError
             If the evidence has probability zero.
+        MemoryLimitError
+            If the exact answer needs too much memory and no fallback is allowed.
         """
+        if method != "exact":
+            return self._approximate(targets, evidence, method, options)
+        try:
+            return self._exact(targets, evidence, memory_limit)
+        except MemoryLimitError:
+            if fallback is None:
+                raise
+        return self._approximate(targets, evidence, fallback, options)
+
+    def _approximate(
+        self,
+        targets: Any,
+        evidence: Mapping[Name, Any] | None,
+        method: str,
+        options: dict[str, Any],
+    ) -> Any:
         given = self.encode(evidence)
-        wanted = self._targets(targets, given)
-        result, plan = marginal(self, wanted, given)
+        wanted = self._targets(targets, given.columns)
+        return approximate.posterior(self, wanted, given, method, **options)
+
+    def _exact(
+        self, targets: Any, evidence: Mapping[Name, Any] | None, memory_limit: int | None
+    ) -> Any:
+        engine = self._engine
+        if engine is not None:
+            findings = self._findings(evidence)
+            variables = engine.tables.variables
+            wanted = self._targets(targets, [variables[v] for v in findings.hard])
+            numbers = engine.tables.numbers(wanted)
+            flat, log_mass = engine.joint(numbers, findings, memory_limit=memory_limit)
+            if log_mass == -np.inf:
+                raise impossible(evidence)
+            shape = [v.cardinality for v in wanted if isinstance(v, Discrete)]
+            return Posterior(
+                tuple(v for v in wanted if isinstance(v, Discrete)),
+                flat.reshape(shape),
+                lambda: engine.log_mass(findings, memory_limit=memory_limit),
+            )
+        given = self.encode(evidence)
+        wanted = self._targets(targets, given.columns)
+        result, plan = marginal(self, wanted, given, memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         if isinstance(result, Factor):
             log_values = result.aligned(discrete)
             log_evidence = self._log_evidence(log_values, evidence)
             return Posterior(tuple(discrete), _normalised(log_values)[0], log_evidence)
         return self._mixture(result, discrete, plan, wanted, evidence)
+
+    def marginals(
+        self,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        method: str = "exact",
+        fallback: str | None = None,
+        memory_limit: int | None = None,
+        **options: Any,
+    ) -> Marginals:
+        """Return the posterior of every unobserved variable, all at once.
+
+        Parameters
+        ----------
+        evidence, method, fallback, memory_limit, **options
+            As in `query`.
+
+        Returns
+        -------
+        Marginals
+            A mapping from name to posterior, with ``log_evidence``. In a discrete model two passes
+            over a junction tree compute all of them before this returns.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        MemoryLimitError
+            If the exact answers need too much memory and no fallback is allowed.
+        """
+        if method != "exact":
+            return approximate.marginals(self, self.encode(evidence), method, **options)
+        try:
+            return self._all_exact(evidence, memory_limit)
+        except MemoryLimitError:
+            if fallback is None:
+                raise
+        return approximate.marginals(self, self.encode(evidence), fallback, **options)
+
+    def _all_exact(
+        self, evidence: Mapping[Name, Any] | None, memory_limit: int | None
+    ) -> Marginals:
+        engine = self._engine
+        if engine is None:
+            values, _ = self._values(evidence)
+            log_evidence = self._log_mass(self.encode(evidence), memory_limit)
+            if log_evidence == -np.inf:
+                raise impossible(evidence)
+            free = [v.name for v in self.variables if v not in values]
+            return Marginals.lazy(free, lambda name: self.query(name, evidence), log_evidence)
+        findings = self._findings(evidence)
+        numbers, flat, log_mass = engine.marginals(findings, memory_limit=memory_limit)
+        if log_mass == -np.inf:
+            raise impossible(evidence)
+        return Marginals(engine.tables.variables, numbers, engine.tables.cards, flat, log_mass)
 
     def _mixture(
         self,
@@ -222,7 +414,11 @@ class GraphicalModel(ABC):
         return MixedPosterior(Posterior(tuple(discrete), probabilities, log_evidence), mixtures)
 
     def most_probable(
-        self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
+        self,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        joint: bool = False,
+        memory_limit: int | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
 
@@ -236,12 +432,16 @@ class GraphicalModel(ABC):
             As in `query`.
         joint : bool
             Maximise over the continuous variables too: the mode of the joint density.
+        memory_limit : int, optional
+            Bytes; half of the machine's memory by default.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero.
         """
+        if self._engine is not None:
+            return self.k_most_probable(1, evidence, memory_limit=memory_limit)[0]
         given = self.encode(evidence)
         free = [v for v in self.variables if v not in given]
         values, log_value = most_probable(self, free, given, joint=joint)
@@ -252,25 +452,265 @@ class GraphicalModel(ABC):
         }
         return Assignment(assignment, log_probability)
 
-    def log_probability(self, evidence: Mapping[Name, Any]) -> float:
+    def k_most_probable(
+        self,
+        k: int,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> list[Assignment]:
+        """Return the k most probable joint assignments of a discrete model, the best first.
+
+        Fewer, if fewer have a probability above zero.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise EvidenceError(f"k is a number of assignments, 1 or more; got {k!r}.")
+        engine = self._needed_engine("k_most_probable")
+        findings = self._findings(evidence)
+        found = explanations.k_most_probable(engine, findings, int(k), memory_limit=memory_limit)
+        if not found:
+            raise impossible(evidence)
+        return [self._assignment(engine, explanation) for explanation in found]
+
+    def marginal_map(
+        self,
+        targets: list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> Assignment:
+        """Return the most probable joint assignment of some variables, all others summed out.
+
+        Exact: the sums come before the maxima. With all unobserved variables as targets it is
+        `most_probable`, with one it is the argmax of its posterior.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        engine = self._needed_engine("marginal_map")
+        findings = self._findings(evidence)
+        observed = [engine.tables.variables[v] for v in findings.hard]
+        numbers = engine.tables.numbers(self._targets(list(targets), observed))
+        found = explanations.marginal_map(engine, numbers, findings, memory_limit=memory_limit)
+        if found is None:
+            raise impossible(evidence)
+        return self._assignment(engine, found)
+
+    def _assignment(self, engine: DiscreteEngine, found: explanations.Explanation) -> Assignment:
+        named = {}
+        for number, code in zip(found.variables.tolist(), found.states.tolist(), strict=True):
+            variable = engine.tables.variables[number]
+            named[variable.name] = variable.states[code]
+        return Assignment(named, found.log_mass)
+
+    def _needed_engine(self, verb: str) -> DiscreteEngine:
+        if self._engine is None:
+            raise UnsupportedModelError(
+                f"{verb} takes a model of tables over discrete variables; this one has others."
+            )
+        return self._engine
+
+    def log_probability(
+        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+    ) -> float:
         """Return the natural log of the probability of the evidence.
 
         A log density where continuous variables are observed; minus infinity where the evidence is
         impossible. Soft evidence counts with its likelihoods.
         """
-        given = self.encode(evidence)
-        result, _ = marginal(self, [], given)
+        if self._engine is not None:
+            findings = self._findings(evidence)
+            mass = self._engine.log_mass(findings, memory_limit=memory_limit)
+        else:
+            mass = self._log_mass(self.encode(evidence), memory_limit)
+        return mass - self._log_normaliser()
+
+    def _log_mass(self, given: Evidence, memory_limit: int | None = None) -> float:
+        result, _ = marginal(self, [], given, memory_limit)
         assert isinstance(result, Factor)  # no targets, no variables left
-        return float(result.log_values[0]) - self._log_normaliser()
+        return float(result.log_values[0])
+
+    def sample_posterior(
+        self,
+        n: int,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        random_state: Any = None,
+        memory_limit: int | None = None,
+    ) -> dict[Name, NDArray[Any]]:
+        """Draw rows of all unobserved variables given the evidence, exactly and independently.
+
+        Parameters
+        ----------
+        n : int
+        evidence : mapping from name to value, optional
+            As in `query`.
+        random_state : int or numpy Generator, optional
+        memory_limit : int, optional
+
+        Returns
+        -------
+        dict from name to array of shape (n,)
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        if not isinstance(n, (int, np.integer)) or n < 0:
+            raise EvidenceError(f"n is a number of rows, 0 or more; got {n!r}.")
+        engine = self._needed_engine("sample_posterior")
+        random = np.random.default_rng(random_state)
+        numbers, states, log_mass = draw(
+            engine, self._findings(evidence), int(n), random, memory_limit=memory_limit
+        )
+        if log_mass == -np.inf:
+            raise impossible(evidence)
+        drawn = {engine.tables.variables[v]: states[:, k] for k, v in enumerate(numbers)}
+        return {v.name: decode(v, drawn[v]) for v in self.variables if v in drawn}
+
+    def weighted_samples(
+        self,
+        targets: Name | list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        n_samples: int = 100_000,
+        standard_error: float | None = None,
+        random_state: Any = None,
+    ) -> WeightedSamples:
+        """Draw weighted samples of some variables given the evidence (likelihood weighting).
+
+        For networks of any local distributions that can be sampled. The result gives posteriors,
+        means, quantiles and the log probability of the evidence, each with its standard error.
+
+        Parameters
+        ----------
+        targets : name or list of names
+        evidence : mapping from name to value, optional
+            As in `query`.
+        n_samples : int
+            How many to draw; with `standard_error` the most to draw.
+        standard_error : float, optional
+            Stop once the largest standard error is as small as this.
+        random_state : int or numpy Generator, optional
+        """
+        given = self.encode(evidence)
+        return likelihood_weighting(
+            self.nodes(),
+            self._targets(targets, given.columns),
+            given,
+            n_samples=n_samples,
+            standard_error=standard_error,
+            random_state=random_state,
+        )
+
+    def sensitivity(
+        self,
+        target: Name,
+        state: Any,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> Sensitivity:
+        """Return how a posterior probability moves with every entry of every table.
+
+        Parameters
+        ----------
+        target : name
+        state : a state of the target
+        evidence : mapping from name to value, optional
+            As in `query`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        engine = self._needed_engine("sensitivity")
+        findings = self._findings(evidence)
+        (variable,) = self._targets([target], [engine.tables.variables[v] for v in findings.hard])
+        assert isinstance(variable, Discrete)  # a model of tables has no others
+        code = variable.index(state)
+        if self.log_probability(evidence or {}, memory_limit=memory_limit) == -np.inf:
+            raise impossible(evidence)
+        value, slopes, covaried = sensitivity(
+            engine, engine.tables.number[variable], code, findings, memory_limit=memory_limit
+        )
+        names = self.table_names()
+        is_network = bool((engine.tables.child >= 0).all())
+        return Sensitivity(
+            variable.name,
+            variable.states[code],
+            value,
+            dict(zip(names, slopes, strict=True)),
+            dict(zip(names, covaried, strict=True)) if is_network else {},
+        )
+
+    def conflict(
+        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+    ) -> Conflict:
+        """Return how well findings go together, and which of them the others speak against.
+
+        Parameters
+        ----------
+        evidence : mapping from name to value
+            As in `query`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        engine = self._needed_engine("conflict")
+        findings = self._findings(evidence)
+        log_evidence, measure, shares, expected = conflict(
+            engine, findings, memory_limit=memory_limit
+        )
+        if log_evidence == -np.inf:
+            raise impossible(evidence)
+        variables = engine.tables.variables
+        worst = sorted(shares, key=lambda v: -shares[v])
+        return Conflict(
+            log_evidence,
+            measure,
+            {variables[v].name: shares[v] for v in worst},
+            {
+                variables[v].name: Posterior((variables[v],), expected[v], log_evidence)
+                for v in worst
+            },
+        )
 
     def plan(self, targets: Name | list[Name], observed: Collection[Name] = ()) -> Plan:
         """Return what a query would compute, printable, without computing it."""
         if isinstance(observed, str):
             raise EvidenceError(f"observed= is a list of names; got the string {observed!r}.")
         seen = {self.variable(name) for name in observed}
-        given = Evidence(1, dict.fromkeys(seen, np.zeros(1)))
-        wanted = self._targets(targets, given)
-        return make_plan(self.scopes(seen, wanted), wanted, order=self.variables)
+        wanted = self._targets(targets, seen)
+        engine = self._engine
+        if engine is None:
+            return make_plan(self.scopes(seen, wanted), wanted, order=self.variables)
+        numbers = engine.tables.numbers(wanted)
+        tree = plan_tree(
+            engine.tables, engine.tables.numbers(seen), (), numbers, TARGETS, unlimited=True
+        )
+        return plan_of_tree(tree, engine.tables.variables, wanted)
 
     def _log_normaliser(self) -> float:
         """Log of the sum of the product over everything: zero for a Bayesian network.
@@ -283,9 +723,7 @@ class GraphicalModel(ABC):
         axes = tuple(range(1, log_values.ndim))
         total = float(log_sum_exp(log_values, axes)[0]) if axes else float(log_values[0])
         if total == -np.inf:
-            raise ImpossibleEvidenceError(
-                f"The model gives probability zero to the evidence {dict(evidence or {})!r}."
-            )
+            raise impossible(evidence)
         return total
 
     # ----------------------------------------------------------------------------------- batches
@@ -301,7 +739,12 @@ class GraphicalModel(ABC):
         """
         # States first in memory: sums over few states then run along the rows.
         result = np.empty((target.cardinality, evidence.n_rows)).T
-        for rows, part in self._blocks(evidence, [target]):
+        for rows, part, partial in blocks(self, evidence, [target]):
+            if partial and self._engine is not None:
+                logs = rows_one_by_one(self._engine, target, part)
+                if logs is not None:
+                    result[rows] = logs
+                    continue
             potential, _ = marginal(self, [target], part)
             assert isinstance(potential, Factor)  # the target is discrete
             result[rows] = potential.aligned([target])
@@ -338,39 +781,16 @@ class GraphicalModel(ABC):
     def log_evidence_rows(self, evidence: Evidence) -> Floats:
         """Return the log probability (density) of each row of encoded evidence."""
         result = np.empty(evidence.n_rows)
-        for rows, part in self._blocks(evidence, []):
+        for rows, part, partial in blocks(self, evidence, []):
+            if partial and self._engine is not None:
+                logs = rows_one_by_one(self._engine, None, part)
+                if logs is not None:
+                    result[rows] = logs
+                    continue
             potential, _ = marginal(self, [], part)
             assert isinstance(potential, Factor)  # no targets, no variables left
             result[rows] = potential.log_values
         return result - self._log_normaliser()
-
-    def _blocks(
-        self, evidence: Evidence, keep: list[Variable]
-    ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield blocks of rows, those that need nothing summed out apart from the others."""
-        evidence, _ = evidence.split()
-        sizes: dict[frozenset[Variable], int] = {}
-        for start in range(0, evidence.n_rows, _BLOCK_ROWS):
-            rows = np.arange(start, min(start + _BLOCK_ROWS, evidence.n_rows))
-            block = evidence.rows(slice(start, start + _BLOCK_ROWS))
-            trimmed, partial = block.split()
-            blocking = self.blocking(trimmed, partial, keep)
-            complete = np.ones(len(rows), dtype=bool)
-            for variable in blocking:
-                complete &= trimmed.observed_rows(variable)
-            always = frozenset(trimmed.columns).difference(blocking)
-            for chosen, observed in ((complete, always.union(blocking)), (~complete, always)):
-                which = np.flatnonzero(chosen)
-                if observed not in sizes and len(which):
-                    sizes[observed] = self._rows_at_once(observed, keep)
-                for at in range(0, len(which), sizes.get(observed, 1)):
-                    part = which[at : at + sizes[observed]]
-                    yield rows[part], block if len(part) == len(rows) else block.rows(part)
-
-    def _rows_at_once(self, observed: frozenset[Variable], keep: list[Variable]) -> int:
-        """Return for how many rows the largest product stays within bounds."""
-        plan = make_plan(self.scopes(observed, keep), keep, order=self.variables)
-        return max(1, min(_BLOCK_ROWS, _BLOCK_ENTRIES // plan.largest_table))
 
     # -------------------------------------------------------------- verbs of the layers above
 
@@ -440,42 +860,23 @@ def _normalised(log_values: Floats) -> Floats:
     return np.asarray(values / values.sum(axis=axes, keepdims=True))
 
 
-def _likelihood(variable: Variable, value: Any) -> tuple[Discrete, Floats]:
-    """Return soft evidence on one variable as log likelihoods of shape (1, n_states)."""
+def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return state codes as an array of states, numbers unchanged.
+
+    States of one type keep it (as a NumPy string, integer, float or boolean array); others come as
+    Python objects. A code of -1 becomes None, which makes the array one of objects.
+    """
     if not isinstance(variable, Discrete):
-        raise EvidenceError(
-            f"Soft evidence is for discrete variables; {variable.name!r} is continuous: "
-            "give a number."
-        )
-    if isinstance(value, Mapping):
-        numbers: list[Any] = [None] * variable.cardinality
-        for state, number in value.items():
-            numbers[variable.index(state)] = number
-        left_out = [s for s, n in zip(variable.states, numbers, strict=True) if n is None]
-        if left_out:
-            raise EvidenceError(
-                f"Soft evidence on {variable.name!r} needs a likelihood for every state; "
-                f"{quoted(left_out)} have none."
-            )
-    else:
-        numbers = list(value)
-    try:
-        likelihood = np.array(numbers, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise EvidenceError(
-            f"Soft evidence on {variable.name!r} takes numbers; got {value!r}."
-        ) from error
-    if likelihood.shape != (variable.cardinality,):
-        raise EvidenceError(
-            f"Soft evidence on {variable.name!r} takes {variable.cardinality} likelihoods, one for "
-            f"each of {quoted(variable.states)}; got {len(numbers)}."
-        )
-    if not (np.isfinite(likelihood) & (likelihood >= 0)).all():
-        raise EvidenceError(
-            f"Soft evidence on {variable.name!r} takes finite non-negative numbers; got {value!r}."
-        )
-    with np.errstate(divide="ignore"):
-        return variable, np.log(likelihood)[None]
+        return column
+    codes = column.astype(np.intp)
+    kinds = {type(state) for state in variable.states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
+        states = np.array(variable.states)
+        if states.dtype.kind != "O":
+            return np.asarray(states[codes])
+    objects = np.empty(len(variable.states) + 1, dtype=object)
+    objects[:-1] = variable.states
+    return np.asarray(objects[codes])
 
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:

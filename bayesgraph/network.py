@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import upward
-from bayesgraph.cpds import CPD, combined_potentials
+from bayesgraph.cpds import CPD, TableCPD, combined_potentials
 from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.graph import ancestral_set, build_dag, topological_order
+from bayesgraph.inference import Tables
 from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.model import GraphicalModel, decode, evidence_factors, partial_columns
+from bayesgraph.variables import Name, Variable
 
 
 class BayesianNetwork(GraphicalModel):
@@ -193,6 +194,26 @@ class BayesianNetwork(GraphicalModel):
     def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:
         return ancestral_set(self._parents, [*observed, *keep])  # type: ignore[arg-type, return-value]
 
+    def nodes(self) -> list[CPD]:
+        """See GraphicalModel."""
+        return [self._cpd_of[self._by_name[name]] for name in self._order]
+
+    def table_names(self) -> list[Name]:
+        """See GraphicalModel."""
+        return list(self.names)
+
+    def tables(self) -> Tables | None:
+        """See GraphicalModel."""
+        cpds = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        if len(cpds) < len(self.cpds):
+            return None
+        return Tables(
+            [cpd.variable for cpd in cpds],
+            [cpd.scope for cpd in cpds],
+            [cpd.values for cpd in cpds],
+            sums_to_one=True,
+        )
+
     # ------------------------------------------------------------------------------ other verbs
 
     def sample(self, n: int, *, random_state: Any = None) -> dict[Name, NDArray[Any]]:
@@ -250,25 +271,6 @@ class BayesianNetwork(GraphicalModel):
             f"BayesianNetwork with {len(self.variables)} variables, "
             f"{self.graph.number_of_edges()} arcs and {self.n_parameters} parameters"
         )
-
-
-def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
-    """Return state codes as an array of states, numbers unchanged.
-
-    States of one type keep it (as a NumPy string, integer, float or boolean array); others come as
-    Python objects. A code of -1 becomes None, which makes the array one of objects.
-    """
-    if not isinstance(variable, Discrete):
-        return column
-    codes = column.astype(np.intp)
-    kinds = {type(state) for state in variable.states}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
-        states = np.array(variable.states)
-        if states.dtype.kind != "O":
-            return np.asarray(states[codes])
-    objects = np.empty(len(variable.states) + 1, dtype=object)
-    objects[:-1] = variable.states
-    return np.asarray(objects[codes])
 
 
 __all__ = ["BayesianNetwork", "UnknownVariableError", "decode"]

@@ -160,6 +160,10 @@ class Discrete:
             )
         return code
 
+    def encode(self, value: object) -> int:
+        """Return how a value is encoded: the position of the state."""
+        return self.index(value)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -217,6 +221,10 @@ class Continuous:
         if not math.isfinite(result):
             raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
         return result
+
+    def encode(self, value: object) -> float:
+        """Return how a value is encoded: the number itself."""
+        return self.number(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Continuous) and self.name == other.name

@@ -22,6 +22,7 @@ LAYERS = [
     {"graph", "factors"},
     {"inference"},
     {"cpds"},
+    {"findings"},
     {"model"},
     {"factor_graph"},
     {"network"},

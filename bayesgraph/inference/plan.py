@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bayesgraph.errors import MemoryLimitError
+import numpy as np
+
+from bayesgraph.inference.planning import kernels
+from bayesgraph.inference.planning.cost import (
+    BYTES,
+    default_memory_limit,
+    format_bytes,
+    format_count,
+    format_seconds,
+    memory_error,
+)
+from bayesgraph.inference.programs import EFFORT, MOST_WORK, Tree
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-_BYTES = 8
+# Measured: time for each number in the products, all passes over it together.
+_SECONDS_AN_ENTRY = 3e-9
 # NumPy arrays have at most 64 axes; a few are needed besides the scope's.
 _MOST_AXES = 60
 
@@ -68,7 +78,7 @@ class Plan:
     @property
     def bytes(self) -> int:
         """Memory of the largest product."""
-        return _BYTES * self.largest_table
+        return BYTES * self.largest_table
 
     @property
     def components(self) -> int:
@@ -85,11 +95,7 @@ class Plan:
         allowed = default_memory_limit() if limit is None else limit
         too_many_axes = any(len(scope) > _MOST_AXES for scope in self._scopes())
         if self.bytes > allowed or too_many_axes:
-            raise MemoryLimitError(
-                f"This query needs a table of {format_count(self.largest_table)} numbers "
-                f"({format_bytes(self.bytes)}, induced width {self.width}); the limit is "
-                f"{format_bytes(allowed)}. Observe more variables or ask for fewer at a time."
-            )
+            raise memory_error("a table", self.largest_table, self.width, allowed)
 
     def __str__(self) -> str:
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
@@ -98,7 +104,8 @@ class Plan:
             f"  induced width    {self.width}",
             f"  largest table    {format_count(self.largest_table)} numbers "
             f"({format_bytes(self.bytes)})",
-            f"  multiplications  {format_count(self.multiplications)}",
+            f"  multiplications  {format_count(self.multiplications)} "
+            f"(about {format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))})",
         ]
         if self.components > 1:
             lines.append(
@@ -128,44 +135,18 @@ def _entries(cells: int, continuous: int) -> int:
     return cells * (1 + continuous + continuous * continuous) if continuous else cells
 
 
-def format_count(number: int) -> str:
-    """Return a whole number as people write it; those of wide graphs do not fit a float."""
-    if number < 10**12:
-        return f"{number:,}"
-    return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
-
-
-def format_bytes(number: float) -> str:
-    """Return a size in bytes as people write it."""
-    if number >= 10**300:
-        return f"{format_count(int(number))} B"
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} EB"
-
-
-def default_memory_limit() -> int:
-    """Return half of the machine's memory in bytes (4 GB where it cannot be asked)."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return 4 * 10**9
-
-
 def make_plan(
     scopes: Iterable[Sequence[Variable]],
     keep: Sequence[Variable] = (),
     *,
     order: Iterable[Variable] = (),
 ) -> Plan:
-    """Choose an elimination order by minimum fill-in, strong where types mix.
+    """Choose an elimination order by a portfolio of greedy scores, strong where types mix.
 
     Continuous variables go first (Lauritzen 1992: a sum over discrete variables of conditional
     Gaussians is not one), then discrete ones.
     Discrete variables that index a kept continuous one are kept too: they are the components of
-    its mixture. Ties: the smaller product, then the order given.
+    its mixture. Ties go to the order given.
 
     Parameters
     ----------
@@ -175,113 +156,74 @@ def make_plan(
     order : iterable of variables
         Breaks ties; variables that it lacks follow in order of first appearance.
     """
-    graph = _EliminationGraph(scopes, order)
+    listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
+    seen = dict.fromkeys(variable for scope in listed for variable in scope)
+    rank = {v: place for place, v in enumerate(v for v in (*order, *seen) if v in seen)}
+    ranked = sorted(seen, key=rank.__getitem__)
     kept = list(keep)
-    steps = graph.eliminate(
-        v for v in graph.variables if isinstance(v, Continuous) and v not in keep
-    )
-    components = {
-        neighbour
-        for variable in kept
-        if isinstance(variable, Continuous) and variable in graph.position
-        for neighbour in graph.neighbours(variable)
-        if isinstance(neighbour, Discrete)
-    }
-    kept += sorted(components.difference(keep), key=graph.position.__getitem__)
-    free = [v for v in graph.variables if isinstance(v, Discrete) and v not in kept]
-    steps += graph.eliminate(free)
-    return Plan(tuple(steps), tuple(kept))
+    first = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
+    steps, listed = _eliminated(ranked, listed, first)
+    mixed = [scope for scope in listed if any(isinstance(v, Continuous) for v in scope)]
+    components = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
+    kept += sorted(components.difference(keep), key=rank.__getitem__)
+    known = set(kept)
+    rest = [v for v in ranked if isinstance(v, Discrete) and v not in known]
+    more, _ = _eliminated(ranked, listed, rest)
+    return Plan((*steps, *more), tuple(kept))
 
 
-class _EliminationGraph:
-    """The interaction graph, from which variables are removed at least fill-in first.
+def plan_of_tree(tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable]) -> Plan:
+    """Return the plan that a junction tree stands for: its cliques, from the leaves to the roots.
 
-    Nodes are positions in `variables`. The fill-in of a node (pairs of neighbours that are not
-    joined) and the size of its product are kept up to date edge by edge, never counted afresh: a
-    star of n leaves costs n steps of constant work.
+    Parameters
+    ----------
+    tree : Tree
+    variables : sequence of Discrete
+        All variables, in the order of their numbers.
+    keep : sequence of variables
+        The targets, which leave the root last.
     """
+    steps = []
+    for c in range(len(tree.parent)):
+        members = tree.member[tree.c_start[c] : tree.c_start[c + 1]]
+        scope = [variables[v] for v in tree.variables[members]]
+        leaving = [v for v in scope[: tree.residual[c]] if v not in keep]
+        for variable in leaving:
+            scope.remove(variable)
+            steps.append(PlanStep(variable, (*scope, variable)))
+    return Plan(tuple(steps), tuple(keep))
 
-    def __init__(self, scopes: Iterable[Sequence[Variable]], order: Iterable[Variable]) -> None:
-        listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
-        seen = dict.fromkeys(variable for scope in listed for variable in scope)
-        self.variables = [v for v in dict.fromkeys((*order, *seen)) if v in seen]
-        self.position = {variable: place for place, variable in enumerate(self.variables)}
-        self._near: list[set[int]] = [set() for _ in self.variables]
-        for scope in listed:
-            places = [self.position[variable] for variable in scope]
-            for place in places:
-                self._near[place].update(places)
-        for place, near in enumerate(self._near):
-            near.discard(place)
-        self._fill = [self._missing(near) for near in self._near]
-        # A continuous variable multiplies no cells; it is counted.
-        self._factor = [v.cardinality if isinstance(v, Discrete) else 1 for v in self.variables]
-        self._one = [int(isinstance(v, Continuous)) for v in self.variables]
-        self._cells = [
-            math.prod((self._factor[other] for other in near), start=self._factor[place])
-            for place, near in enumerate(self._near)
-        ]
-        self._continuous = [
-            sum((self._one[other] for other in near), start=self._one[place])
-            for place, near in enumerate(self._near)
-        ]
 
-    def neighbours(self, variable: Variable) -> list[Variable]:
-        """Return the neighbours of a variable that is still there, in order."""
-        return [self.variables[place] for place in sorted(self._near[self.position[variable]])]
+def _eliminated(
+    variables: Sequence[Variable],
+    scopes: Sequence[tuple[Variable, ...]],
+    leaving: Sequence[Variable],
+) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
+    """Return the steps that remove some variables, and the scopes that are left."""
+    if not leaving:
+        return [], list(scopes)
+    number = {v: place for place, v in enumerate(variables)}
+    lengths = [0, *map(len, scopes)]
+    item = np.array([number[v] for scope in scopes for v in scope], dtype=np.int64)
+    cards = [v.cardinality if isinstance(v, Discrete) else 1 for v in variables]
+    stage = np.ones(len(variables), dtype=np.int64)
+    stage[[number[v] for v in leaving]] = 0
+    order = kernels.elimination_order(
+        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, EFFORT, MOST_WORK
+    )
+    place = {variables[v]: k for k, v in enumerate(order[: len(leaving)].tolist())}
+    end = len(leaving)
+    buckets: list[list[tuple[Variable, ...]]] = [[] for _ in range(end + 1)]
 
-    def eliminate(self, variables: Iterable[Variable]) -> list[PlanStep]:
-        """Remove the variables, each time the cheapest, and return the steps."""
-        waiting = {place: self._cost(place) for place in map(self.position.__getitem__, variables)}
-        heap = [(*cost, place) for place, cost in waiting.items()]
-        heapq.heapify(heap)
-        steps = []
-        while heap:
-            fill, entries, place = heapq.heappop(heap)
-            if waiting.get(place) != (fill, entries):
-                continue  # an outdated entry
-            del waiting[place]
-            variable = self.variables[place]
-            steps.append(PlanStep(variable, (*self.neighbours(variable), variable)))
-            for touched in self._remove(place):
-                if touched in waiting:
-                    cost = self._cost(touched)
-                    if cost != waiting[touched]:
-                        waiting[touched] = cost
-                        heapq.heappush(heap, (*cost, touched))
-        return steps
+    def put(scope: tuple[Variable, ...]) -> None:
+        buckets[min((place.get(v, end) for v in scope), default=end)].append(scope)
 
-    def _cost(self, place: int) -> tuple[int, int]:
-        return self._fill[place], _entries(self._cells[place], self._continuous[place])
-
-    def _missing(self, near: set[int]) -> int:
-        return sum(len(near) - 1 - len(near & self._near[other]) for other in near) // 2
-
-    def _remove(self, place: int) -> set[int]:
-        """Join the neighbours, drop the node; return the nodes whose cost may have changed."""
-        near = self._near[place]
-        touched = set(near)
-        for a in sorted(near):
-            for b in sorted(near - self._near[a] - {a}):
-                touched |= self._join(a, b)
-        for other in near:
-            rest = self._near[other]
-            rest.discard(place)
-            self._fill[other] -= len(rest) - len(rest & near)
-            self._cells[other] //= self._factor[place]
-            self._continuous[other] -= self._one[place]
-        self._near[place] = set()
-        return touched
-
-    def _join(self, a: int, b: int) -> set[int]:
-        """Add an edge; return the nodes that have both ends as neighbours."""
-        common = self._near[a] & self._near[b]
-        for c in common:
-            self._fill[c] -= 1
-        for one, other in ((a, b), (b, a)):
-            self._fill[one] += len(self._near[one]) - len(common)
-            self._cells[one] *= self._factor[other]
-            self._continuous[one] += self._one[other]
-        self._near[a].add(b)
-        self._near[b].add(a)
-        return common
+    for scope in scopes:
+        put(scope)
+    steps = []
+    for variable, at in place.items():
+        joined = {v for scope in buckets[at] for v in scope if v != variable}
+        rest = tuple(sorted(joined, key=number.__getitem__))
+        steps.append(PlanStep(variable, (*rest, variable)))
+        put(rest)
+    return steps, buckets[end]

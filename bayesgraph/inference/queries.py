@@ -53,13 +53,16 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
 
 
 def marginal(
-    model: Model, targets: Sequence[Variable], evidence: Evidence
+    model: Model,
+    targets: Sequence[Variable],
+    evidence: Evidence,
+    memory_limit: int | None = None,
 ) -> tuple[Potential, Plan]:
     """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
     problem = model.problem(evidence, targets)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, targets, order=model.variables)
-    plan.check_memory()
+    plan.check_memory(memory_limit)
     algebra = {step.variable: SUM for step in plan.steps}
     return eliminate(problem.potentials, plan, algebra, problem.columns), plan
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesgraph.errors import EvidenceError, quoted
+from bayesgraph.errors import EvidenceError, quoted, unknown_variable
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, State
@@ -33,20 +34,38 @@ class Posterior(Mapping[State, float]):
     variables : sequence of Discrete
     probabilities : ndarray, shape (cardinality of variables[0], ...)
         Non-negative, of sum one.
-    log_evidence : float
+    log_evidence : float or callable
         Natural log of the probability (density, if continuous variables are observed) of the
         evidence; for a factor graph, of the sum of the product that agrees with the evidence.
+    approximation : optional
+        For an answer that is not exact: its report of convergence or error.
     """
 
-    __slots__ = ("log_evidence", "probabilities", "variables")
+    __slots__ = ("_log_evidence", "approximation", "probabilities", "variables")
 
     def __init__(
-        self, variables: tuple[Discrete, ...], probabilities: Floats, log_evidence: float
+        self,
+        variables: tuple[Discrete, ...],
+        probabilities: Floats,
+        log_evidence: float | Callable[[], float],
+        approximation: object = None,
     ) -> None:
         self.variables = variables
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
-        self.log_evidence = log_evidence
+        self._log_evidence = log_evidence
+        self.approximation = approximation
+
+    @property
+    def log_evidence(self) -> float:
+        """See the parameter; computed when it is first asked for."""
+        if callable(self._log_evidence):
+            self._log_evidence = self._log_evidence()
+        return self._log_evidence
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self.variables, self.probabilities, self.log_evidence, self.approximation)
+        return Posterior, arguments
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -99,7 +118,12 @@ class Posterior(Mapping[State, float]):
         rest = [axis for axis in range(len(self.variables)) if axis not in axes]
         table = self.probabilities.transpose(*axes, *rest)
         table = table.reshape(*table.shape[: len(axes)], -1).sum(axis=-1)
-        return Posterior(tuple(self.variables[axis] for axis in axes), table, self.log_evidence)
+        return Posterior(
+            tuple(self.variables[axis] for axis in axes),
+            table,
+            self._log_evidence,
+            self.approximation,
+        )
 
     def to_dict(self) -> dict[Any, float]:
         """Return a plain dict (states that are equal to each other, as 1 and True, collide)."""
@@ -155,6 +179,113 @@ class Posterior(Mapping[State, float]):
         )
         title = html.escape(self._title())
         return f"<table><caption>{title}</caption>{rows}</table>"
+
+
+class Marginals(Mapping[Name, Any]):
+    """The posteriors of all unobserved variables: a mapping from name to posterior.
+
+    Parameters
+    ----------
+    variables : sequence of Discrete
+        All variables of the model.
+    numbers : ndarray of int, shape (n,)
+        The places of the unobserved ones among them, ascending.
+    cards : ndarray of int
+        Cardinalities of all variables.
+    flat : ndarray
+        Their probabilities, one variable after the other.
+    log_evidence : float
+        See Posterior.
+    approximation : optional
+        See Posterior.
+
+    Attributes
+    ----------
+    log_evidence, approximation
+        As given.
+    """
+
+    __slots__ = (
+        "_cards",
+        "_flat",
+        "_numbers",
+        "_places",
+        "_rest",
+        "_variables",
+        "approximation",
+        "log_evidence",
+    )
+
+    def __init__(
+        self,
+        variables: Sequence[Discrete],
+        numbers: NDArray[np.int64],
+        cards: NDArray[np.int64],
+        flat: Floats,
+        log_evidence: float,
+        approximation: object = None,
+        rest: tuple[Sequence[Name], Callable[[Name], Any]] | None = None,
+    ) -> None:
+        self._variables = variables
+        self._numbers = numbers
+        self._cards = cards
+        self._flat = flat
+        self._rest = rest
+        self._places: dict[Name, tuple[Discrete, int]] | None = None
+        self.log_evidence = log_evidence
+        self.approximation = approximation
+
+    @classmethod
+    def lazy(
+        cls, names: Sequence[Name], answer: Callable[[Name], Any], log_evidence: float
+    ) -> Marginals:
+        """Return a mapping that asks for each posterior when it is first looked up."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, cache(answer)))
+
+    @property
+    def _where(self) -> dict[Name, tuple[Discrete, int]]:
+        if self._places is None:
+            ends = np.cumsum(self._cards[self._numbers])
+            starts = (ends - self._cards[self._numbers]).tolist()
+            found = [self._variables[v] for v in self._numbers.tolist()]
+            self._places = {v.name: (v, at) for v, at in zip(found, starts, strict=True)}
+        return self._places
+
+    def __getitem__(self, name: Name) -> Any:
+        if self._rest is not None and name in self._rest[0]:
+            return self._rest[1](name)
+        try:
+            variable, at = self._where[name]
+        except KeyError:
+            raise unknown_variable(name, list(self), where="The list of posteriors") from None
+        part = self._flat[at : at + variable.cardinality]
+        return Posterior((variable,), part, self.log_evidence, self.approximation)
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._where) if self._rest is None else iter(self._rest[0])
+
+    def __len__(self) -> int:
+        return len(self._numbers) if self._rest is None else len(self._rest[0])
+
+    def __repr__(self) -> str:
+        lines = [f"Marginals of {len(self)} variables (log evidence {self.log_evidence:.6g})"]
+        shown = list(itertools.islice(self, _MOST_LINES))
+        width = max((len(str(name)) for name in shown), default=0)
+        for name in shown:
+            posterior = self[name]
+            if isinstance(posterior, Posterior):
+                pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
+                text = "  ".join(f"{state} {p:.4f}" for state, p in pairs)
+                text += "  ..." if len(posterior) > 4 else ""
+            else:
+                text = f"mean {posterior.mean:.6g}  sd {posterior.std:.6g}"
+            lines.append(f"  {name!s:<{width}}  {text}")
+        if len(self) > len(shown):
+            lines.append(f"  ... {len(self) - len(shown)} more variables")
+        if self.approximation is not None:
+            lines.append(str(self.approximation))
+        return "\n".join(lines)
 
 
 class GaussianMixture:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding import Table
 from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.plan import default_memory_limit, format_bytes
+from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles

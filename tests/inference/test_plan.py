@@ -78,7 +78,7 @@ def test_a_star_with_five_thousand_leaves():
 def test_only_what_matters_is_computed():
     net = chain(50)
     assert net.plan(3).order == (0, 1, 2)
-    assert net.plan(3, [1]).order == (0, 2)  # 0 counts in the probability of the evidence
+    assert net.plan(3, [1]).order == (2,)  # 1 separates 0 from the target
     assert net.plan(0).order == ()
 
 
@@ -149,10 +149,9 @@ def test_a_large_clique_is_refused_before_anything_runs_and_with_its_size():
     assert graph.plan(0).width == 49
 
 
-def test_more_axes_than_numpy_has_are_refused():
+def test_more_axes_than_numpy_has_are_no_matter():
     graph = cliques(62, 1)
-    with pytest.raises(MemoryLimitError):
-        graph.query(0)
+    assert graph.query(0).probabilities == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize("n", [60, 400])
@@ -238,5 +237,6 @@ def test_width_is_that_of_the_order(seed):
             near[other] |= near[name]
             near[other] -= {other, name}
         del near[name]
-    assert list(near) == [target.name]
+    # What is left besides the target has nothing to do with it.
+    assert near[target.name] == set()
     assert plan.width == max(sizes) - 1

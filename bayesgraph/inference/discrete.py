@@ -1,0 +1,273 @@
+"""The engine of discrete models: programs, their cache, and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.execution import kernels
+from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
+from bayesgraph.inference.programs import (
+    EVERYTHING,
+    EVIDENCE,
+    TARGETS,
+    Program,
+    compile_program,
+    plan_tree,
+)
+from bayesgraph.inference.tables import Integers, Tables
+
+# Programs that are kept, and the memory of the workspaces that wait for the next run.
+_MOST_PROGRAMS = 256
+_MOST_IDLE_BYTES = 2**28
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Evidence of one case in numbers.
+
+    Attributes
+    ----------
+    hard : mapping from number of a variable to number of a state
+    soft : mapping from number of a variable to log likelihoods of its states
+    log_scale : float
+        Log likelihood of what is known besides.
+    """
+
+    hard: Mapping[int, int]
+    soft: Mapping[int, Floats]
+    log_scale: float = 0.0
+
+    def without(self, variable: int) -> Findings:
+        """Return the other findings."""
+        hard = {v: state for v, state in self.hard.items() if v != variable}
+        soft = {v: logs for v, logs in self.soft.items() if v != variable}
+        return Findings(hard, soft, self.log_scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A program that has run, with its workspace.
+
+    Attributes
+    ----------
+    result : ndarray
+        Probabilities.
+    log_mass : float
+        Natural log of the sum (the maximum) of the product of all tables and the evidence; minus
+        infinity if it is zero.
+    logarithmic : bool
+        The workspace holds logarithms.
+    """
+
+    program: Program
+    tables: Floats
+    offsets: Integers
+    work: Floats
+    result: Floats
+    log_mass: float
+    logarithmic: bool
+
+
+class DiscreteEngine:
+    """Answers questions about tables; remembers programs by the pattern of the evidence.
+
+    Parameters
+    ----------
+    tables : Tables
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        # Dictionaries and lists change in single steps, so that threads need no lock: at worst
+        # a program is compiled twice.
+        self._programs: dict[object, Program] = {}
+        self._idle: list[Floats] = []
+
+    # ----------------------------------------------------------------------------------- programs
+
+    def program(
+        self,
+        observed: Sequence[int],
+        soft: Sequence[int] = (),
+        targets: Sequence[int] = (),
+        scope: int = EVERYTHING,
+        *,
+        both: bool = False,
+        maximized: Sequence[int] | None = None,
+        memory_limit: int | None = None,
+    ) -> Program:
+        """Return the program of a question, from the cache if it was asked before.
+
+        Parameters
+        ----------
+        observed, soft, targets, scope, both
+            See `plan_tree` and `compile_program`; `observed` and `soft` ascending.
+        maximized : sequence of int, optional
+            Variables that leave by a maximum, after all others have been summed out.
+        memory_limit : int, optional
+            Bytes; by default half of the machine's memory.
+        """
+        key = (tuple(observed), tuple(soft), tuple(targets), scope, both, maximized)
+        found = self._programs.pop(key, None)
+        if found is None:
+            found = self._compiled(observed, soft, targets, scope, both, maximized, memory_limit)
+            while len(self._programs) >= _MOST_PROGRAMS:
+                self._programs.pop(next(iter(self._programs)), None)
+        self._programs[key] = found  # the last used is the last to go
+        _check_memory(found, memory_limit)
+        return found
+
+    def _compiled(
+        self,
+        observed: Sequence[int],
+        soft: Sequence[int],
+        targets: Sequence[int],
+        scope: int,
+        both: bool,
+        maximized: Sequence[int] | None,
+        memory_limit: int | None,
+    ) -> Program:
+        stage = None
+        if maximized is not None:
+            stage = np.zeros(len(self.tables.cards), dtype=np.int64)
+            stage[list(maximized)] = 1
+        tree = plan_tree(
+            self.tables, observed, soft, targets, scope, stage=stage, memory_limit=memory_limit
+        )
+        return compile_program(self.tables, tree, soft, targets, both=both, maximized=stage)
+
+    # --------------------------------------------------------------------------------------- runs
+
+    def workspace(self, n: int) -> Floats:
+        """Return a workspace of at least n entries; give it back with `release`."""
+        try:
+            work = self._idle.pop()
+        except IndexError:
+            work = np.empty(0)
+        return work if len(work) >= n else np.empty(n)
+
+    def run(self, program: Program, findings: Findings, *, logarithmic: bool = False) -> Run:
+        """Run a program, on logarithms if asked to or if numbers could underflow.
+
+        The workspace belongs to the caller, who may give it back with `release`.
+        """
+        tables = self.tables
+        observed = sorted(findings.hard)
+        states = np.array([findings.hard[v] for v in observed], dtype=np.int64)
+        offsets = tables.offsets(np.array(observed, dtype=np.int64), states)
+        work = self.workspace(program.n_work)
+        result = np.empty(program.n_result)
+        log_scale = tables.log_scale + findings.log_scale + self._constant(program, offsets)
+        least = program.least.copy()
+        if findings.soft:
+            log_scale += _load_soft(program, findings, work, least, logarithmic=logarithmic)
+        if log_scale == -np.inf:
+            return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
+        if not logarithmic:
+            status, log_mass = kernels.run(
+                program.code, tables.values, offsets, least, work, result
+            )
+            if status != kernels.TOO_SMALL and (not len(least) or least.min() >= -1000):
+                return Run(
+                    program, tables.values, offsets, work, result, log_mass + log_scale, False
+                )
+            self.release(work)
+            return self.run(program, findings, logarithmic=True)
+        _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, work, result)
+        if log_mass > -np.inf:
+            np.exp(result, out=result)
+        return Run(program, tables.log_values, offsets, work, result, log_mass + log_scale, True)
+
+    def _constant(self, program: Program, offsets: Integers) -> float:
+        """Return the log of the entries of tables all of whose variables are observed."""
+        if not len(program.constant):
+            return 0.0
+        inside = program.constant[program.constant < len(offsets)]
+        return float(np.sum(self.tables.log_at(offsets[inside])))
+
+    def release(self, work: Floats) -> None:
+        """Take back a workspace that nobody reads any more."""
+        if work.nbytes <= _MOST_IDLE_BYTES and len(self._idle) < 4:
+            self._idle.append(work)
+
+    # ---------------------------------------------------------------------------------- questions
+
+    def marginals(
+        self, findings: Findings, *, memory_limit: int | None = None
+    ) -> tuple[Integers, Floats, float]:
+        """Return all single marginals.
+
+        Returns
+        -------
+        variables : shape (n,)
+            Numbers of the free variables.
+        probabilities : shape (sum of their cardinalities,)
+            One after the other.
+        log_mass : float
+        """
+        program = self.program(
+            sorted(findings.hard), sorted(findings.soft), both=True, memory_limit=memory_limit
+        )
+        run = self.run(program, findings)
+        self.release(run.work)
+        return program.tree.variables, run.result, run.log_mass
+
+    def joint(
+        self,
+        targets: Sequence[int],
+        findings: Findings,
+        *,
+        whole: bool = False,
+        memory_limit: int | None = None,
+    ) -> tuple[Floats, float]:
+        """Return the joint posterior of some variables, flat, and a log mass.
+
+        The mass is that of the evidence if `whole`; otherwise of what bears on the targets.
+        """
+        scope = EVIDENCE if whole or not targets else TARGETS
+        program = self.program(
+            sorted(findings.hard),
+            sorted(findings.soft),
+            targets,
+            scope,
+            memory_limit=memory_limit,
+        )
+        run = self.run(program, findings)
+        self.release(run.work)
+        return run.result, run.log_mass
+
+    def log_mass(self, findings: Findings, *, memory_limit: int | None = None) -> float:
+        """Return the log of the sum of the product that agrees with the evidence."""
+        return self.joint((), findings, whole=True, memory_limit=memory_limit)[1]
+
+
+def _check_memory(program: Program, memory_limit: int | None) -> None:
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if BYTES * program.n_work > limit:
+        raise memory_error("a workspace", program.n_work, program.tree.width, limit)
+
+
+def _load_soft(
+    program: Program, findings: Findings, work: Floats, least: Floats, *, logarithmic: bool
+) -> float:
+    """Write likelihoods into the workspace; return the log of what they were divided by."""
+    scale = 0.0
+    n_tables = len(program.tree.factors) - len(program.soft_at)
+    for k, variable in enumerate(sorted(findings.soft)):
+        logs = findings.soft[variable]
+        peak = float(logs.max())
+        scale += peak
+        if peak == -np.inf:
+            break
+        at = int(program.soft_at[k])
+        values = logs - peak if logarithmic else np.exp(logs - peak)
+        work[at : at + len(values)] = values
+        possible = logs[logs > -np.inf] - peak
+        least[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
+    return scale

@@ -1,0 +1,175 @@
+"""Most probable explanations: the best, the k best, and those of some variables only."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.discrete import DiscreteEngine, Findings, Run
+from bayesgraph.inference.execution import kernels
+from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
+from bayesgraph.inference.tables import Integers
+
+_NO_DRAWS = np.empty((1, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """States of some variables, with the log of their probability together with the evidence."""
+
+    variables: Integers
+    states: Integers
+    log_mass: float
+
+
+def most_probable(
+    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
+) -> Explanation | None:
+    """Return the best joint assignment of all free variables; None if all are impossible."""
+    found = k_most_probable(engine, findings, 1, memory_limit=memory_limit)
+    return found[0] if found else None
+
+
+def marginal_map(
+    engine: DiscreteEngine,
+    targets: Sequence[int],
+    findings: Findings,
+    *,
+    memory_limit: int | None = None,
+) -> Explanation | None:
+    """Return the best joint assignment of some variables with all others summed out.
+
+    Exact: the sums come before the maxima, which restricts the order of elimination.
+    """
+    run = _maximized(engine, findings, targets, EVIDENCE, memory_limit)
+    if run.log_mass == -np.inf:
+        engine.release(run.work)
+        return None
+    assigned = np.zeros((1, len(run.program.tree.variables)), dtype=np.int64)
+    _decode(run, assigned, run.program.maximal)
+    engine.release(run.work)
+    places = np.searchsorted(run.program.tree.variables, np.array(targets, dtype=np.int64))
+    return Explanation(np.array(targets), assigned[0, places], run.log_mass)
+
+
+def k_most_probable(
+    engine: DiscreteEngine, findings: Findings, k: int, *, memory_limit: int | None = None
+) -> list[Explanation]:
+    """Return the k best joint assignments, the best first (fewer if fewer are possible).
+
+    Nilsson (1998): after one propagation, the best assignment that agrees with a known one above a
+    clique and differs from it there is found at that clique alone. Here the cliques are met from
+    the roots to the leaves; a candidate is the best choice but some at one clique, after the
+    choices of the assignment it comes from.
+    """
+    tree_variables = range(len(engine.tables.cards))
+    free = [v for v in tree_variables if v not in findings.hard]
+    run = _maximized(engine, findings, free, EVERYTHING, memory_limit)
+    if run.log_mass == -np.inf:
+        engine.release(run.work)
+        return []
+    tree = run.program.tree
+    order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
+    first = np.zeros((1, len(tree.variables)), dtype=np.int64)
+    _decode(run, first, run.program.maximal)
+    # A candidate: its value, a tie-breaker, the assignment it comes from, the place in the order
+    # where it differs, its choice there, and the choices excluded there.
+    counter = 0
+    heap: list[tuple[float, int, Integers, int, int, frozenset[int]]] = []
+    found = [Explanation(tree.variables, first[0], run.log_mass)]
+    branch: tuple[int, frozenset[int]] = (0, frozenset())
+    while len(found) < k:
+        last = found[-1]
+        begin, excluded = branch
+        for at in range(begin, len(order)):
+            values = _local(run, order[at], last.states)
+            taken = _choice(run, order[at], last.states)
+            here = (excluded if at == begin else frozenset()) | {taken}
+            lost = values[taken]
+            values[list(here)] = -np.inf
+            best = int(np.argmax(values))
+            if values[best] > -np.inf:
+                counter += 1
+                value = last.log_mass + float(values[best] - lost)
+                heapq.heappush(heap, (-value, counter, last.states, at, best, here))
+        if not heap:
+            break
+        negative, _, parent, at, best, here = heapq.heappop(heap)
+        states = parent.copy()
+        _assign(run, order[at], states, best)
+        below = np.zeros(len(tree.parent), dtype=np.int64)
+        below[order[at + 1 :]] = 1
+        row = states[None]
+        _decode(run, row, below)
+        found.append(Explanation(tree.variables, row[0], -negative))
+        branch = (at, here)
+    engine.release(run.work)
+    return found
+
+
+def _maximized(
+    engine: DiscreteEngine,
+    findings: Findings,
+    targets: Sequence[int],
+    scope: int,
+    memory_limit: int | None,
+) -> Run:
+    program = engine.program(
+        sorted(findings.hard),
+        sorted(findings.soft),
+        () if scope == EVERYTHING else tuple(targets),
+        scope,
+        maximized=tuple(targets),
+        memory_limit=memory_limit,
+    )
+    return engine.run(program, findings, logarithmic=True)
+
+
+def _decode(run: Run, assigned: Integers, chosen: Integers) -> None:
+    kernels.decode(
+        assigned,
+        _NO_DRAWS,
+        chosen,
+        *run.program.tree_arrays(),
+        run.tables,
+        run.offsets,
+        run.work,
+        not run.logarithmic,
+    )
+
+
+def _residual_cards(run: Run, clique: int) -> tuple[Integers, Integers]:
+    tree = run.program.tree
+    begin = tree.c_start[clique]
+    members = tree.member[begin : begin + tree.residual[clique]]
+    return members, tree.cards[members]
+
+
+def _local(run: Run, clique: int, states: Integers) -> Floats:
+    """Return the log values of a clique's choices, given the states above it."""
+    values = np.empty(int(np.prod(_residual_cards(run, clique)[1])))
+    kernels.local_logs(
+        clique,
+        states,
+        *run.program.tree_arrays(),
+        run.tables,
+        run.offsets,
+        run.work,
+        False,
+        values,
+    )
+    return values
+
+
+def _choice(run: Run, clique: int, states: Integers) -> int:
+    members, cards = _residual_cards(run, clique)
+    return int(np.ravel_multi_index(tuple(states[members]), tuple(cards)))
+
+
+def _assign(run: Run, clique: int, states: Integers, choice: int) -> None:
+    members, cards = _residual_cards(run, clique)
+    states[members] = np.unravel_index(choice, tuple(cards))

@@ -1,0 +1,142 @@
+"""Derivatives of the probability of the evidence: what the rest of the model says to each factor.
+
+The sum of a product of factors is linear in every entry of every factor. Its derivative with
+respect to an entry is the sum of the product of all other factors where they agree with it
+(Darwiche 2003), which the two passes of message passing give for all factors together. Nothing is
+divided, so that entries of zero have their derivatives too (Shafer and Shenoy 1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayesgraph.factors import Factor
+from bayesgraph.factors.factor import union_scope
+from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.programs import EVERYTHING, Tree, plan_tree
+from bayesgraph.variables import Discrete
+
+
+def outward(
+    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
+) -> tuple[list[Factor], list[Factor], float]:
+    """Return for every table the log of the sum of the product of all the others.
+
+    Parameters
+    ----------
+    engine : DiscreteEngine
+    findings : Findings
+    memory_limit : int, optional
+
+    Returns
+    -------
+    tables : list of Factor
+        For each table of the model, over its variables that are not observed: derivatives of the
+        mass with respect to its entries that agree with the evidence (in logs).
+    likelihoods : list of Factor
+        The same for the soft evidence, in ascending order of the variables.
+    log_mass : float
+    """
+    tables = engine.tables
+    soft = sorted(findings.soft)
+    tree = plan_tree(tables, sorted(findings.hard), soft, (), EVERYTHING, memory_limit=memory_limit)
+    variables = [tables.variables[v] for v in tree.variables.tolist()]
+    factors = [_table(engine, findings, f) for f in range(len(tables.base))]
+    factors += [Factor.from_log([tables.variables[v]], findings.soft[v][None]) for v in soft]
+    scale = findings.log_scale + tables.log_scale
+    forest = _Forest(tree, variables)
+    up: dict[int, Factor] = {}
+    for c in range(forest.size):
+        operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
+        up[c] = _summed(operands, forest.separator(c))
+    # Trees of the forest and constants multiply each other's masses.
+    masses = [float(up[c].log_values[0]) for c in forest.roots]
+    masses += [float(factors[f].log_values[0]) for f in forest.constants]
+    others = [np.array([mass + scale]) for mass in _without_each(masses)]
+    result: dict[int, Factor] = {}
+    down: dict[int, Factor] = {}
+    for c, rest in zip(forest.roots, others, strict=False):
+        down[c] = Factor.from_log((), rest)
+    for f, rest in zip(forest.constants, others[len(forest.roots) :], strict=True):
+        result[f] = Factor.from_log((), rest)
+    for c in range(forest.size - 1, -1, -1):
+        inside, below = forest.inside[c], forest.below[c]
+        operands = [down[c], *(factors[f] for f in inside), *(up[d] for d in below)]
+        products = _products_without_each(operands)[1:]
+        for f, product in zip(inside, products, strict=False):
+            result[f] = _summed([product], factors[f].scope)
+        for d, product in zip(below, products[len(inside) :], strict=True):
+            down[d] = _summed([product], forest.separator(d))
+    n = len(tables.base)
+    likelihoods = [result[f] for f in range(n, len(factors))]
+    return [result[f] for f in range(n)], likelihoods, float(sum(masses)) + scale
+
+
+class _Forest:
+    """A junction forest as lists: what is multiplied at each clique, and what lies below it."""
+
+    def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:
+        self._tree = tree
+        self._variables = variables
+        self.size = len(tree.parent)
+        self.roots = np.flatnonzero(tree.parent < 0).tolist()
+        self.inside: list[list[int]] = [[] for _ in range(self.size)]
+        self.below: list[list[int]] = [[] for _ in range(self.size)]
+        self.constants: list[int] = []
+        for f, home in enumerate(tree.home.tolist()):
+            (self.inside[home] if home >= 0 else self.constants).append(f)
+        for c, parent in enumerate(tree.parent.tolist()):
+            if parent >= 0:
+                self.below[parent].append(c)
+
+    def separator(self, c: int) -> list[Discrete]:
+        """Return the variables that a clique shares with its parent."""
+        begin = self._tree.c_start[c] + self._tree.residual[c]
+        members = self._tree.member[begin : self._tree.c_start[c + 1]]
+        return [self._variables[v] for v in members.tolist()]
+
+
+def _table(engine: DiscreteEngine, findings: Findings, f: int) -> Factor:
+    """Return the part of a table that agrees with the hard evidence."""
+    tables = engine.tables
+    numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
+    shape = [int(tables.cards[v]) for v in numbers]
+    size = int(np.prod(shape))
+    values = tables.log_values[tables.base[f] : tables.base[f] + size].reshape(shape)
+    values = values[tuple(findings.hard.get(v, slice(None)) for v in numbers)]
+    free = [tables.variables[v] for v in numbers if v not in findings.hard]
+    return Factor.from_log(free, np.asarray(values)[None])
+
+
+def _summed(operands: Sequence[Factor], keep: Sequence[Discrete]) -> Factor:
+    product = _product(operands)
+    missing = [v for v in keep if v not in product.scope]
+    if missing:
+        shape = (1, *(v.cardinality for v in missing))
+        product = product * Factor.from_log(missing, np.zeros(shape))
+    return product.marginal(keep)
+
+
+def _product(operands: Sequence[Factor]) -> Factor:
+    scope = union_scope(operand.scope for operand in operands)
+    total = np.zeros([1, *(v.cardinality for v in scope)])
+    for operand in operands:
+        total += operand.aligned(scope)
+    return Factor.from_log(scope, total)
+
+
+def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
+    """Return for each operand the product of all others, from products of heads and tails."""
+    heads = [Factor.from_log((), np.zeros(1))]
+    for operand in operands[:-1]:
+        heads.append(_product([heads[-1], operand]))
+    tails = [Factor.from_log((), np.zeros(1))]
+    for operand in operands[:0:-1]:
+        tails.append(_product([tails[-1], operand]))
+    return [_product(pair) for pair in zip(heads, reversed(tails), strict=True)]
+
+
+def _without_each(logs: Sequence[float]) -> list[float]:
+    return [sum(logs[:k]) + sum(logs[k + 1 :]) for k in range(len(logs))]

@@ -1,0 +1,57 @@
+"""Sizes, limits and how people read them."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from bayesgraph.errors import MemoryLimitError
+
+BYTES = 8
+
+
+def format_count(number: float) -> str:
+    """Return a number as people write it; those of wide graphs do not fit a float."""
+    if number < 10**12:
+        return f"{int(number):,}"
+    return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
+
+
+def format_bytes(number: float) -> str:
+    """Return a size in bytes as people write it."""
+    if number >= 10**300:
+        return f"{format_count(number)} B"
+    number = float(number)
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} EB"
+
+
+def format_seconds(number: float) -> str:
+    """Return a duration as people write it."""
+    if number > 1e7:
+        return f"{number / 31_556_952:.3g} years"
+    for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
+        if number < 1000 * size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.3g} s"
+
+
+def default_memory_limit() -> int:
+    """Return half of the machine's memory in bytes (4 GB where it cannot be asked)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return 4 * 10**9
+
+
+def memory_error(what: str, entries: float, width: int, limit: int) -> MemoryLimitError:
+    """Return the error for a question whose tables are too large."""
+    return MemoryLimitError(
+        f"This query needs {what} of {format_count(entries)} numbers "
+        f"({format_bytes(BYTES * entries)}, induced width {width}); the limit is "
+        f"{format_bytes(limit)}. Observe more variables, ask for fewer at a time, raise "
+        "memory_limit, or allow an approximation with fallback='loopy'."
+    )

@@ -1,0 +1,1269 @@
+"""Compiled graph algorithms: what matters for a question, elimination orders, junction trees.
+
+Variables and factors are numbers. A list of scopes is a pair (`start`, `item`): the scope of factor
+f is ``item[start[f]:start[f + 1]]``. Everything is deterministic: ties go to the lower number, and
+random restarts come from a fixed seed and stop after a fixed amount of work, not of time.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+# Greedy scores of the portfolio (Kjaerulff 1990; Fishelson and Geiger 2004): the first runs without
+# noise, then they take turns with it.
+_MIN_FILL, _WEIGHTED_FILL, _MIN_WEIGHT, _FILL_AND_WEIGHT = 0, 1, 2, 3
+_SCORES = 4
+# A variable with more neighbours than this is not tested for being simplicial.
+_MOST_SIMPLICIAL = 40
+
+
+@numba.njit(cache=True, nogil=True)
+def _filled(n: int, value: int) -> Ints:
+    out = np.empty(n, np.int64)
+    for k in range(n):
+        out[k] = value
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _copied(values: Ints) -> Ints:
+    out = np.empty(len(values), np.int64)
+    for k in range(len(values)):
+        out[k] = values[k]
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _grown(pool: Ints, size: int, more: int) -> Ints:
+    """Return the array, or a larger copy if it has no room for so many more."""
+    if size + more <= len(pool):
+        return pool
+    larger = np.empty(2 * len(pool) + more, np.int64)
+    for k in range(size):
+        larger[k] = pool[k]
+    return larger
+
+
+@numba.njit(cache=True, nogil=True)
+def table_layout(
+    cards: Ints, start: Ints, item: Ints, values: Floats, sums_to_one: int
+) -> tuple[Ints, Ints, Ints, Floats, Ints]:
+    """Return step, base, child, floor and positive of tables laid one after the other.
+
+    See `inference.tables.Tables`, whose attributes these are.
+    """
+    n_factors = len(start) - 1
+    step = np.empty(len(item), np.int64)
+    base = np.empty(n_factors, np.int64)
+    child = np.empty(n_factors, np.int64)
+    floor = np.empty(n_factors)
+    positive = np.empty(n_factors, np.int64)
+    place = 0
+    for f in range(n_factors):
+        base[f] = place
+        size = 1
+        for at in range(start[f + 1] - 1, start[f] - 1, -1):
+            step[at] = size
+            size *= cards[item[at]]
+        child[f] = item[start[f + 1] - 1] if sums_to_one else -1
+        least = 1.0
+        zeros = 0
+        for k in range(place, place + size):
+            x = values[k]
+            if x <= 0.0:
+                zeros += 1
+            elif x < least:
+                least = x
+        floor[f] = np.log2(least)
+        positive[f] = 1 if zeros == 0 else 0
+        place += size
+    return step, base, child, floor, positive
+
+
+@numba.njit(cache=True, nogil=True)
+def evidence_offsets(
+    n_variables: int, start: Ints, item: Ints, step: Ints, base: Ints, observed: Ints, states: Ints
+) -> Ints:
+    """Return where in each table the part that agrees with the evidence starts."""
+    offsets = _copied(base)
+    if len(observed) == 0:
+        return offsets
+    state = _filled(n_variables, 0)
+    for k in range(len(observed)):
+        state[observed[k]] = states[k]
+    for f in range(len(base)):
+        for at in range(start[f], start[f + 1]):
+            offsets[f] += state[item[at]] * step[at]
+    return offsets
+
+
+@numba.njit(cache=True, nogil=True)
+def relevant_factors(
+    start: Ints,
+    item: Ints,
+    child: Ints,
+    positive: Ints,
+    observed: Ints,
+    wanted: Ints,
+    n_variables: int,
+    mode: int,
+) -> Ints:
+    """Return which factors bear on the answer, shape (n_factors,).
+
+    Parameters
+    ----------
+    start, item
+        Scopes.
+    child : shape (n_factors,)
+        The variable over which a factor sums to one whatever the others are, or -1.
+    positive : shape (n_factors,)
+        1 where no entry is zero.
+    observed, wanted : shape (n_variables,)
+        1 where a variable is observed; 1 where it is asked for.
+    mode : int
+        2: everything is asked for. 1: what the probability of the evidence takes (barren variables
+        drop). 0: what the posterior of the wanted takes (Shachter 1998): parts that the evidence
+        separates from them drop as well, but for those in which the evidence may be impossible.
+    """
+    n_factors = len(start) - 1
+    used = _filled(n_factors, 1)
+    if mode == 2:
+        return used
+    owner = _filled(n_variables, -1)
+    seen = _filled(n_variables, 0)
+    stack = np.empty(n_variables, np.int64)
+    top = 0
+    for f in range(n_factors):
+        if child[f] >= 0:
+            owner[child[f]] = f
+            used[f] = 0
+    for v in range(n_variables):
+        if observed[v] or wanted[v]:
+            seen[v] = 1
+            stack[top] = v
+            top += 1
+    for f in range(n_factors):
+        if child[f] < 0:
+            for at in range(start[f], start[f + 1]):
+                v = item[at]
+                if not seen[v]:
+                    seen[v] = 1
+                    stack[top] = v
+                    top += 1
+    while top:
+        top -= 1
+        f = owner[stack[top]]
+        if f < 0:
+            continue
+        used[f] = 1
+        for at in range(start[f], start[f + 1]):
+            v = item[at]
+            if not seen[v]:
+                seen[v] = 1
+                stack[top] = v
+                top += 1
+    if mode == 1:
+        return used
+    part = _filled(n_variables, 0)
+    for v in range(n_variables):
+        part[v] = v
+    for f in range(n_factors):
+        if used[f]:
+            first = -1
+            for at in range(start[f], start[f + 1]):
+                v = item[at]
+                if observed[v]:
+                    continue
+                while part[v] != v:
+                    part[v] = part[part[v]]
+                    v = part[v]
+                if first < 0:
+                    first = v
+                elif first < v:
+                    part[v] = first
+                else:
+                    part[first] = v
+                    first = v
+    keep = _filled(n_variables, 0)
+    for v in range(n_variables):
+        root = v
+        while part[root] != root:
+            root = part[root]
+        part[v] = root
+        if wanted[v]:
+            keep[root] = 1
+    for f in range(n_factors):
+        if used[f] and not positive[f]:
+            for at in range(start[f], start[f + 1]):
+                if not observed[item[at]]:
+                    keep[part[item[at]]] = 1
+    for f in range(n_factors):
+        if used[f]:
+            kept = 0 if positive[f] else 1
+            for at in range(start[f], start[f + 1]):
+                if not observed[item[at]]:
+                    kept = keep[part[item[at]]]
+                    break
+            used[f] = kept
+    return used
+
+
+@numba.njit(cache=True, nogil=True)
+def free_scopes(
+    start: Ints, item: Ints, child: Ints, used: Ints, observed: Ints, wanted: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Number the free variables of the used factors and leave the observed ones out.
+
+    Returns
+    -------
+    variables : shape (n,)
+        The free variables, ascending; their places here are the new numbers.
+    factors : shape (m,)
+        The used factors, ascending.
+    start, item
+        Their scopes in new numbers.
+    at : shape of item
+        Where each entry was in the old `item`.
+    child : shape (m,)
+        As given, in new numbers; -1 also where the child is observed.
+    """
+    n_variables = len(observed)
+    number = _filled(n_variables, -1)
+    n_factors = len(start) - 1
+    m = size = 0
+    for f in range(n_factors):
+        if used[f]:
+            m += 1
+            for at in range(start[f], start[f + 1]):
+                if not observed[item[at]]:
+                    number[item[at]] = 0
+                    size += 1
+    for v in range(n_variables):
+        if wanted[v]:
+            number[v] = 0
+    n = 0
+    for v in range(n_variables):
+        if number[v] == 0:
+            number[v] = n
+            n += 1
+    variables = np.empty(n, np.int64)
+    for v in range(n_variables):
+        if number[v] >= 0:
+            variables[number[v]] = v
+    factors = np.empty(m, np.int64)
+    new_start = _filled(m + 1, 0)
+    new_item = np.empty(size, np.int64)
+    places = np.empty(size, np.int64)
+    children = np.empty(m, np.int64)
+    m = size = 0
+    for f in range(n_factors):
+        if used[f]:
+            factors[m] = f
+            for at in range(start[f], start[f + 1]):
+                if not observed[item[at]]:
+                    new_item[size] = number[item[at]]
+                    places[size] = at
+                    size += 1
+            children[m] = number[child[f]] if child[f] >= 0 else -1
+            m += 1
+            new_start[m] = size
+    return variables, factors, new_start, new_item, places, children
+
+
+# ------------------------------------------------------------------------------- elimination orders
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
+    """Return the neighbours of every variable, ascending."""
+    n_factors = len(start) - 1
+    in_start = _filled(n + 1, 0)
+    for at in range(len(item)):
+        in_start[item[at] + 1] += 1
+    for v in range(n):
+        in_start[v + 1] += in_start[v]
+    fill = _copied(in_start)
+    inside = np.empty(len(item), np.int64)
+    for f in range(n_factors):
+        for at in range(start[f], start[f + 1]):
+            inside[fill[item[at]]] = f
+            fill[item[at]] += 1
+    mark = _filled(n, -1)
+    near_start = _filled(n + 1, 0)
+    near = np.empty(max(16, 4 * len(item)), np.int64)
+    size = 0
+    for v in range(n):
+        mark[v] = v
+        first = size
+        for k in range(in_start[v], in_start[v + 1]):
+            f = inside[k]
+            for at in range(start[f], start[f + 1]):
+                u = item[at]
+                if mark[u] != v:
+                    mark[u] = v
+                    if size == len(near):
+                        near = _grown(near, size, size)
+                    near[size] = u
+                    size += 1
+        _sort(near, first, size)
+        near_start[v + 1] = size
+    return near_start, near
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort(values: Ints, start: int, end: int) -> None:
+    """Sort a stretch in place (Shell 1959, gaps of Ciura 2001): most stretches are short."""
+    gap = 1
+    while gap < end - start:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(start + gap, end):
+            value = values[i]
+            j = i - gap
+            while j >= start and values[j] > value:
+                values[j + gap] = values[j]
+                j -= gap
+            values[j + gap] = value
+        gap //= 3
+
+
+@numba.njit(cache=True, nogil=True)
+def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
+    low, high = near_start[a], near_start[a + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if near[middle] < b:
+            low = middle + 1
+        else:
+            high = middle
+    return low < near_start[a + 1] and near[low] == b
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
+    """Eliminate variables whose neighbours are all joined: they are optimal and add no edges."""
+    degree = np.empty(n, np.int64)
+    queue = np.empty(n, np.int64)
+    waiting = _filled(n, 0)
+    head = length = 0
+    for v in range(n):
+        degree[v] = near_start[v + 1] - near_start[v]
+        if stage[v] == 0:
+            queue[length] = v
+            length += 1
+            waiting[v] = 1
+    around = np.empty(_MOST_SIMPLICIAL, np.int64)
+    count = 0
+    while length:
+        v = queue[head]
+        head = (head + 1) % n
+        length -= 1
+        waiting[v] = 0
+        if gone[v] or degree[v] > _MOST_SIMPLICIAL:
+            continue
+        k = 0
+        for at in range(near_start[v], near_start[v + 1]):
+            u = near[at]
+            if not gone[u]:
+                around[k] = u
+                k += 1
+        complete = True
+        for i in range(1, k):
+            for j in range(i):
+                if not _joined(near_start, near, around[i], around[j]):
+                    complete = False
+                    break
+            if not complete:
+                break
+        if not complete:
+            continue
+        gone[v] = 1
+        order[count] = v
+        count += 1
+        for i in range(k):
+            u = around[i]
+            degree[u] -= 1
+            if stage[u] == 0 and not waiting[u]:
+                waiting[u] = 1
+                queue[(head + length) % n] = u
+                length += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _ones(x: np.uint64) -> np.int64:
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@numba.njit(cache=True, nogil=True)
+def _lowest(x: np.uint64) -> np.int64:
+    """Return the place of the lowest bit that is set."""
+    return _ones((x & (~x + np.uint64(1))) - np.uint64(1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_fill(near: Bits, weight: Floats) -> Floats:
+    """Return the weight of the pairs of neighbours that are not joined, for each variable."""
+    n, words = near.shape
+    fill = np.zeros(n)
+    for v in range(n):
+        total = 0.0
+        for w in range(words):
+            bits = near[v, w]
+            while bits:
+                a = 64 * w + _lowest(bits)
+                bits &= bits - np.uint64(1)
+                for x in range(words):
+                    lacking = near[v, x] & ~near[a, x]
+                    while lacking:
+                        b = 64 * x + _lowest(lacking)
+                        lacking &= lacking - np.uint64(1)
+                        if b > a:
+                            total += weight[a] * weight[b]
+        fill[v] = total
+    return fill
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _greedy(
+    start_near: Bits,
+    start_fill: Floats,
+    weight: Floats,
+    log_card: Floats,
+    stage: Ints,
+    score: int,
+    taste: Floats,
+    limit: float,
+    order: Ints,
+) -> tuple[float, int]:
+    """Eliminate the variables, each time one of the least score; stop once the cost is too high.
+
+    Fill-in and clique sizes are kept up to date edge by edge, never counted afresh.
+
+    Returns
+    -------
+    cost : float
+        Entries of all products together, infinite if it would exceed the limit.
+    work : int
+        Elementary steps taken.
+    """
+    n, words = start_near.shape
+    near = start_near.copy()
+    fill = start_fill.copy()
+    alive = np.empty(n, np.int64)
+    for v in range(n):
+        alive[v] = v
+    n_alive = n
+    total = np.zeros(n)
+    size = log_card.copy()
+    around = np.empty(n, np.int64)
+    work = n * words
+    for v in range(n):
+        for w in range(words):
+            bits = near[v, w]
+            while bits:
+                u = 64 * w + _lowest(bits)
+                bits &= bits - np.uint64(1)
+                total[v] += weight[u]
+                size[v] += log_card[u]
+    cost = 0.0
+    for step in range(n):
+        best = -1
+        best_score = best_size = np.inf
+        lowest_stage = np.int64(1 << 60)
+        for k in range(n_alive):
+            u = alive[k]
+            if score == _MIN_WEIGHT:
+                value = size[u]
+            elif score == _FILL_AND_WEIGHT:
+                value = size[u] + np.log(1.0 + fill[u])
+            else:
+                value = fill[u]
+            value *= taste[u]
+            if stage[u] < lowest_stage or (
+                stage[u] == lowest_stage
+                and (value < best_score or (value == best_score and size[u] < best_size))
+            ):
+                lowest_stage = stage[u]
+                best, best_score, best_size = k, value, size[u]
+        work += n_alive
+        v = alive[best]
+        # The order of those alive stays ascending, so that ties go to the lower number.
+        for k in range(best, n_alive - 1):
+            alive[k] = alive[k + 1]
+        n_alive -= 1
+        order[step] = v
+        cost += np.exp(size[v])
+        if cost > limit:
+            return np.inf, work
+        k = 0
+        weight_around = 0.0
+        for w in range(words):
+            bits = near[v, w]
+            while bits:
+                u = 64 * w + _lowest(bits)
+                bits &= bits - np.uint64(1)
+                around[k] = u
+                weight_around += weight[u]
+                k += 1
+        work += words + k
+        for i in range(k):
+            a = around[i]
+            for w in range(words):
+                lacking = near[v, w] & ~near[a, w]
+                while lacking:
+                    b = 64 * w + _lowest(lacking)
+                    lacking &= lacking - np.uint64(1)
+                    if b <= a:
+                        continue
+                    both = weight[a] * weight[b]
+                    shared = 0.0
+                    for x in range(words):
+                        common = near[a, x] & near[b, x]
+                        while common:
+                            c = 64 * x + _lowest(common)
+                            common &= common - np.uint64(1)
+                            fill[c] -= both
+                            shared += weight[c]
+                            work += 1
+                    fill[a] += weight[b] * (total[a] - shared)
+                    fill[b] += weight[a] * (total[b] - shared)
+                    total[a] += weight[b]
+                    total[b] += weight[a]
+                    size[a] += log_card[b]
+                    size[b] += log_card[a]
+                    near[a, b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+                    near[b, a >> 6] |= np.uint64(1) << np.uint64(a & 63)
+                    work += words
+            work += words
+        for i in range(k):
+            u = around[i]
+            near[u, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
+            total[u] -= weight[v]
+            size[u] -= log_card[v]
+            fill[u] -= weight[v] * (total[u] - (weight_around - weight[u]))
+    return cost, work
+
+
+@numba.njit(cache=True, nogil=True)
+def _random(state: Bits) -> float:
+    """Return a number in [0, 1) (xorshift64*, Vigna 2016)."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@numba.njit(cache=True, nogil=True)
+def elimination_order(
+    cards: Ints, start: Ints, item: Ints, stage: Ints, effort: float, most_work: float
+) -> Ints:
+    """Return an order in which to eliminate all variables, those of a lower stage first.
+
+    Simplicial variables go first; the rest is ordered by a portfolio of greedy scores, with seeded
+    noise from the second round on, for as long as the work stays below `effort` times the entries
+    of the best order found and below `most_work`.
+    """
+    n = len(cards)
+    order = np.empty(n, np.int64)
+    gone = _filled(n, 0)
+    near_start, near_list = _adjacency(n, start, item)
+    done = _simplicial(n, near_start, near_list, stage, order, gone)
+    m = n - done
+    if m == 0:
+        return order
+    core = np.empty(m, np.int64)
+    number = _filled(n, -1)
+    m = 0
+    for v in range(n):
+        if not gone[v]:
+            core[m] = v
+            number[v] = m
+            m += 1
+    near = np.zeros((m, (m + 63) >> 6), np.uint64)
+    log_card = np.empty(m)
+    card = np.empty(m)
+    core_stage = np.empty(m, np.int64)
+    for i in range(m):
+        v = core[i]
+        log_card[i] = np.log(cards[v])
+        card[i] = cards[v]
+        core_stage[i] = stage[v]
+        for at in range(near_start[v], near_start[v + 1]):
+            u = near_list[at]
+            if not gone[u]:
+                near[i, number[u] >> 6] |= np.uint64(1) << np.uint64(number[u] & 63)
+    ones = np.ones(m)
+    fill = _first_fill(near, ones)
+    weighted_fill = _first_fill(near, card)
+    best_cost = np.inf
+    best = np.empty(m, np.int64)
+    trial = np.empty(m, np.int64)
+    taste = np.ones(m)
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(88172645463325252)
+    work = 0
+    winner = 0
+    trials = 0
+    while True:
+        score = trials % _SCORES if trials < 2 * _SCORES or trials % 2 else winner
+        if trials >= _SCORES:
+            noise = 0.1 + 0.4 * _random(state)
+            for i in range(m):
+                taste[i] = 1.0 + noise * _random(state)
+        weighted = score == _WEIGHTED_FILL
+        cost, steps = _greedy(
+            near,
+            weighted_fill if weighted else fill,
+            card if weighted else ones,
+            log_card,
+            core_stage,
+            score,
+            taste,
+            best_cost,
+            trial,
+        )
+        work += steps
+        trials += 1
+        if cost < best_cost:
+            best_cost = cost
+            for i in range(m):
+                best[i] = trial[i]
+            winner = score
+        # Each score is tried once unless that alone takes longer than the sums will.
+        share = effort if trials >= _SCORES else 4.0 * effort
+        if work > share * best_cost or work > most_work or trials > 4000:
+            break
+    for i in range(m):
+        order[done + i] = core[best[i]]
+    return order
+
+
+# ----------------------------------------------------------------------------------- junction trees
+
+
+@numba.njit(cache=True, nogil=True)
+def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the maximal cliques of an elimination order and the tree that joins them.
+
+    A product that is contained in an earlier one is merged with it, unless that would put variables
+    of two stages into one step.
+
+    Returns
+    -------
+    start, member
+        Variables of each clique. A clique's parent comes after it.
+    parent : shape (n_cliques,)
+        -1 for a root.
+    """
+    n = len(order)
+    n_factors = len(start) - 1
+    place = np.empty(n, np.int64)
+    for i in range(n):
+        place[order[i]] = i
+    # Linked lists: factors and earlier products whose first variable to go is v.
+    first_factor = _filled(n, -1)
+    next_factor = _filled(n_factors, -1)
+    for f in range(n_factors - 1, -1, -1):
+        if start[f] == start[f + 1]:
+            continue
+        v = item[start[f]]
+        for at in range(start[f], start[f + 1]):
+            if place[item[at]] < place[v]:
+                v = item[at]
+        next_factor[f] = first_factor[v]
+        first_factor[v] = f
+    first_child = _filled(n, -1)
+    next_child = _filled(n, -1)
+    begin = np.empty(n, np.int64)
+    end = np.empty(n, np.int64)
+    pool = np.empty(max(64, 4 * len(item)), np.int64)
+    size = 0
+    mark = _filled(n, -1)
+    clique_of = _filled(n, -1)
+    clique_begin = np.empty(n, np.int64)
+    clique_end = np.empty(n, np.int64)
+    last = np.empty(n, np.int64)
+    n_cliques = 0
+    above = _filled(n, -1)
+    for i in range(n):
+        v = order[i]
+        pool = _grown(pool, size, n)
+        begin[v] = size
+        pool[size] = v
+        size += 1
+        mark[v] = v
+        f = first_factor[v]
+        while f >= 0:
+            for at in range(start[f], start[f + 1]):
+                u = item[at]
+                if mark[u] != v:
+                    mark[u] = v
+                    pool[size] = u
+                    size += 1
+            f = next_factor[f]
+        c = first_child[v]
+        while c >= 0:
+            for at in range(begin[c] + 1, end[c]):
+                u = pool[at]
+                if mark[u] != v:
+                    mark[u] = v
+                    pool[size] = u
+                    size += 1
+            c = next_child[c]
+        end[v] = size
+        width = size - begin[v]
+        c = first_child[v]
+        while c >= 0:
+            if end[c] - begin[c] - 1 == width and stage[c] == stage[v]:
+                clique_of[v] = clique_of[c]
+                break
+            c = next_child[c]
+        if clique_of[v] < 0:
+            clique_of[v] = n_cliques
+            clique_begin[n_cliques] = begin[v]
+            clique_end[n_cliques] = end[v]
+            n_cliques += 1
+        last[clique_of[v]] = v
+        if width > 1:
+            u = pool[begin[v] + 1]
+            for at in range(begin[v] + 1, end[v]):
+                if place[pool[at]] < place[u]:
+                    u = pool[at]
+            above[v] = u
+            next_child[v] = first_child[u]
+            first_child[u] = v
+    # A clique is complete when its last variable goes: in that order parents follow children.
+    rank = np.empty(n_cliques, np.int64)
+    k = 0
+    for i in range(n):
+        c = clique_of[order[i]]
+        if last[c] == order[i]:
+            rank[c] = k
+            k += 1
+    out_start = _filled(n_cliques + 1, 0)
+    for c in range(n_cliques):
+        out_start[rank[c] + 1] = clique_end[c] - clique_begin[c]
+    for c in range(n_cliques):
+        out_start[c + 1] += out_start[c]
+    member = np.empty(out_start[n_cliques], np.int64)
+    parent = _filled(n_cliques, -1)
+    for c in range(n_cliques):
+        to = out_start[rank[c]]
+        for at in range(clique_begin[c], clique_end[c]):
+            member[to] = pool[at]
+            to += 1
+        u = above[last[c]]
+        if u >= 0:
+            parent[rank[c]] = rank[clique_of[u]]
+    return out_start, member, parent
+
+
+@numba.njit(cache=True, nogil=True)
+def place_factors(
+    cards: Ints,
+    start: Ints,
+    item: Ints,
+    child: Ints,
+    c_start: Ints,
+    member: Ints,
+    residual: Ints,
+    parent: Ints,
+) -> tuple[Ints, Ints, float, float]:
+    """Put every factor into the topmost clique that contains its scope.
+
+    That is where the first of its variables leaves.
+
+    Returns
+    -------
+    home : shape (n_factors,)
+        -1 for an empty scope.
+    unit : shape (n_cliques,)
+        1 where the message to the parent is all ones: every factor below is the distribution of a
+        variable that leaves there given variables that leave later (a barren subtree).
+    total, largest : float
+        Entries of all cliques together and of the largest.
+    """
+    n = len(cards)
+    leaves = np.empty(n, np.int64)
+    n_cliques = len(c_start) - 1
+    total = largest = 0.0
+    for c in range(n_cliques):
+        entries = 1.0
+        for at in range(c_start[c], c_start[c + 1]):
+            entries *= cards[member[at]]
+            if at < c_start[c] + residual[c]:
+                leaves[member[at]] = c
+        total += entries
+        largest = max(largest, entries)
+    n_factors = len(start) - 1
+    home = _filled(n_factors, -1)
+    unit = _filled(n_cliques, 1)
+    for f in range(n_factors):
+        for at in range(start[f], start[f + 1]):
+            c = leaves[item[at]]
+            # Children precede parents, and all variables of a factor leave on one way to the root.
+            if home[f] < 0 or c < home[f]:
+                home[f] = c
+        if home[f] >= 0 and (child[f] < 0 or leaves[child[f]] != home[f]):
+            unit[home[f]] = 0
+    for c in range(n_cliques):
+        if not unit[c] and parent[c] >= 0:
+            unit[parent[c]] = 0
+    return home, unit, total, largest
+
+
+@numba.njit(cache=True, nogil=True)
+def rooted(
+    n: int, c_start: Ints, member: Ints, parent: Ints, roots: Ints
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Turn a junction forest so that given cliques are its roots.
+
+    Parameters
+    ----------
+    roots : shape (n_roots,)
+        One clique of each tree; with none, the present roots.
+
+    Returns
+    -------
+    start, member
+        Cliques with children before parents; the variables that leave at a clique are first, and
+        all cliques list their variables in the order in which they leave.
+    residual : shape (n_cliques,)
+        How many variables leave at each.
+    parent : shape (n_cliques,)
+    """
+    n_cliques = len(parent)
+    degree_start = _filled(n_cliques + 1, 0)
+    for c in range(n_cliques):
+        if parent[c] >= 0:
+            degree_start[c + 1] += 1
+            degree_start[parent[c] + 1] += 1
+    for c in range(n_cliques):
+        degree_start[c + 1] += degree_start[c]
+    fill = _copied(degree_start)
+    near = np.empty(degree_start[n_cliques], np.int64)
+    for c in range(n_cliques):
+        p = parent[c]
+        if p >= 0:
+            near[fill[c]] = p
+            near[fill[p]] = c
+            fill[c] += 1
+            fill[p] += 1
+    visited = np.empty(n_cliques, np.int64)
+    above = _filled(n_cliques, -1)
+    seen = _filled(n_cliques, 0)
+    stack = np.empty(n_cliques, np.int64)
+    count = 0
+    n_roots = len(roots) if len(roots) else n_cliques
+    for k in range(n_roots):
+        if len(roots) == 0 and parent[k] >= 0:
+            continue
+        stack[0] = roots[k] if len(roots) else k
+        seen[stack[0]] = 1
+        top = 1
+        while top:
+            top -= 1
+            c = stack[top]
+            visited[count] = c
+            count += 1
+            for at in range(degree_start[c], degree_start[c + 1]):
+                d = near[at]
+                if not seen[d]:
+                    seen[d] = 1
+                    above[d] = c
+                    stack[top] = d
+                    top += 1
+    new_number = np.empty(n_cliques, np.int64)
+    for k in range(n_cliques):
+        new_number[visited[k]] = n_cliques - 1 - k
+    out_start = _filled(n_cliques + 1, 0)
+    out_parent = _filled(n_cliques, -1)
+    for k in range(n_cliques):
+        c = visited[n_cliques - 1 - k]
+        out_start[k + 1] = out_start[k] + c_start[c + 1] - c_start[c]
+        if above[c] >= 0:
+            out_parent[k] = new_number[above[c]]
+    # From the roots down, each clique's new variables come before all that are placed so far.
+    place = _filled(n, -1)
+    residual = np.empty(n_cliques, np.int64)
+    rank = n
+    for k in range(n_cliques):
+        c = visited[k]
+        fresh = 0
+        for at in range(c_start[c + 1] - 1, c_start[c] - 1, -1):
+            if place[member[at]] < 0:
+                rank -= 1
+                place[member[at]] = rank
+                fresh += 1
+        residual[n_cliques - 1 - k] = fresh
+    by_place = np.empty(n, np.int64)
+    for v in range(n):
+        by_place[place[v]] = v
+    out = np.empty(len(member), np.int64)
+    for k in range(n_cliques):
+        c = visited[n_cliques - 1 - k]
+        to = out_start[k]
+        for at in range(c_start[c], c_start[c + 1]):
+            out[to] = place[member[at]]
+            to += 1
+        _sort(out, out_start[k], to)
+        for at in range(out_start[k], to):
+            out[at] = by_place[out[at]]
+    return out_start, out, residual, out_parent
+
+
+@numba.njit(cache=True, nogil=True)
+def best_roots(
+    cards: Ints,
+    start: Ints,
+    item: Ints,
+    child: Ints,
+    home: Ints,
+    up: Ints,
+    c_start: Ints,
+    member: Ints,
+    residual: Ints,
+    parent: Ints,
+    wanted: Ints,
+) -> Ints:
+    """Return for each tree the root that leaves the fewest entries to be summed, one a tree.
+
+    A message of ones costs nothing. Which messages are ones in the direction away from the present
+    root follows from the factors that fit into each clique; the cost of every root then follows
+    from its parent's.
+
+    Parameters
+    ----------
+    home, up
+        The factors' cliques and which messages are ones, with the present root.
+    wanted : shape (n,)
+        1 for variables that must all be in the root of their tree.
+    """
+    n = len(cards)
+    n_cliques = len(parent)
+    size = np.ones(n_cliques)
+    n_wanted = _filled(n_cliques, 0)
+    for c in range(n_cliques):
+        for at in range(c_start[c], c_start[c + 1]):
+            size[c] *= cards[member[at]]
+            n_wanted[c] += wanted[member[at]]
+    child_start = _filled(n_cliques + 1, 0)
+    for c in range(n_cliques):
+        if parent[c] >= 0:
+            child_start[parent[c] + 1] += 1
+    for c in range(n_cliques):
+        child_start[c + 1] += child_start[c]
+    fill = _copied(child_start)
+    below = np.empty(child_start[n_cliques], np.int64)
+    for c in range(n_cliques):
+        if parent[c] >= 0:
+            below[fill[parent[c]]] = c
+            fill[parent[c]] += 1
+    # bad[c]: a factor in the parent of c (or in several cliques, the parent of c among them) stops
+    # the message from the parent to c from being ones.
+    bad = _filled(n_cliques, 0)
+    inside = _filled(n, -1)
+    stack = np.empty(n_cliques, np.int64)
+    for f in range(len(home)):
+        if home[f] < 0:
+            continue
+        top = 0
+        stack[top] = home[f]
+        top += 1
+        while top:
+            top -= 1
+            p = stack[top]
+            for k in range(child_start[p], child_start[p + 1]):
+                c = below[k]
+                for at in range(c_start[c] + residual[c], c_start[c + 1]):
+                    inside[member[at]] = c
+                contained = True
+                for at in range(start[f], start[f + 1]):
+                    if inside[item[at]] != c:
+                        contained = False
+                        break
+                if contained:
+                    stack[top] = c
+                    top += 1
+                elif child[f] < 0 or inside[child[f]] == c:
+                    bad[c] = 1
+                for at in range(c_start[c] + residual[c], c_start[c + 1]):
+                    inside[member[at]] = -1
+    blocked = _filled(n_cliques, 0)
+    for c in range(n_cliques):
+        if parent[c] >= 0 and not up[c]:
+            blocked[parent[c]] += 1
+    down = _filled(n_cliques, 1)
+    cost = np.zeros(n_cliques)
+    tree = _filled(n_cliques, 0)
+    for c in range(n_cliques):
+        tree[c] = c
+    for c in range(n_cliques):
+        if parent[c] >= 0 and not up[c]:
+            cost[c] += size[c]
+            cost[parent[c]] += cost[c]
+        elif parent[c] >= 0:
+            cost[parent[c]] += cost[c]
+    for c in range(n_cliques - 1, -1, -1):
+        p = parent[c]
+        if p < 0:
+            continue
+        tree[c] = tree[p]
+        others = blocked[p] - (0 if up[c] else 1)
+        grand = 1 if parent[p] < 0 else down[p]
+        down[c] = 1 if not bad[c] and others == 0 and grand else 0
+        own = 0.0 if up[c] else size[c]
+        cost[c] = cost[p] - own + (0.0 if down[c] else size[p])
+    root = _filled(n_cliques, -1)
+    for c in range(n_cliques):
+        t = tree[c]
+        r = root[t]
+        if r < 0 or n_wanted[c] > n_wanted[r] or (n_wanted[c] == n_wanted[r] and cost[c] < cost[r]):
+            root[t] = c
+    count = 0
+    for t in range(n_cliques):
+        if root[t] >= 0:
+            count += 1
+    out = np.empty(count, np.int64)
+    count = 0
+    for t in range(n_cliques):
+        if root[t] >= 0:
+            out[count] = root[t]
+            count += 1
+    return out
+
+
+# ------------------------------------------------------------------------------ intermediate tables
+
+# Cliques of fewer entries, or with more to multiply, are left as they are.
+_LEAST_SPLIT = 256
+_MOST_PARTS = 48
+# An intermediate table is worth while if it has at most this share of the clique's entries.
+_SHARE = 6
+
+
+@numba.njit(cache=True, nogil=True)
+def with_intermediates(
+    cards: Ints,
+    start: Ints,
+    item: Ints,
+    home: Ints,
+    c_start: Ints,
+    member: Ints,
+    residual: Ints,
+    parent: Ints,
+    unit: Ints,
+    everything: int,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Put small tables between a large clique and what it multiplies (Shenoy 1997).
+
+    Factors and messages whose common scope is much smaller than the clique are multiplied there
+    first, and what leaves the clique for them is summed there last. Such a node lists no variable
+    that leaves (its `residual` is 0).
+
+    Returns
+    -------
+    c_start, member, residual, parent, unit, home
+    """
+    n = len(cards)
+    n_cliques = len(parent)
+    n_factors = len(home)
+    most = n_cliques + n_factors + len(member)
+    # Nodes that are added: the clique they belong to, their scope as bits, their parent.
+    node_of = np.empty(most, np.int64)
+    node_mask = np.empty(most, np.uint64)
+    node_up = np.empty(most, np.int64)
+    new_home = _filled(n_factors, -1)
+    new_parent = _filled(n_cliques, -1)
+    f_next = _filled(n_factors, -1)
+    f_first = _filled(n_cliques, -1)
+    for f in range(n_factors):
+        if home[f] >= 0:
+            f_next[f] = f_first[home[f]]
+            f_first[home[f]] = f
+    d_next = _filled(n_cliques, -1)
+    d_first = _filled(n_cliques, -1)
+    for d in range(n_cliques):
+        if parent[d] >= 0:
+            d_next[d] = d_first[parent[d]]
+            d_first[parent[d]] = d
+    place = np.empty(n, np.int64)
+    mask = np.empty(_MOST_PARTS, np.uint64)
+    size = np.empty(_MOST_PARTS)
+    what = np.empty(_MOST_PARTS, np.int64)
+    which = np.empty(_MOST_PARTS, np.int64)
+    count = 0
+    first_node = np.empty(n_cliques + 1, np.int64)
+    for c in range(n_cliques):
+        first_node[c] = count
+        begin, end = c_start[c], c_start[c + 1]
+        entries = 1.0
+        for at in range(begin, end):
+            place[member[at]] = at - begin
+            entries *= cards[member[at]]
+        if entries < _LEAST_SPLIT or end - begin > 63:
+            continue
+        k = 0
+        f = f_first[c]
+        while f >= 0 and k <= _MOST_PARTS - 1:
+            bits = np.uint64(0)
+            for at in range(start[f], start[f + 1]):
+                bits |= np.uint64(1) << np.uint64(place[item[at]])
+            mask[k], what[k], which[k] = bits, 0, f
+            k += 1
+            f = f_next[f]
+        d = d_first[c]
+        while d >= 0 and k <= _MOST_PARTS - 1:
+            bits = np.uint64(0)
+            for at in range(c_start[d] + residual[d], c_start[d + 1]):
+                bits |= np.uint64(1) << np.uint64(place[member[at]])
+            mask[k], what[k], which[k] = bits, 1, d
+            k += 1
+            d = d_next[d]
+        if everything:
+            for q in range(residual[c]):
+                if k <= _MOST_PARTS - 1:
+                    mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), 2, q
+                    k += 1
+        if k >= _MOST_PARTS:
+            continue
+        for i in range(k):
+            size[i] = _entries(cards, member, begin, mask[i])
+        while k > 1:
+            a = b = -1
+            least = entries / _SHARE
+            for i in range(1, k):
+                for j in range(i):
+                    if what[i] == 2 and what[j] & 1 and (mask[i] & mask[j]) == mask[i]:
+                        continue  # the other table shows this variable anyway
+                    if what[j] == 2 and what[i] & 1 and (mask[i] & mask[j]) == mask[j]:
+                        continue
+                    together = _entries(cards, member, begin, mask[i] | mask[j])
+                    if together <= least:
+                        least = together
+                        a, b = i, j
+            if a < 0:
+                break
+            if size[a] > size[b] or (
+                size[a] == size[b] and what[a] == 3 and (what[b] != 3 or which[a] > which[b])
+            ):
+                a, b = b, a
+            # Now b is the larger; a goes into it if b is a node that has room for it.
+            if what[b] == 3 and (mask[a] & mask[b]) == mask[a]:
+                node = which[b]
+            else:
+                node = count
+                count += 1
+                node_of[node] = c
+                node_mask[node] = mask[a] | mask[b]
+                node_up[node] = -1
+                _attach(what[b], which[b], node, new_home, new_parent, node_up)
+            _attach(what[a], which[a], node, new_home, new_parent, node_up)
+            mask[b] = node_mask[node]
+            size[b] = _entries(cards, member, begin, mask[b])
+            what[b], which[b] = 3, node
+            k -= 1
+            mask[a], size[a], what[a], which[a] = mask[k], size[k], what[k], which[k]
+    first_node[n_cliques] = count
+    if count == 0:
+        return c_start, member, residual, parent, unit, home
+    # Number the nodes: those of a clique before it, the smaller before the larger.
+    total = n_cliques + count
+    number = np.empty(n_cliques, np.int64)
+    node_number = np.empty(count, np.int64)
+    out_start = _filled(total + 1, 0)
+    out_residual = _filled(total, 0)
+    out_parent = _filled(total, -1)
+    out_unit = _filled(total, 1)
+    length = len(member)
+    for i in range(count):
+        length += _ones(node_mask[i])
+    out_member = np.empty(length, np.int64)
+    at_node = 0
+    length = 0
+    for c in range(n_cliques):
+        begin, end = c_start[c], c_start[c + 1]
+        left = first_node[c + 1] - first_node[c]
+        for i in range(first_node[c], first_node[c + 1]):
+            node_number[i] = -1
+        while left:
+            # One whose parts are numbered: no part is larger than its node.
+            for i in range(first_node[c], first_node[c + 1]):
+                ready = node_number[i] < 0
+                for j in range(first_node[c], first_node[c + 1]):
+                    if node_up[j] == i and node_number[j] < 0:
+                        ready = False
+                if ready:
+                    node_number[i] = at_node
+                    for q in range(end - begin):
+                        if (node_mask[i] >> np.uint64(q)) & np.uint64(1):
+                            out_member[length] = member[begin + q]
+                            length += 1
+                    at_node += 1
+                    out_start[at_node] = length
+                    left -= 1
+        number[c] = at_node
+        for at in range(begin, end):
+            out_member[length] = member[at]
+            length += 1
+        out_residual[at_node] = residual[c]
+        out_unit[at_node] = unit[c]
+        at_node += 1
+        out_start[at_node] = length
+    for i in range(count):
+        up = node_up[i]
+        out_parent[node_number[i]] = node_number[up] if up >= 0 else number[node_of[i]]
+    out_home = _filled(n_factors, -1)
+    for f in range(n_factors):
+        if new_home[f] >= 0:
+            out_home[f] = node_number[new_home[f]]
+            out_unit[out_home[f]] = 0
+        elif home[f] >= 0:
+            out_home[f] = number[home[f]]
+    for d in range(n_cliques):
+        if new_parent[d] >= 0:
+            out_parent[number[d]] = node_number[new_parent[d]]
+        elif parent[d] >= 0:
+            out_parent[number[d]] = number[parent[d]]
+    for t in range(total):
+        p = out_parent[t]
+        if p >= 0 and not out_unit[t] and out_residual[p] == 0:
+            out_unit[p] = 0
+    return out_start, out_member, out_residual, out_parent, out_unit, out_home
+
+
+@numba.njit(cache=True, nogil=True)
+def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
+    """Return the number of entries of a table over some members of a clique."""
+    entries = 1.0
+    at = begin
+    while mask:
+        if mask & np.uint64(1):
+            entries *= cards[member[at]]
+        mask >>= np.uint64(1)
+        at += 1
+    return entries
+
+
+@numba.njit(cache=True, nogil=True)
+def _attach(
+    what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
+) -> None:
+    if what == 0:
+        new_home[which] = node
+    elif what == 1:
+        new_parent[which] = node
+    elif what == 3:
+        node_up[which] = node

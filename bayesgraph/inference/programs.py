@@ -1,0 +1,289 @@
+"""Questions about tables, planned and compiled to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.execution import kernels as execution
+from bayesgraph.inference.planning import kernels as planning
+from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
+from bayesgraph.inference.tables import Integers, Tables
+
+# What a question is about: everything that the evidence leaves open, the probability of the
+# evidence, or the posterior of the targets alone.
+EVERYTHING, EVIDENCE, TARGETS = 2, 1, 0
+
+# Steps spent on the elimination order for each entry of the tables that it leads to.
+EFFORT = 0.06
+MOST_WORK = 1e8
+# Below so many entries neither another root nor intermediate tables are worth looking for.
+_SMALL = 3000
+_NOTHING = np.empty(0, dtype=np.int64)
+
+# Arguments of the kernels that treat one clique at a time, in their order.
+TreeArrays: TypeAlias = tuple[Integers, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A rooted junction forest over the free variables of a question.
+
+    Attributes
+    ----------
+    variables : shape (n,)
+        Numbers of the free variables; everything below counts in places of this list.
+    factors : shape (m,)
+        Numbers of the tables that matter; soft evidence follows the model's own tables.
+    cards : shape (n,)
+    start, item, at
+        Scopes of the factors without the observed variables; where each entry was in the scopes
+        of the tables.
+    home : shape (m,)
+        The clique at which each factor is multiplied (-1: all of its variables are observed).
+    c_start, member
+        The cliques; the variables that leave at a clique come first.
+    residual, parent, unit : shape (n_cliques,)
+        How many leave; the next clique towards the root; whether the message there is all ones.
+    total, largest : float
+        Entries of all cliques together, and of the largest.
+    """
+
+    variables: Integers
+    factors: Integers
+    cards: Integers
+    start: Integers
+    item: Integers
+    at: Integers
+    home: Integers
+    c_start: Integers
+    member: Integers
+    residual: Integers
+    parent: Integers
+    unit: Integers
+    total: float
+    largest: float
+
+    @property
+    def width(self) -> int:
+        """Induced width: variables in the largest clique, less one."""
+        return int(np.diff(self.c_start).max(initial=1)) - 1
+
+
+def plan_tree(
+    tables: Tables,
+    observed: Sequence[int],
+    soft: Sequence[int],
+    targets: Sequence[int],
+    scope: int,
+    *,
+    stage: Integers | None = None,
+    memory_limit: int | None = None,
+    unlimited: bool = False,
+) -> Tree:
+    """Plan a question: what matters, an elimination order, a junction tree and its roots.
+
+    Parameters
+    ----------
+    tables : Tables
+    observed, soft : numbers of variables with hard and with soft evidence
+    targets : numbers of variables that must share a root clique
+    scope : EVERYTHING, EVIDENCE or TARGETS
+    stage : shape (n_variables,), optional
+        Variables of a lower stage are eliminated before those of a higher one.
+    memory_limit : int, optional
+        Bytes that the largest table may have.
+    unlimited : bool
+        Plan only, however large.
+
+    Raises
+    ------
+    MemoryLimitError
+        With the size.
+    """
+    n_all = len(tables.cards)
+    start, item, child, positive = tables.start, tables.item, tables.child, tables.positive
+    if len(soft):
+        start = np.concatenate([start, start[-1] + np.arange(1, len(soft) + 1)])
+        item = np.concatenate([item, np.array(soft, dtype=np.int64)])
+        child = np.concatenate([child, np.full(len(soft), -1)])
+        positive = np.concatenate([positive, np.zeros(len(soft), dtype=np.int64)])
+    seen = np.zeros(n_all, dtype=np.int64)
+    seen[list(observed)] = 1
+    wanted = np.zeros(n_all, dtype=np.int64)
+    wanted[list(targets)] = 1
+    used = planning.relevant_factors(start, item, child, positive, seen, wanted, n_all, scope)
+    variables, factors, start, item, at, child = planning.free_scopes(
+        start, item, child, used, seen, wanted
+    )
+    n = len(variables)
+    cards = tables.cards[variables]
+    wanted = wanted[variables]
+    o_start, o_item = start, item
+    if len(targets) > 1:
+        # A scope of all targets makes them share a clique.
+        together = np.flatnonzero(wanted)
+        o_start = np.append(start, len(item) + len(together))
+        o_item = np.concatenate([item, together])
+    stages = np.zeros(n, dtype=np.int64) if stage is None else stage[variables]
+    order = planning.elimination_order(cards, o_start, o_item, stages, EFFORT, MOST_WORK)
+    c_start, member, parent = planning.cliques_of_order(o_start, o_item, stages, order)
+    c_start, member, residual, parent = planning.rooted(n, c_start, member, parent, _NOTHING)
+    home, unit, total, largest = planning.place_factors(
+        cards, start, item, child, c_start, member, residual, parent
+    )
+    if stage is None and (total > _SMALL or len(targets)):
+        roots = planning.best_roots(
+            cards, start, item, child, home, unit, c_start, member, residual, parent, wanted
+        )
+        c_start, member, residual, parent = planning.rooted(n, c_start, member, parent, roots)
+        home, unit, total, largest = planning.place_factors(
+            cards, start, item, child, c_start, member, residual, parent
+        )
+    tree = Tree(
+        variables, factors, cards, start, item, at, home, c_start, member, residual, parent, unit,
+        total, largest,
+    )  # fmt: skip
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if not unlimited and BYTES * largest > limit:
+        raise memory_error("a table", largest, tree.width, limit)
+    return tree
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A compiled question: it answers for any values of the same observed variables.
+
+    Attributes
+    ----------
+    tree : Tree
+    code : shape (k,)
+        Instructions; see `execution.kernels`.
+    up : shape (n_cliques,)
+        Where in the workspace the messages are.
+    least : shape (n_cliques,)
+        See `execution.kernels.run`.
+    source, kind : shape (m,)
+        Where the factors' tables are.
+    step : shape of ``tree.item``
+        How far apart the states are in memory.
+    constant : shape (j,)
+        Numbers of the tables all of whose variables are observed.
+    soft_at : shape (n_soft,)
+        Where in the workspace the likelihoods start.
+    maximal : shape (n_cliques,)
+        1 where variables leave by a maximum.
+    n_work, n_result, work, largest : int
+        Entries of the workspace and of the result; entries multiplied and added; entries of the
+        largest table.
+    """
+
+    tree: Tree
+    code: Integers
+    up: Integers
+    least: Floats
+    source: Integers
+    kind: Integers
+    step: Integers
+    constant: Integers
+    soft_at: Integers
+    maximal: Integers
+    n_work: int
+    n_result: int
+    work: int
+    largest: int
+
+    def tree_arrays(self) -> TreeArrays:
+        """Return what the kernels that treat one clique at a time take."""
+        t = self.tree
+        return (
+            t.cards, t.start, t.item, self.step, self.source, self.kind, t.home, t.c_start,
+            t.member, t.residual, t.parent, self.up,
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the program as plain arrays and numbers, which another executor can run."""
+        return {
+            "code": self.code,
+            "variables": self.tree.variables,
+            "factors": self.tree.factors,
+            "least": self.least,
+            "constant": self.constant,
+            "soft_at": self.soft_at,
+            "n_work": self.n_work,
+            "n_result": self.n_result,
+        }
+
+
+def compile_program(
+    tables: Tables,
+    tree: Tree,
+    soft: Sequence[int],
+    targets: Sequence[int],
+    *,
+    both: bool,
+    maximized: Integers | None = None,
+) -> Program:
+    """Compile a planned question.
+
+    Parameters
+    ----------
+    tables, tree, soft
+        As for `plan_tree`.
+    targets : numbers of variables
+        The axes of the joint table that is the result, in this order.
+    both : bool
+        Both passes: the result is the marginal of every free variable.
+    maximized : shape (n_variables,), optional
+        1 for variables that leave by a maximum (in a tree whose stages say so).
+    """
+    n_tables = len(tables.base)
+    kind, source = np.ones(len(tree.factors), dtype=np.int64), tree.factors
+    step, floor = tables.step, tables.floor
+    soft_at = _NOTHING
+    first_free = 0
+    if len(soft):
+        sizes = tables.cards[list(soft)]
+        soft_at = np.concatenate([[0], np.cumsum(sizes)])
+        first_free = int(soft_at[-1])
+        soft_at = soft_at[:-1]
+        is_soft = tree.factors >= n_tables
+        source = tree.factors.copy()
+        source[is_soft] = soft_at[source[is_soft] - n_tables]
+        kind = np.where(is_soft, execution.WORK, execution.TABLE)
+        step = np.concatenate([step, np.ones(len(soft), dtype=np.int64)])
+        # Likelihoods are not known yet; a run checks theirs.
+        floor = np.concatenate([floor, np.zeros(len(soft))])
+    step = step[tree.at]
+    c_start, member, residual = tree.c_start, tree.member, tree.residual
+    parent, unit, home = tree.parent, tree.unit, tree.home
+    if maximized is not None:
+        unit = np.zeros_like(unit)  # a sum of probabilities is one, their maximum is not
+    if tree.total > _SMALL:
+        c_start, member, residual, parent, unit, home = planning.with_intermediates(
+            tree.cards, tree.start, tree.item, home, c_start, member, residual, parent, unit,
+            int(both),
+        )  # fmt: skip
+    tree = replace(
+        tree, home=home, c_start=c_start, member=member, residual=residual, parent=parent, unit=unit
+    )
+    maximal = np.zeros(len(parent), dtype=np.int64)
+    if maximized is not None:
+        maximal = maximized[tree.variables[member[c_start[:-1]]]]
+    places = _NOTHING
+    if len(targets):
+        places = np.searchsorted(tree.variables, np.array(targets, dtype=np.int64))
+    code, up, least, counts = execution.compile_tree(
+        tree.cards, tree.start, tree.item, step, source, kind, home, c_start, member, residual,
+        parent, unit, floor[tree.factors], maximal, places, int(both), first_free,
+    )  # fmt: skip
+    constant = tree.factors[home < 0] if len(home) and home.min() < 0 else _NOTHING
+    n_work, n_result, work, largest = counts.tolist()
+    return Program(
+        tree, code, up, least, source, kind, step, constant, soft_at, maximal, n_work, n_result,
+        work, largest,
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""How a posterior moves with the numbers of the model, and how well findings go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import ImpossibleEvidenceError
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.outward import outward
+from bayesgraph.variables import Name, State
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Derivatives of P(target = state | evidence) with respect to the tables of the model.
+
+    Attributes
+    ----------
+    target, state
+        Whose posterior it is.
+    posterior : float
+        Its value.
+    derivatives : dict from name of a variable (of a factor graph: number of a factor) to ndarray
+        With respect to each entry of its table by itself, shaped as the table.
+    covaried : dict from name to ndarray
+        The same if the other entries of the row give way in proportion, so that it still sums to
+        one (Chan and Darwiche 2002); empty for a factor graph, whose tables have no rows.
+    """
+
+    target: Name
+    state: State
+    posterior: float
+    derivatives: Mapping[Any, Floats]
+    covaried: Mapping[Any, Floats]
+
+    def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
+        """Return the k entries with the steepest effect: (name, index in its table, derivative)."""
+        tables = self.covaried or self.derivatives
+        found = [
+            (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
+            for name, table in tables.items()
+            for at in np.argsort(-np.abs(table), axis=None, kind="stable")[:k]
+        ]
+        return sorted(found, key=lambda entry: -abs(entry[2]))[:k]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Sensitivity of P({self.target} = {self.state} | evidence) = {self.posterior:.6g}"
+        ]
+        for name, index, value in self.largest():
+            lines.append(f"  {value:+.4g}  {name} {list(index)}")
+        return "\n".join(lines)
+
+
+def sensitivity(
+    engine: DiscreteEngine,
+    target: int,
+    state: int,
+    findings: Findings,
+    *,
+    memory_limit: int | None = None,
+) -> tuple[float, list[Floats], list[Floats]]:
+    """Return a posterior, its derivatives with respect to every table, and those with covariation.
+
+    Two propagations: with the evidence e, and with the target t besides. With D the derivative of
+    P(e) and E that of P(t, e), the derivative of P(t | e) is (E - P(t | e) D) / P(e).
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    """
+    tables = engine.tables
+    plain, _, log_mass = outward(engine, findings, memory_limit=memory_limit)
+    if log_mass == -np.inf:
+        raise ImpossibleEvidenceError("The model gives probability zero to the evidence.")
+    both = Findings({**findings.hard, target: state}, _soft_without(findings, target), 0.0)
+    scale = findings.log_scale
+    if target in findings.soft:
+        scale += float(findings.soft[target][state])
+    both = Findings(both.hard, both.soft, scale)
+    joint, _, log_joint = outward(engine, both, memory_limit=memory_limit)
+    posterior = float(np.exp(log_joint - log_mass))
+    derivatives, covaried = [], []
+    for f in range(len(tables.base)):
+        numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
+        shape = tuple(int(tables.cards[v]) for v in numbers)
+        slopes = np.zeros(shape)
+        for share, parts, hard in ((-posterior, plain, findings.hard), (1.0, joint, both.hard)):
+            index = tuple(hard.get(v, slice(None)) for v in numbers)
+            free = [tables.variables[v] for v in numbers if v not in hard]
+            slopes[index] += share * np.exp(parts[f].aligned(free)[0] - log_mass)
+        derivatives.append(slopes)
+        values = tables.values[tables.base[f] : tables.base[f] + slopes.size].reshape(shape)
+        covaried.append(_covaried(values, slopes))
+    return posterior, derivatives, covaried
+
+
+def _soft_without(findings: Findings, target: int) -> dict[int, Floats]:
+    return {v: logs for v, logs in findings.soft.items() if v != target}
+
+
+def _covaried(values: Floats, slopes: Floats) -> Floats:
+    """Return derivatives along which the last axis keeps its sum.
+
+    The others of a row are scaled by (1 - x) / (1 - x0); where x0 is 1 they share alike what it
+    gives up, as their proportions are unknown.
+    """
+    rest = 1.0 - values
+    certain = rest <= 0
+    n = values.shape[-1]
+    total = np.sum(values * slopes, axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = (total - values * slopes) / rest
+    if n > 1:
+        alike = (np.sum(slopes, axis=-1, keepdims=True) - slopes) / (n - 1)
+        others = np.where(certain, alike, others)
+    else:
+        others = slopes
+    return np.asarray(slopes - others)
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """How well findings go together.
+
+    Attributes
+    ----------
+    log_evidence : float
+        Natural log of their probability.
+    measure : float
+        log of the product of their single probabilities over their joint probability, in nats
+        (Jensen, Chamberlain, Nordahl and Jensen 1991). Above zero, they are less likely together
+        than if they had nothing to do with each other: wrong data, a rare case or a wrong model.
+    findings : dict from name to float
+        log P(finding) - log P(finding | all others), in nats, the worst first: above zero, the
+        others speak against it.
+    expected : dict from name to Posterior-like mapping from state to probability
+        What the others say about each variable.
+    """
+
+    log_evidence: float
+    measure: float
+    findings: Mapping[Name, float]
+    expected: Mapping[Name, Mapping[State, float]]
+
+    def __repr__(self) -> str:
+        verdict = "in conflict" if self.measure > 0 else "not in conflict"
+        lines = [
+            f"Findings {verdict}: measure {self.measure:+.4g} nats, "
+            f"log evidence {self.log_evidence:.6g}"
+        ]
+        width = max((len(str(name)) for name in self.findings), default=0)
+        for name, value in self.findings.items():
+            lines.append(f"  {name!s:<{width}}  {value:+.4g}")
+        return "\n".join(lines)
+
+
+def conflict(
+    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
+) -> tuple[float, float, dict[int, float], dict[int, Floats]]:
+    """Return the log mass, the conflict measure, each finding's share and what the others expect.
+
+    Hard findings enter as likelihoods; the derivatives with respect to those are the probabilities
+    of all states with each finding retracted, from one propagation.
+    """
+    tables = engine.tables
+    soft = dict(findings.soft)
+    for variable, state in findings.hard.items():
+        logs = np.full(int(tables.cards[variable]), -np.inf)
+        logs[state] = 0.0
+        soft[variable] = logs
+    entered = Findings({}, soft, findings.log_scale)
+    _, retracted, log_mass = outward(engine, entered, memory_limit=memory_limit)
+    order = sorted(soft)
+    nothing = Findings({}, {}, 0.0)
+    _, flat, log_total = engine.marginals(nothing, memory_limit=memory_limit)
+    ends = np.cumsum(tables.cards)
+    shares, expected = {}, {}
+    measure = log_total - log_mass + findings.log_scale
+    for variable, without in zip(order, retracted, strict=True):
+        logs = without.log_values[0]
+        total = float(log_sum_exp(logs, 0))
+        prior = flat[ends[variable] - tables.cards[variable] : ends[variable]]
+        with np.errstate(divide="ignore"):
+            alone = float(log_sum_exp(np.log(prior) + soft[variable], 0))
+        given_others = float(log_sum_exp(logs + soft[variable], 0)) - total
+        measure += alone
+        shares[variable] = alone - given_others
+        expected[variable] = np.exp(logs - total)
+    return log_mass - log_total, measure, shares, expected
