@@ -20,7 +20,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes, weighted_log
-from bayesgraph.inference import Findings, Tables
+from bayesgraph.inference import Findings, Scopes, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
 from bayesgraph.variables import Discrete, Variable
@@ -224,9 +224,9 @@ class FactorGraph(GraphicalModel):
             return None
         peaks = [float(factor.log_values.max()) for factor in factors]
         peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
+        variables = [v for v in self.variables if isinstance(v, Discrete)]
         return Tables(
-            [v for v in self.variables if isinstance(v, Discrete)],
-            [factor.scope for factor in factors],
+            Scopes(variables, [factor.scope for factor in factors]),
             [np.exp(f.log_values[0] - peak) for f, peak in zip(factors, peaks, strict=True)],
             sums_to_one=False,
             log_scale=sum(peaks),

@@ -51,6 +51,8 @@ from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, se
 from bayesgraph.inference.weighting import Node, WeightedSamples, likelihood_weighting
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
 
+_PLAIN = {str, int, bool}
+
 
 class GraphicalModel(ABC):
     """A product of local functions over named variables, and the questions it answers.
@@ -147,7 +149,11 @@ class GraphicalModel(ABC):
         likelihoods: dict[Discrete, Floats] = {}
         beliefs: dict[Discrete, Floats] = {}
         for name, given in as_mapping(evidence).items():
-            variable, value = self.variable(name), scalar(given)
+            variable = self.variable(name)
+            if type(given) in _PLAIN:  # most are, and need no further look
+                values[variable] = variable.encode(given)
+                continue
+            value = scalar(given)
             if isinstance(value, Belief):
                 beliefs.update([believed(variable, value)])
             elif isinstance(value, Mapping) or (isinstance(value, np.ndarray) and value.ndim == 1):
@@ -191,8 +197,8 @@ class GraphicalModel(ABC):
         soft = {}
         for variable, logs in likelihoods.items():
             if variable not in values:
-                soft[number[variable]] = logs
-        hard = {number[v]: code for v, code in values.items()}
+                soft[number[variable.name]] = logs
+        hard = {number[v.name]: code for v, code in values.items()}
         judged = [logs[values[v]] for v, logs in likelihoods.items() if v in values]
         return Findings(hard, soft, float(sum(judged)))
 
@@ -649,7 +655,7 @@ class GraphicalModel(ABC):
         if self.log_probability(evidence or {}, memory_limit=memory_limit) == -np.inf:
             raise impossible(evidence)
         value, slopes, covaried = sensitivity(
-            engine, engine.tables.number[variable], code, findings, memory_limit=memory_limit
+            engine, engine.tables.number[variable.name], code, findings, memory_limit=memory_limit
         )
         names = self.table_names()
         is_network = bool((engine.tables.child >= 0).all())

@@ -15,7 +15,7 @@ from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, q
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.graph import ancestral_set, build_dag, topological_order
-from bayesgraph.inference import Tables
+from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel, decode, evidence_factors, partial_columns
 from bayesgraph.variables import Name, Variable
@@ -81,6 +81,10 @@ class BayesianNetwork(GraphicalModel):
         self._order = topological_order(dag)
         self._cpd_of = {cpd.variable: cpd for cpd in self.cpds}
         self._parents = {cpd.variable: cpd.parents for cpd in self.cpds}
+        discrete = [cpd.variable for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        self._scopes: Scopes | None = None
+        if len(discrete) == len(self.cpds):
+            self._scopes = Scopes(discrete, [cpd.scope for cpd in self.cpds])
         self.arc_scores = dict(arc_scores or {})
         for arc in self.arc_scores:
             if not dag.has_edge(*arc):
@@ -204,15 +208,10 @@ class BayesianNetwork(GraphicalModel):
 
     def tables(self) -> Tables | None:
         """See GraphicalModel."""
-        cpds = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        if len(cpds) < len(self.cpds):
+        if self._scopes is None:
             return None
-        return Tables(
-            [cpd.variable for cpd in cpds],
-            [cpd.scope for cpd in cpds],
-            [cpd.values for cpd in cpds],
-            sums_to_one=True,
-        )
+        values = [cpd.values for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        return Tables(self._scopes, values, sums_to_one=True)
 
     # ------------------------------------------------------------------------------ other verbs
 

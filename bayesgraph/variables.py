@@ -162,7 +162,11 @@ class Discrete:
 
     def encode(self, value: object) -> int:
         """Return how a value is encoded: the position of the state."""
-        return self.index(value)
+        try:
+            code = self._by_type.get((type(value), value))
+        except TypeError:
+            code = None
+        return self.index(value) if code is None else code
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -12,7 +12,7 @@ from bayesgraph.inference.results import (
     MixedPosterior,
     Posterior,
 )
-from bayesgraph.inference.tables import Tables
+from bayesgraph.inference.tables import Scopes, Tables
 
 __all__ = [
     "Assignment",
@@ -24,6 +24,7 @@ __all__ = [
     "Model",
     "Plan",
     "Posterior",
+    "Scopes",
     "Step",
     "Tables",
     "blocks",

@@ -96,13 +96,13 @@ def rows_one_by_one(
     if evidence.likelihoods:
         return None
     tables = engine.tables
-    columns = {tables.number[v]: c for v, c in evidence.columns.items() if v != target}
+    columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
     codes = np.full((len(tables.cards), evidence.n_rows), -1, dtype=np.int64)
     for variable, column in columns.items():
         codes[variable] = column
     observed = np.flatnonzero((codes >= 0).all(axis=1))
     partial = np.flatnonzero((codes >= 0).any(axis=1) & (codes < 0).any(axis=1))
-    targets = [] if target is None else [tables.number[target]]
+    targets = [] if target is None else [tables.number[target.name]]
     program = engine.program(observed.tolist(), partial.tolist(), targets, EVIDENCE)
     if len(program.least) and program.least.min() < kernels.LEAST_LOG2:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from bayesgraph.inference.tables import Integers, Tables
 _MOST_PROGRAMS = 256
 _MOST_IDLE_BYTES = 2**28
 
-_NOTHING = np.empty(0, dtype=np.int64)
+# With more free variables nobody asks whether the joint table is small.
+_FEW_VARIABLES = 9
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """Evidence of one case in numbers.
 
     Attributes
@@ -50,8 +50,7 @@ class Findings:
         return Findings(hard, soft, self.log_scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """A program that has run, with its workspace.
 
     Attributes
@@ -198,6 +197,25 @@ class DiscreteEngine:
 
     # ---------------------------------------------------------------------------------- questions
 
+    def _enumerated(
+        self, findings: Findings, targets: Sequence[int]
+    ) -> tuple[Floats, float] | None:
+        """Return the answer from the joint table if that is small: planning would take longer."""
+        tables = self.tables
+        if len(tables.cards) - len(findings.hard) > _FEW_VARIABLES or findings.soft:
+            return None
+        status, log_mass, result = kernels.enumerate_joint(
+            tables.cards,
+            tables.start,
+            tables.item,
+            tables.values,
+            np.array([*findings.hard, *findings.hard.values()], dtype=np.int64),
+            np.array(targets, dtype=np.int64),
+        )
+        if status != kernels.OK:
+            return None
+        return result, log_mass + tables.log_scale + findings.log_scale
+
     def marginals(
         self, findings: Findings, *, memory_limit: int | None = None
     ) -> tuple[Integers, Floats, float]:
@@ -211,6 +229,11 @@ class DiscreteEngine:
             One after the other.
         log_mass : float
         """
+        few = self._enumerated(findings, ())
+        if few is not None:
+            observed = findings.hard
+            free = [v for v in range(len(self.tables.cards)) if v not in observed]
+            return np.array(free, dtype=np.int64), *few
         program = self.program(
             sorted(findings.hard), sorted(findings.soft), both=True, memory_limit=memory_limit
         )
@@ -230,6 +253,9 @@ class DiscreteEngine:
 
         The mass is that of the evidence if `whole`; otherwise of what bears on the targets.
         """
+        few = self._enumerated(findings, targets) if targets else None
+        if few is not None:
+            return few
         scope = EVIDENCE if whole or not targets else TARGETS
         program = self.program(
             sorted(findings.hard),

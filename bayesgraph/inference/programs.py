@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,8 +28,7 @@ _NOTHING = np.empty(0, dtype=np.int64)
 TreeArrays: TypeAlias = tuple[Integers, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(NamedTuple):
     """A rooted junction forest over the free variables of a question.
 
     Attributes
@@ -105,24 +103,11 @@ def plan_tree(
     MemoryLimitError
         With the size.
     """
-    n_all = len(tables.cards)
-    start, item, child, positive = tables.start, tables.item, tables.child, tables.positive
-    if len(soft):
-        start = np.concatenate([start, start[-1] + np.arange(1, len(soft) + 1)])
-        item = np.concatenate([item, np.array(soft, dtype=np.int64)])
-        child = np.concatenate([child, np.full(len(soft), -1)])
-        positive = np.concatenate([positive, np.zeros(len(soft), dtype=np.int64)])
-    seen = np.zeros(n_all, dtype=np.int64)
-    seen[list(observed)] = 1
-    wanted = np.zeros(n_all, dtype=np.int64)
-    wanted[list(targets)] = 1
-    used = planning.relevant_factors(start, item, child, positive, seen, wanted, n_all, scope)
-    variables, factors, start, item, at, child = planning.free_scopes(
-        start, item, child, used, seen, wanted
-    )
+    variables, factors, start, item, at, child, cards, wanted = planning.restrict(
+        tables.start, tables.item, tables.child, tables.positive, tables.cards, _array(soft),
+        _array(observed), _array(targets), scope,
+    )  # fmt: skip
     n = len(variables)
-    cards = tables.cards[variables]
-    wanted = wanted[variables]
     o_start, o_item = start, item
     if len(targets) > 1:
         # A scope of all targets makes them share a clique.
@@ -154,8 +139,7 @@ def plan_tree(
     return tree
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(NamedTuple):
     """A compiled question: it answers for any values of the same observed variables.
 
     Attributes
@@ -241,24 +225,6 @@ def compile_program(
     maximized : shape (n_variables,), optional
         1 for variables that leave by a maximum (in a tree whose stages say so).
     """
-    n_tables = len(tables.base)
-    kind, source = np.ones(len(tree.factors), dtype=np.int64), tree.factors
-    step, floor = tables.step, tables.floor
-    soft_at = _NOTHING
-    first_free = 0
-    if len(soft):
-        sizes = tables.cards[list(soft)]
-        soft_at = np.concatenate([[0], np.cumsum(sizes)])
-        first_free = int(soft_at[-1])
-        soft_at = soft_at[:-1]
-        is_soft = tree.factors >= n_tables
-        source = tree.factors.copy()
-        source[is_soft] = soft_at[source[is_soft] - n_tables]
-        kind = np.where(is_soft, execution.WORK, execution.TABLE)
-        step = np.concatenate([step, np.ones(len(soft), dtype=np.int64)])
-        # Likelihoods are not known yet; a run checks theirs.
-        floor = np.concatenate([floor, np.zeros(len(soft))])
-    step = step[tree.at]
     c_start, member, residual = tree.c_start, tree.member, tree.residual
     parent, unit, home = tree.parent, tree.unit, tree.home
     if maximized is not None:
@@ -268,22 +234,17 @@ def compile_program(
             tree.cards, tree.start, tree.item, home, c_start, member, residual, parent, unit,
             int(both),
         )  # fmt: skip
-    tree = replace(
-        tree, home=home, c_start=c_start, member=member, residual=residual, parent=parent, unit=unit
-    )
-    maximal = np.zeros(len(parent), dtype=np.int64)
-    if maximized is not None:
-        maximal = maximized[tree.variables[member[c_start[:-1]]]]
-    places = _NOTHING
-    if len(targets):
-        places = np.searchsorted(tree.variables, np.array(targets, dtype=np.int64))
-    code, up, least, counts = execution.compile_tree(
-        tree.cards, tree.start, tree.item, step, source, kind, home, c_start, member, residual,
-        parent, unit, floor[tree.factors], maximal, places, int(both), first_free,
+        tree = tree._replace(
+            home=home, c_start=c_start, member=member, residual=residual, parent=parent, unit=unit
+        )
+    elif maximized is not None:
+        tree = tree._replace(unit=unit)
+    *arrays, counts = execution.compile_tree(
+        tables.step, tables.floor, tables.cards[_array(soft)] if soft else _NOTHING,
+        *tree[:-2], _NOTHING if maximized is None else maximized, _array(targets), int(both),
     )  # fmt: skip
-    constant = tree.factors[home < 0] if len(home) and home.min() < 0 else _NOTHING
-    n_work, n_result, work, largest = counts.tolist()
-    return Program(
-        tree, code, up, least, source, kind, step, constant, soft_at, maximal, n_work, n_result,
-        work, largest,
-    )  # fmt: skip
+    return Program(tree, *arrays, *counts.tolist())
+
+
+def _array(numbers: Sequence[int]) -> Integers:
+    return np.array(numbers, dtype=np.int64) if len(numbers) else _NOTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +15,49 @@ from bayesgraph.variables import Discrete, Variable
 Integers = NDArray[np.int64]
 
 
-class Tables:
-    """Non-negative tables over discrete variables.
+class Scopes:
+    """The variables of a model and the scopes of its tables, as numbers.
 
     Parameters
     ----------
     variables : sequence of Discrete
         All variables, in order; their places are their numbers.
     scopes : sequence of tuples of Discrete
-        One for each table, in the order of its axes.
+        One for each table.
+
+    Attributes
+    ----------
+    number : dict from name to int
+    cards, start, item
+        See Tables.
+    """
+
+    __slots__ = ("cards", "item", "number", "start", "variables")
+
+    def __init__(
+        self, variables: Sequence[Discrete], scopes: Iterable[tuple[Variable, ...]]
+    ) -> None:
+        self.variables = tuple(variables)
+        # Names tell the variables of a model apart, and are hashed faster than variables are.
+        number = {v.name: i for i, v in enumerate(self.variables)}
+        self.number = number
+        item: list[int] = []
+        start = [0]
+        for scope in scopes:
+            item += [number[v.name] for v in scope]
+            start.append(len(item))
+        self.cards = np.array([len(v.states) for v in self.variables], dtype=np.int64)
+        self.start = np.array(start, dtype=np.int64)
+        self.item = np.array(item, dtype=np.int64)
+
+
+class Tables:
+    """Non-negative tables over discrete variables.
+
+    Parameters
+    ----------
+    scopes : Scopes
+        The variables of each table, in the order of its axes.
     values : sequence of ndarray
         The tables.
     sums_to_one : bool
@@ -33,42 +67,58 @@ class Tables:
 
     Attributes
     ----------
+    variables : tuple of Discrete
+    number : dict from name of a variable to its number
     cards : shape (n_variables,)
     start, item
         Scopes as numbers of variables: that of table f is ``item[start[f]:start[f + 1]]``.
-    step : shape of item
-        How far apart in memory the states of that variable are.
-    base : shape (n_tables,)
-        Where each table starts in `values`.
-    child : shape (n_tables,)
-        The variable over which a table sums to one, or -1.
-    floor : shape (n_tables,)
-        Binary logarithm of the smallest entry that is not zero, at most 0.
-    positive : shape (n_tables,)
-        1 where a table has no zero.
     """
 
     def __init__(
         self,
-        variables: Sequence[Discrete],
-        scopes: Sequence[tuple[Variable, ...]],
+        scopes: Scopes,
         values: Sequence[Floats],
         *,
         sums_to_one: bool,
         log_scale: float = 0.0,
     ) -> None:
-        self.variables = tuple(variables)
+        self.variables, self.number = scopes.variables, scopes.number
         self.log_scale = log_scale
-        self.number: Mapping[Variable, int] = {v: i for i, v in enumerate(self.variables)}
-        number = self.number
-        self.cards = np.array([len(v.states) for v in self.variables], dtype=np.int64)
-        lengths = [0, *map(len, scopes)]
-        self.start = np.cumsum(np.array(lengths, dtype=np.int64))
-        self.item = np.array([number[v] for scope in scopes for v in scope], dtype=np.int64)
-        self.values = np.concatenate([table.ravel() for table in values])
-        self.step, self.base, self.child, self.floor, self.positive = kernels.table_layout(
-            self.cards, self.start, self.item, self.values, int(sums_to_one)
+        self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
+        self.values = np.concatenate([table.reshape(-1) for table in values])
+        self._sums_to_one = sums_to_one
+
+    @cached_property
+    def _layout(self) -> tuple[Integers, Integers, Integers, Floats, Integers]:
+        layout: tuple[Integers, Integers, Integers, Floats, Integers] = kernels.table_layout(
+            self.cards, self.start, self.item, self.values, int(self._sums_to_one)
         )
+        return layout
+
+    @property
+    def step(self) -> Integers:
+        """How far apart in memory the states of the variable are, for each entry of `item`."""
+        return self._layout[0]
+
+    @property
+    def base(self) -> Integers:
+        """Where each table starts in `values`, shape (n_tables,)."""
+        return self._layout[1]
+
+    @property
+    def child(self) -> Integers:
+        """The variable over which a table sums to one, or -1, shape (n_tables,)."""
+        return self._layout[2]
+
+    @property
+    def floor(self) -> Floats:
+        """Binary logarithm of the smallest entry but zero, at most 0, shape (n_tables,)."""
+        return self._layout[3]
+
+    @property
+    def positive(self) -> Integers:
+        """1 where a table has no zero, shape (n_tables,)."""
+        return self._layout[4]
 
     @cached_property
     def log_values(self) -> Floats:
@@ -96,4 +146,4 @@ class Tables:
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
         """Return the numbers of variables."""
-        return [self.number[v] for v in variables]
+        return [self.number[v.name] for v in variables]

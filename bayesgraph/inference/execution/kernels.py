@@ -173,47 +173,42 @@ def _ordered(
 
 @numba.njit(cache=True, nogil=True)
 def compile_tree(
+    table_step: Ints,
+    table_floor: Floats,
+    soft_cards: Ints,
+    variables: Ints,
+    factors: Ints,
     cards: Ints,
     start: Ints,
     item: Ints,
-    step: Ints,
-    source: Ints,
-    kind: Ints,
+    place_of: Ints,
     home: Ints,
     c_start: Ints,
     member: Ints,
     residual: Ints,
     parent: Ints,
     unit: Ints,
-    floor: Floats,
-    maximal: Ints,
+    maximized: Ints,
     targets: Ints,
     both: int,
-    first_free: int,
-) -> tuple[Ints, Ints, Floats, Ints]:
+) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
     """Compile the passes over a junction tree to a program.
 
     Parameters
     ----------
-    cards : shape (n,)
-        States of the free variables.
-    start, item, step
-        Scopes of the factors and the distance of neighbouring states in memory.
-    source, kind : shape (n_factors,)
-        Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
-    home, c_start, member, residual, parent, unit
-        The tree; see `planning.kernels`.
-    floor : shape (n_factors,)
-        Binary logarithm of the smallest entry of each factor, zero apart.
-    maximal : shape (n_cliques,)
-        1 where variables leave by a maximum.
+    table_step, table_floor
+        `step` and `floor` of the model's tables; see `inference.tables.Tables`.
+    soft_cards : shape (n_soft,)
+        States of the variables with soft evidence, whose likelihoods the workspace starts with.
+    variables, factors, cards, start, item, place_of, home, c_start, member, residual, parent, unit
+        The tree; see `inference.programs.Tree` (`place_of` is its `at`).
+    maximized : shape (n_variables,) or (0,)
+        1 for variables that leave by a maximum.
     targets
         Variables of a root clique whose joint table is the result, or none.
     both : int
         1: two passes; the result is the marginal of every variable, in order. 0: the first pass
         only; the result is the joint table of the targets.
-    first_free : int
-        Entries of the workspace that are taken already.
 
     Returns
     -------
@@ -222,12 +217,56 @@ def compile_tree(
         Where in the workspace the message of each clique to its parent is; -1 for none.
     least : shape (n_cliques,)
         Sum of the floors of the factors of each clique.
+    source, kind : shape (n_factors,)
+        Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
+    step : shape of `item`
+        How far apart the states are in memory.
+    constant
+        Tables all of whose variables are observed.
+    soft_at : shape (n_soft,)
+        Where in the workspace the likelihoods start.
+    maximal : shape (n_cliques,)
+        1 where variables leave by a maximum.
     sizes : entries of the workspace, of the result, entries multiplied or added, entries of the
         largest table
     """
+    n_soft = len(soft_cards)
+    n_tables = len(table_floor)
+    n_factors = len(factors)
+    soft_at = np.empty(n_soft, np.int64)
+    first_free = 0
+    for k in range(n_soft):
+        soft_at[k] = first_free
+        first_free += soft_cards[k]
+    source = np.empty(n_factors, np.int64)
+    kind = np.empty(n_factors, np.int64)
+    step = np.empty(len(item), np.int64)
+    n_constant = 0
+    for f in range(n_factors):
+        number = factors[f]
+        if number < n_tables:
+            source[f] = number
+            kind[f] = TABLE
+            for at in range(start[f], start[f + 1]):
+                step[at] = table_step[place_of[at]]
+            n_constant += home[f] < 0
+        else:
+            source[f] = soft_at[number - n_tables]
+            kind[f] = WORK
+            for at in range(start[f], start[f + 1]):
+                step[at] = 1
+    constant = np.empty(n_constant, np.int64)
+    n_constant = 0
+    for f in range(n_factors):
+        if home[f] < 0 and kind[f] == TABLE:
+            constant[n_constant] = factors[f]
+            n_constant += 1
+    maximal = np.zeros(len(parent), np.int64)
+    if len(maximized):
+        for c in range(len(parent)):
+            maximal[c] = maximized[variables[member[c_start[c]]]]
     n = len(cards)
     n_cliques = len(parent)
-    n_factors = len(home)
     n_items = len(item)
     free = first_free
     # Operands: the factors, then the message of each clique to its parent.
@@ -288,8 +327,9 @@ def compile_tree(
             first[home[f]] = f
     least = np.zeros(n_cliques)
     for f in range(n_factors):
-        if home[f] >= 0:
-            least[home[f]] += floor[f]
+        # Likelihoods are not known yet; a run adds theirs.
+        if home[f] >= 0 and kind[f] == TABLE:
+            least[home[f]] += table_floor[factors[f]]
     tile = free
     free += min(TILE, largest)
     result = np.empty(n + 1, np.int64)
@@ -297,6 +337,12 @@ def compile_tree(
     for v in range(n):
         result[v + 1] = result[v] + cards[v]
     n_result = result[n]
+    wanted = np.empty(len(targets), np.int64)
+    for k in range(len(targets)):
+        for v in range(n):
+            if variables[v] == targets[k]:
+                wanted[k] = v
+    targets = wanted
     if not both:
         n_result = 1
         for k in range(len(targets)):
@@ -574,7 +620,142 @@ def compile_tree(
         program[k] = code[k]
     sizes = np.empty(4, np.int64)
     sizes[0], sizes[1], sizes[2], sizes[3] = free, n_result, work, largest
-    return program, up, least, sizes
+    return program, up, least, source, kind, step, constant, soft_at, maximal, sizes
+
+
+# -------------------------------------------------------------------------------------- enumeration
+
+# Joint tables of at most so many entries are enumerated.
+FEW_ENTRIES = 512
+TOO_MANY = 3
+# A sum that is no smaller cannot have lost anything to underflow that counts.
+_SAFE_MASS = 1e-250
+
+
+@numba.njit(cache=True, nogil=True)
+def enumerate_joint(
+    cards: Ints, start: Ints, item: Ints, values: Floats, findings: Ints, targets: Ints
+) -> tuple[int, float, Floats]:
+    """Sum the product of tables over a joint table that is small: no plan, no program.
+
+    The variables are assigned one after the other; a table is multiplied in as soon as its last
+    variable is, and nothing below a product of zero is visited.
+
+    Parameters
+    ----------
+    cards, start, item, values
+        See `inference.tables.Tables`.
+    findings : shape (2 k,)
+        Numbers of the observed variables, then their states.
+    targets
+        Variables whose joint table is the result; with none, the marginals of all free variables
+        one after the other.
+
+    Returns
+    -------
+    status : OK, TOO_SMALL (or impossible, which looks the same) or TOO_MANY
+    log_mass : float
+    result : ndarray
+    """
+    n_all = len(cards)
+    n_factors = len(start) - 1
+    n_observed = len(findings) // 2
+    state = np.empty(n_all, np.int64)
+    depth_of = np.empty(n_all, np.int64)
+    result = np.empty(0)
+    for v in range(n_all):
+        state[v] = 0
+        depth_of[v] = 0
+    for k in range(n_observed):
+        state[findings[k]] = findings[n_observed + k]
+        depth_of[findings[k]] = -1
+    free = np.empty(n_all, np.int64)
+    at_result = np.empty(n_all + 1, np.int64)
+    n = 0
+    entries = 1
+    n_result = 0
+    for v in range(n_all):
+        if depth_of[v] == 0:
+            depth_of[v] = n
+            free[n] = v
+            at_result[n] = n_result
+            n_result += cards[v]
+            entries *= cards[v]
+            n += 1
+            if entries > FEW_ENTRIES:
+                return TOO_MANY, 0.0, result
+    n_targets = len(targets)
+    if n_targets:
+        n_result = 1
+        for k in range(n_targets):
+            n_result *= cards[targets[k]]
+    result = np.zeros(n_result)
+    # Factors by the depth at which their last variable is assigned, in linked lists; those that
+    # are observed throughout come first of all.
+    first = np.empty(n + 1, np.int64)
+    following = np.empty(n_factors, np.int64)
+    base = np.empty(n_factors, np.int64)
+    for d in range(n + 1):
+        first[d] = -1
+    place = 0
+    for f in range(n_factors):
+        base[f] = place
+        last = -1
+        size = 1
+        for at in range(start[f], start[f + 1]):
+            last = max(last, depth_of[item[at]])
+            size *= cards[item[at]]
+        place += size
+        following[f] = first[last + 1]
+        first[last + 1] = f
+    digit = np.empty(n + 1, np.int64)
+    prefix = np.empty(n + 2)
+    mass = np.zeros(n + 2)
+    # Depth 0 stands for the observed part, with a single state.
+    prefix[0] = 1.0
+    digit[0] = 0
+    d = 0
+    while d >= 0:
+        if d:
+            state[free[d - 1]] = digit[d]
+        product = prefix[d]
+        f = first[d]
+        while f >= 0:
+            offset = 0
+            for at in range(start[f], start[f + 1]):
+                offset = offset * cards[item[at]] + state[item[at]]
+            product *= values[base[f] + offset]
+            f = following[f]
+        if product > 0.0 and d < n:
+            d += 1
+            prefix[d] = product
+            mass[d] = 0.0
+            digit[d] = 0
+            continue
+        if product > 0.0 and n_targets:
+            offset = 0
+            for k in range(n_targets):
+                offset = offset * cards[targets[k]] + state[targets[k]]
+            result[offset] += product
+        total = product
+        while True:
+            mass[d] += total
+            if d and not n_targets:
+                result[at_result[d - 1] + digit[d]] += total
+            digit[d] += 1
+            if d and digit[d] < cards[free[d - 1]]:
+                break
+            total = mass[d]
+            d -= 1
+            if d < 0:
+                break
+    total = mass[0]
+    if total < _SAFE_MASS:
+        return TOO_SMALL, -np.inf, result
+    factor = 1.0 / total
+    for k in range(n_result):
+        result[k] *= factor
+    return OK, np.log(total), result
 
 
 # ---------------------------------------------------------------------------------------- executor

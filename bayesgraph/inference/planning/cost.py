@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cache
 
 from bayesgraph.errors import MemoryLimitError
 
@@ -39,6 +40,7 @@ def format_seconds(number: float) -> str:
     return f"{number:.3g} s"
 
 
+@cache
 def default_memory_limit() -> int:
     """Return half of the machine's memory in bytes (4 GB where it cannot be asked)."""
     try:

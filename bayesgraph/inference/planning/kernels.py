@@ -215,6 +215,67 @@ def relevant_factors(
 
 
 @numba.njit(cache=True, nogil=True)
+def restrict(
+    start: Ints,
+    item: Ints,
+    child: Ints,
+    positive: Ints,
+    all_cards: Ints,
+    soft: Ints,
+    observed: Ints,
+    targets: Ints,
+    mode: int,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Leave out the factors that do not bear on the answer, and the observed variables.
+
+    Soft evidence enters as one more factor for each variable in `soft`.
+
+    Returns
+    -------
+    variables, factors, start, item, at, child
+        See `free_scopes`.
+    cards, wanted : shape (n,)
+        States of the free variables; 1 for targets.
+    """
+    n_variables = len(all_cards)
+    if len(soft):
+        n_factors = len(start) - 1
+        n_items = start[n_factors]
+        more_start = np.empty(n_factors + len(soft) + 1, np.int64)
+        more_item = np.empty(n_items + len(soft), np.int64)
+        more_child = np.empty(n_factors + len(soft), np.int64)
+        more_positive = np.empty(n_factors + len(soft), np.int64)
+        for f in range(n_factors):
+            more_start[f] = start[f]
+            more_child[f] = child[f]
+            more_positive[f] = positive[f]
+        for at in range(n_items):
+            more_item[at] = item[at]
+        for k in range(len(soft)):
+            more_start[n_factors + k] = n_items + k
+            more_item[n_items + k] = soft[k]
+            more_child[n_factors + k] = -1
+            more_positive[n_factors + k] = 0
+        more_start[n_factors + len(soft)] = n_items + len(soft)
+        start, item, child, positive = more_start, more_item, more_child, more_positive
+    seen = _filled(n_variables, 0)
+    asked = _filled(n_variables, 0)
+    for k in range(len(observed)):
+        seen[observed[k]] = 1
+    for k in range(len(targets)):
+        asked[targets[k]] = 1
+    used = relevant_factors(start, item, child, positive, seen, asked, n_variables, mode)
+    variables, factors, start, item, at, child = free_scopes(start, item, child, used, seen, asked)
+    n = len(variables)
+    cards = np.empty(n, np.int64)
+    wanted = np.empty(n, np.int64)
+    for v in range(n):
+        cards[v] = all_cards[variables[v]]
+        wanted[v] = asked[variables[v]]
+    return variables, factors, start, item, at, child, cards, wanted
+
+
+@numba.njit(cache=True, nogil=True)
 def free_scopes(
     start: Ints, item: Ints, child: Ints, used: Ints, observed: Ints, wanted: Ints
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
