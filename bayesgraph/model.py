@@ -41,7 +41,7 @@ from bayesgraph.inference import (
     marginal,
     most_probable,
     plan_of_tree,
-    rows_one_by_one,
+    rows_together,
 )
 from bayesgraph.inference.draws import draw
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
@@ -746,11 +746,9 @@ class GraphicalModel(ABC):
         # States first in memory: sums over few states then run along the rows.
         result = np.empty((target.cardinality, evidence.n_rows)).T
         for rows, part, partial in blocks(self, evidence, [target]):
-            if partial and self._engine is not None:
-                logs = rows_one_by_one(self._engine, target, part)
-                if logs is not None:
-                    result[rows] = logs
-                    continue
+            if partial and self._engine is not None and not part.likelihoods:
+                result[rows] = rows_together(self._engine, target, part)
+                continue
             potential, _ = marginal(self, [target], part)
             assert isinstance(potential, Factor)  # the target is discrete
             result[rows] = potential.aligned([target])
@@ -788,11 +786,9 @@ class GraphicalModel(ABC):
         """Return the log probability (density) of each row of encoded evidence."""
         result = np.empty(evidence.n_rows)
         for rows, part, partial in blocks(self, evidence, []):
-            if partial and self._engine is not None:
-                logs = rows_one_by_one(self._engine, None, part)
-                if logs is not None:
-                    result[rows] = logs
-                    continue
+            if partial and self._engine is not None and not part.likelihoods:
+                result[rows] = rows_together(self._engine, None, part)[:, 0]
+                continue
             potential, _ = marginal(self, [], part)
             assert isinstance(potential, Factor)  # no targets, no variables left
             result[rows] = potential.log_values

@@ -197,6 +197,11 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
 
 
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
+    native = column.to_native()
+    if states is None and nw.dependencies.is_pandas_like_series(native):
+        # One pass over the hashes instead of three.
+        codes, values = native.factorize()
+        return _sorted(values.tolist(), codes)
     found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
     if not found:
         return Factorised([], np.full(len(column), -1, dtype=np.int8))
@@ -204,6 +209,14 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
         [*found, None], [*range(len(found)), -1], return_dtype=nw.Int32, default=-1
     )
     return Factorised(list(found), codes.fill_null(-1).to_numpy())
+
+
+def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
+    """Return states in ascending order, with the codes that then belong to them."""
+    order = sorted(range(len(states)), key=states.__getitem__)
+    new_code = np.full(len(states) + 1, -1, dtype=np.int32)
+    new_code[order] = np.arange(len(states))
+    return Factorised([states[i] for i in order], new_code[codes])
 
 
 def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:

@@ -1,6 +1,6 @@
 """Exact and approximate inference on factors. Nothing here knows a CPD or a network."""
 
-from bayesgraph.inference.batches import blocks, rows_one_by_one
+from bayesgraph.inference.batches import blocks, rows_together
 from bayesgraph.inference.discrete import DiscreteEngine, Findings
 from bayesgraph.inference.engine import Step, eliminate
 from bayesgraph.inference.plan import Plan, make_plan, plan_of_tree
@@ -33,5 +33,5 @@ __all__ = [
     "marginal",
     "most_probable",
     "plan_of_tree",
-    "rows_one_by_one",
+    "rows_together",
 ]

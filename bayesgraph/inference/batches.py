@@ -1,26 +1,32 @@
-"""Many rows of evidence at once: blocks that fit into memory, and rows one by one in a kernel."""
+"""Many rows of evidence at once: blocks that fit into memory, and rows of different patterns."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.discrete import DiscreteEngine
+from bayesgraph.inference.discrete import DiscreteEngine, Findings
 from bayesgraph.inference.execution import kernels
 from bayesgraph.inference.plan import make_plan
-from bayesgraph.inference.programs import EVIDENCE
+from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree
 from bayesgraph.inference.queries import Model
+from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete, Variable
 
 # Rows treated at once: their columns and sums stay in the processor's cache.
 _BLOCK_ROWS = 4096
 # Numbers in the largest product of one block.
 _BLOCK_ENTRIES = 2**23
+# Numbers in all tables of the rows that one program answers together, and the most of them: what
+# they need stays in the second-level cache.
+_ROW_ENTRIES = 2**17
+_MOST_TOGETHER = 256
 
 
 class BatchModel(Model, Protocol):
@@ -79,50 +85,100 @@ def _rows_at_once(model: BatchModel, observed: frozenset[Variable], keep: list[V
     return max(1, min(_BLOCK_ROWS, _BLOCK_ENTRIES // plan.largest_table))
 
 
-def rows_one_by_one(
-    engine: DiscreteEngine, target: Discrete | None, evidence: Evidence
-) -> Floats | None:
-    """Run one program for every row, whatever each of them observes.
+class RowProgram(NamedTuple):
+    """A program in which the row of a batch is one more variable of the model.
 
-    Which states a row leaves possible enters the program as data: a variable that some rows do not
-    observe is evidence with likelihoods of zero and one.
+    Attributes
+    ----------
+    program : Program
+    tables : Tables
+        Those of the model, then the likelihoods of the observed variables for each row.
+    n_together : int
+        Rows that it answers at once.
+    """
+
+    program: Program
+    tables: Tables
+    n_together: int
+
+
+def rows_together(engine: DiscreteEngine, target: Discrete | None, evidence: Evidence) -> Floats:
+    """Answer many rows that observe different variables with one program.
+
+    The row enters as a variable: what it observes are likelihoods that depend on it, and the
+    answer is its joint table with the target. What no evidence bears on is computed once for all
+    rows of a block.
 
     Returns
     -------
-    ndarray, shape (n_rows, n_states), or (n_rows,) without a target
-        Log of the probability of the row (and of each state of the target with it); None if the
-        numbers of some row may underflow or the rows have likelihoods of their own.
+    ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
+        Log of the probability of the row (and of each state of the target with it).
     """
-    if evidence.likelihoods:
-        return None
     tables = engine.tables
     columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
-    codes = np.full((len(tables.cards), evidence.n_rows), -1, dtype=np.int64)
-    for variable, column in columns.items():
-        codes[variable] = column
-    observed = np.flatnonzero((codes >= 0).all(axis=1))
-    partial = np.flatnonzero((codes >= 0).any(axis=1) & (codes < 0).any(axis=1))
-    targets = [] if target is None else [tables.number[target.name]]
-    program = engine.program(observed.tolist(), partial.tolist(), targets, EVIDENCE)
-    if len(program.least) and program.least.min() < kernels.LEAST_LOG2:
-        return None
-    at = np.flatnonzero(np.isin(tables.item, observed))
-    owner = np.searchsorted(tables.start, at, side="right") - 1
-    result = np.empty((evidence.n_rows, program.n_result))
-    log_mass = np.empty(evidence.n_rows)
+    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
+    targets = () if target is None else (tables.number[target.name],)
+    rows = _row_program(engine, tuple(seen), targets)
+    extended, program = rows.tables, rows.program
+    codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
+    for k, v in enumerate(seen):
+        codes[k] = columns[v]
+    n_states = 1 if target is None else target.cardinality
+    logs = np.empty((n_states, evidence.n_rows))
     work = engine.workspace(program.n_work)
-    failed = kernels.run_rows(
-        program.code, tables.values, tables.base, program.least, work, result, log_mass, codes,
-        partial, program.soft_at, tables.cards[partial], tables.item[at], owner, tables.step[at],
-        program.constant[program.constant < len(tables.base)],
-    )  # fmt: skip
+    kernels.run_rows(
+        program.code,
+        extended.values.copy(),
+        extended.base,
+        program.least,
+        work,
+        np.empty(program.n_result),
+        codes,
+        extended.base[len(tables.base) :],
+        tables.cards[seen],
+        rows.n_together,
+        logs,
+    )
     engine.release(work)
-    if failed:
-        return None
-    log_mass += tables.log_scale
-    if target is None:
-        return log_mass
-    with np.errstate(divide="ignore"):
-        logs = np.log(result)
-    logs[np.isneginf(log_mass)] = 0.0
-    return np.asarray(logs + log_mass[:, None])
+    logs += tables.log_scale
+    for row in np.flatnonzero(np.isnan(logs[0])):
+        hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
+        share, mass = engine.joint(targets, Findings(hard, {}), whole=True)
+        with np.errstate(divide="ignore"):
+            logs[:, row] = mass + np.log(share) if mass > -np.inf else -np.inf
+    return logs.T
+
+
+def _row_program(
+    engine: DiscreteEngine, seen: tuple[int, ...], targets: tuple[int, ...]
+) -> RowProgram:
+    """Return the program for rows that observe some of the variables."""
+    tables = engine.tables
+
+    def made() -> RowProgram:
+        alone = engine.program((), seen, targets, EVIDENCE)
+        n_together = int(min(max(_ROW_ENTRIES // max(alone.tree.total, 1), 1), _MOST_TOGETHER))
+        row = Discrete(_Row(), range(n_together))
+        scopes = [
+            tuple(tables.variables[v] for v in tables.item[begin:end])
+            for begin, end in itertools.pairwise(tables.start.tolist())
+        ]
+        scopes += [(tables.variables[v], row) for v in seen]
+        likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]
+        extended = Tables(
+            Scopes([*tables.variables, row], scopes),
+            [tables.values, *likelihoods],
+            sums_to_one=False,
+        )
+        extended.child[: len(tables.base)] = tables.child
+        asked = (*targets, len(tables.cards))
+        tree = plan_tree(extended, (), (), asked, EVIDENCE)
+        program = compile_program(extended, tree, (), asked, both=False)
+        return RowProgram(program, extended, n_together)
+
+    made_before: RowProgram = engine.remembered(("rows", seen, targets), made)
+    return made_before
+
+
+class _Row:
+    """The name of the variable that stands for the row: no other variable has it."""

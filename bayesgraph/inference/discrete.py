@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class DiscreteEngine:
         self.tables = tables
         # Dictionaries and lists change in single steps, so that threads need no lock: at worst
         # a program is compiled twice.
-        self._programs: dict[object, Program] = {}
+        self._kept: dict[object, object] = {}
         self._idle: list[Floats] = []
 
     # ----------------------------------------------------------------------------------- programs
@@ -113,13 +113,21 @@ class DiscreteEngine:
             Bytes; by default half of the machine's memory.
         """
         key = (tuple(observed), tuple(soft), tuple(targets), scope, both, maximized)
-        found = self._programs.pop(key, None)
-        if found is None:
-            found = self._compiled(observed, soft, targets, scope, both, maximized, memory_limit)
-            while len(self._programs) >= _MOST_PROGRAMS:
-                self._programs.pop(next(iter(self._programs)), None)
-        self._programs[key] = found  # the last used is the last to go
+        found: Program = self.remembered(
+            key,
+            lambda: self._compiled(observed, soft, targets, scope, both, maximized, memory_limit),
+        )
         _check_memory(found, memory_limit)
+        return found
+
+    def remembered(self, key: object, make: Callable[[], Any]) -> Any:
+        """Return what was made for the key before, or make it and keep it for a while."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = make()
+            while len(self._kept) >= _MOST_PROGRAMS:
+                self._kept.pop(next(iter(self._kept)), None)
+        self._kept[key] = found  # the last used is the last to go
         return found
 
     def _compiled(

@@ -1128,65 +1128,61 @@ def run_log(
 def run_rows(
     code: Ints,
     tables: Floats,
-    first_offsets: Ints,
+    offsets: Ints,
     least: Floats,
     work: Floats,
     result: Floats,
-    log_mass: Floats,
-    codes: NDArray[np.int64],
-    partial: Ints,
-    partial_at: Ints,
+    codes: Ints,
+    likelihood_at: Ints,
     cards: Ints,
-    fixed: Ints,
-    fixed_factor: Ints,
-    fixed_step: Ints,
-    constant: Ints,
-) -> int:
-    """Run a program for many rows of evidence.
+    n_together: int,
+    logs: Floats,
+) -> None:
+    """Run a program in which the row is a variable, block by block.
 
     Parameters
     ----------
-    codes : shape (n_variables, n_rows)
-        States, -1 where missing.
-    partial, partial_at : shape (n_partial,)
-        Variables that some rows observe, and where in the workspace the program reads which of
-        their states are possible.
-    cards : shape (n_partial,)
-    fixed, fixed_factor, fixed_step : shape (k,)
-        For variables that all rows observe: how their states shift the tables of factors.
-    constant
-        Tables all of whose variables are always observed.
-    result : shape (n_rows, n_result), log_mass : shape (n_rows,)
-
-    Returns
-    -------
-    int
-        How many rows could have lost something to underflow.
+    tables
+        The last of them are likelihoods of shape (states, n_together), which this overwrites.
+    result : shape (n_states * n_together,)
+        Joint table of the target and the row.
+    codes : shape (n_seen, n_rows)
+        States of the observed variables, -1 where missing.
+    likelihood_at, cards : shape (n_seen,)
+        Where the likelihoods of each are, and its number of states.
+    n_together : int
+        Rows of a block.
+    logs : shape (n_states, n_rows)
+        Receives log probabilities; NaN in rows that may have lost something to underflow, or are
+        impossible.
     """
-    n_rows = codes.shape[1]
-    offsets = np.empty(len(first_offsets), np.int64)
+    n_states, n_rows = logs.shape
     bounds = np.empty(len(least))
-    failed = 0
-    for row in range(n_rows):
-        for k in range(len(offsets)):
-            offsets[k] = first_offsets[k]
-        for k in range(len(fixed)):
-            offsets[fixed_factor[k]] += codes[fixed[k], row] * fixed_step[k]
+    for begin in range(0, n_rows, n_together):
+        end = min(begin + n_together, n_rows)
         for k in range(len(least)):
             bounds[k] = least[k]
-        for k in range(len(partial)):
-            state = codes[partial[k], row]
-            to = partial_at[k]
-            for i in range(cards[k]):
-                work[to + i] = 1.0 if state < 0 or state == i else 0.0
-        status, mass = run(code, tables, offsets, bounds, work, result[row])
-        if status == TOO_SMALL:
-            failed += 1
-        for k in range(len(constant)):
-            x = tables[offsets[constant[k]]]
-            mass += np.log(x) if x > 0.0 else -np.inf
-        log_mass[row] = mass
-    return failed
+        for v in range(len(cards)):
+            to = likelihood_at[v]
+            for state in range(cards[v]):
+                for row in range(begin, end):
+                    seen = codes[v, row]
+                    tables[to + row - begin] = 1.0 if seen < 0 or seen == state else 0.0
+                for row in range(end - begin, n_together):
+                    tables[to + row] = 1.0
+                to += n_together
+        status, log_mass = run(code, tables, offsets, bounds, work, result)
+        for row in range(begin, end):
+            total = 0.0
+            if status == OK:
+                for state in range(n_states):
+                    total += result[state * n_together + row - begin]
+            for state in range(n_states):
+                if total < _SAFE_MASS:
+                    logs[state, row] = np.nan
+                else:
+                    x = result[state * n_together + row - begin]
+                    logs[state, row] = log_mass + np.log(x) if x > 0.0 else -np.inf
 
 
 # ------------------------------------------------------------------------- one clique at a time
