@@ -887,7 +887,7 @@ def place_factors(
 
 @numba.njit(cache=True, nogil=True)
 def rooted(
-    n: int, c_start: Ints, member: Ints, parent: Ints, roots: Ints
+    cards: Ints, c_start: Ints, member: Ints, parent: Ints, roots: Ints
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Turn a junction forest so that given cliques are its roots.
 
@@ -905,6 +905,7 @@ def rooted(
         How many variables leave at each.
     parent : shape (n_cliques,)
     """
+    n = len(cards)
     n_cliques = len(parent)
     degree_start = _filled(n_cliques + 1, 0)
     for c in range(n_cliques):
@@ -963,11 +964,18 @@ def rooted(
     for k in range(n_cliques):
         c = visited[k]
         fresh = 0
-        for at in range(c_start[c + 1] - 1, c_start[c] - 1, -1):
-            if place[member[at]] < 0:
-                rank -= 1
-                place[member[at]] = rank
-                fresh += 1
+        # The variable with the most states innermost: runs in memory are longer.
+        while True:
+            next_one = -1
+            for at in range(c_start[c], c_start[c + 1]):
+                v = member[at]
+                if place[v] < 0 and (next_one < 0 or cards[v] > cards[next_one]):
+                    next_one = v
+            if next_one < 0:
+                break
+            rank -= 1
+            place[next_one] = rank
+            fresh += 1
         residual[n_cliques - 1 - k] = fresh
     by_place = np.empty(n, np.int64)
     for v in range(n):
