@@ -45,7 +45,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.inference.draws import draw
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
-from bayesgraph.inference.programs import TARGETS, plan_tree
+from bayesgraph.inference.programs import TARGETS, plan_tree, restrict
 from bayesgraph.inference.queries import Problem
 from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
 from bayesgraph.inference.weighting import Node, WeightedSamples, likelihood_weighting
@@ -713,9 +713,8 @@ class GraphicalModel(ABC):
         if engine is None:
             return make_plan(self.scopes(seen, wanted), wanted, order=self.variables)
         numbers = engine.tables.numbers(wanted)
-        tree = plan_tree(
-            engine.tables, engine.tables.numbers(seen), (), numbers, TARGETS, unlimited=True
-        )
+        restricted = restrict(engine.tables, engine.tables.numbers(seen), (), numbers, TARGETS)
+        tree = plan_tree(restricted, unlimited=True)
         return plan_of_tree(tree, engine.tables.variables, wanted)
 
     def _log_normaliser(self) -> float:

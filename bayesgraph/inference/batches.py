@@ -14,7 +14,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.discrete import DiscreteEngine, Findings
 from bayesgraph.inference.execution import kernels
 from bayesgraph.inference.plan import make_plan
-from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree
+from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree, restrict
 from bayesgraph.inference.queries import Model
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete, Variable
@@ -172,7 +172,7 @@ def _row_program(
         )
         extended.child[: len(tables.base)] = tables.child
         asked = (*targets, len(tables.cards))
-        tree = plan_tree(extended, (), (), asked, EVIDENCE)
+        tree = plan_tree(restrict(extended, (), (), asked, EVIDENCE))
         program = compile_program(extended, tree, (), asked, both=False)
         return RowProgram(program, extended, n_together)
 

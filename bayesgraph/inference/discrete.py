@@ -17,6 +17,7 @@ from bayesgraph.inference.programs import (
     Program,
     compile_program,
     plan_tree,
+    restrict,
 )
 from bayesgraph.inference.tables import Integers, Tables
 
@@ -26,6 +27,7 @@ _MOST_IDLE_BYTES = 2**28
 
 # With more free variables nobody asks whether the joint table is small.
 _FEW_VARIABLES = 9
+_ALL = np.empty(0, dtype=np.int64)
 
 
 class Findings(NamedTuple):
@@ -144,9 +146,8 @@ class DiscreteEngine:
         if maximized is not None:
             stage = np.zeros(len(self.tables.cards), dtype=np.int64)
             stage[list(maximized)] = 1
-        tree = plan_tree(
-            self.tables, observed, soft, targets, scope, stage=stage, memory_limit=memory_limit
-        )
+        restricted = restrict(self.tables, observed, soft, targets, scope)
+        tree = plan_tree(restricted, stage=stage, memory_limit=memory_limit)
         return compile_program(self.tables, tree, soft, targets, both=both, maximized=stage)
 
     # --------------------------------------------------------------------------------------- runs
@@ -206,12 +207,10 @@ class DiscreteEngine:
     # ---------------------------------------------------------------------------------- questions
 
     def _enumerated(
-        self, findings: Findings, targets: Sequence[int]
+        self, findings: Findings, targets: Sequence[int], factors: Integers = _ALL
     ) -> tuple[Floats, float] | None:
-        """Return the answer from the joint table if that is small: planning would take longer."""
+        """Return the answer from a joint table that is small; None if it is not, or underflows."""
         tables = self.tables
-        if len(tables.cards) - len(findings.hard) > _FEW_VARIABLES or findings.soft:
-            return None
         status, log_mass, result = kernels.enumerate_joint(
             tables.cards,
             tables.start,
@@ -219,6 +218,7 @@ class DiscreteEngine:
             tables.values,
             np.array([*findings.hard, *findings.hard.values()], dtype=np.int64),
             np.array(targets, dtype=np.int64),
+            factors,
         )
         if status != kernels.OK:
             return None
@@ -237,9 +237,11 @@ class DiscreteEngine:
             One after the other.
         log_mass : float
         """
-        few = self._enumerated(findings, ())
+        observed = findings.hard
+        few = None
+        if len(self.tables.cards) - len(observed) <= _FEW_VARIABLES and not findings.soft:
+            few = self._enumerated(findings, ())
         if few is not None:
-            observed = findings.hard
             free = [v for v in range(len(self.tables.cards)) if v not in observed]
             return np.array(free, dtype=np.int64), *few
         program = self.program(
@@ -261,20 +263,31 @@ class DiscreteEngine:
 
         The mass is that of the evidence if `whole`; otherwise of what bears on the targets.
         """
-        few = self._enumerated(findings, targets) if targets else None
-        if few is not None:
-            return few
         scope = EVIDENCE if whole or not targets else TARGETS
-        program = self.program(
-            sorted(findings.hard),
-            sorted(findings.soft),
-            targets,
-            scope,
-            memory_limit=memory_limit,
-        )
+        observed, soft = sorted(findings.hard), sorted(findings.soft)
+        if targets and not soft:
+            factors = self._few(tuple(observed), tuple(targets), scope)
+            few = None if factors is None else self._enumerated(findings, targets, factors)
+            if few is not None:
+                return few
+        program = self.program(observed, soft, targets, scope, memory_limit=memory_limit)
         run = self.run(program, findings)
         self.release(run.work)
         return run.result, run.log_mass
+
+    def _few(
+        self, observed: tuple[int, ...], targets: tuple[int, ...], scope: int
+    ) -> Integers | None:
+        """Return the tables that matter if few variables are left in them."""
+        if len(self.tables.cards) - len(observed) <= _FEW_VARIABLES:
+            return _ALL
+
+        def look() -> tuple[Integers | None]:
+            found = restrict(self.tables, observed, (), targets, scope)
+            return (found.factors if len(found.variables) <= _FEW_VARIABLES else None,)
+
+        factors: Integers | None = self.remembered((observed, targets, scope), look)[0]
+        return factors
 
     def log_mass(self, findings: Findings, *, memory_limit: int | None = None) -> float:
         """Return the log of the sum of the product that agrees with the evidence."""

@@ -15,7 +15,7 @@ import numpy as np
 from bayesgraph.factors import Factor
 from bayesgraph.factors.factor import union_scope
 from bayesgraph.inference.discrete import DiscreteEngine, Findings
-from bayesgraph.inference.programs import EVERYTHING, Tree, plan_tree
+from bayesgraph.inference.programs import EVERYTHING, Tree, plan_tree, restrict
 from bayesgraph.variables import Discrete
 
 
@@ -41,7 +41,8 @@ def outward(
     """
     tables = engine.tables
     soft = sorted(findings.soft)
-    tree = plan_tree(tables, sorted(findings.hard), soft, (), EVERYTHING, memory_limit=memory_limit)
+    restricted = restrict(tables, sorted(findings.hard), soft, (), EVERYTHING)
+    tree = plan_tree(restricted, memory_limit=memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
     factors = [_table(engine, findings, f) for f in range(len(tables.base))]
     factors += [Factor.from_log([tables.variables[v]], findings.soft[v][None]) for v in soft]

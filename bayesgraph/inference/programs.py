@@ -72,25 +72,64 @@ class Tree(NamedTuple):
         return int(np.diff(self.c_start).max(initial=1)) - 1
 
 
-def plan_tree(
+class Restricted(NamedTuple):
+    """What bears on a question: factors without the observed variables; see Tree.
+
+    Attributes
+    ----------
+    child : shape (m,)
+        The free variable over which a factor sums to one, or -1.
+    wanted : shape (n,)
+        1 for targets.
+    """
+
+    variables: Integers
+    factors: Integers
+    start: Integers
+    item: Integers
+    at: Integers
+    child: Integers
+    cards: Integers
+    wanted: Integers
+
+
+def restrict(
     tables: Tables,
     observed: Sequence[int],
     soft: Sequence[int],
     targets: Sequence[int],
     scope: int,
-    *,
-    stage: Integers | None = None,
-    memory_limit: int | None = None,
-    unlimited: bool = False,
-) -> Tree:
-    """Plan a question: what matters, an elimination order, a junction tree and its roots.
+) -> Restricted:
+    """Leave out what does not bear on a question.
 
     Parameters
     ----------
     tables : Tables
     observed, soft : numbers of variables with hard and with soft evidence
-    targets : numbers of variables that must share a root clique
+    targets : numbers of variables
     scope : EVERYTHING, EVIDENCE or TARGETS
+    """
+    return Restricted(
+        *planning.restrict(
+            tables.start, tables.item, tables.child, tables.positive, tables.cards, _array(soft),
+            _array(observed), _array(targets), scope,
+        )
+    )  # fmt: skip
+
+
+def plan_tree(
+    restricted: Restricted,
+    *,
+    stage: Integers | None = None,
+    memory_limit: int | None = None,
+    unlimited: bool = False,
+) -> Tree:
+    """Plan a question: an elimination order, a junction tree and its roots.
+
+    Parameters
+    ----------
+    restricted : Restricted
+        Its wanted variables will share a root clique.
     stage : shape (n_variables,), optional
         Variables of a lower stage are eliminated before those of a higher one.
     memory_limit : int, optional
@@ -103,15 +142,12 @@ def plan_tree(
     MemoryLimitError
         With the size.
     """
-    variables, factors, start, item, at, child, cards, wanted = planning.restrict(
-        tables.start, tables.item, tables.child, tables.positive, tables.cards, _array(soft),
-        _array(observed), _array(targets), scope,
-    )  # fmt: skip
+    variables, factors, start, item, at, child, cards, wanted = restricted
     n = len(variables)
     o_start, o_item = start, item
-    if len(targets) > 1:
+    together = np.flatnonzero(wanted)
+    if len(together) > 1:
         # A scope of all targets makes them share a clique.
-        together = np.flatnonzero(wanted)
         o_start = np.append(start, len(item) + len(together))
         o_item = np.concatenate([item, together])
     stages = np.zeros(n, dtype=np.int64) if stage is None else stage[variables]
@@ -121,7 +157,7 @@ def plan_tree(
     home, unit, total, largest = planning.place_factors(
         cards, start, item, child, c_start, member, residual, parent
     )
-    if stage is None and (total > _SMALL or len(targets)):
+    if stage is None and (total > _SMALL or len(together)):
         roots = planning.best_roots(
             cards, start, item, child, home, unit, c_start, member, residual, parent, wanted
         )
@@ -216,8 +252,9 @@ def compile_program(
 
     Parameters
     ----------
-    tables, tree, soft
-        As for `plan_tree`.
+    tables : Tables
+    tree : Tree
+    soft : numbers of variables with soft evidence
     targets : numbers of variables
         The axes of the joint table that is the result, in this order.
     both : bool

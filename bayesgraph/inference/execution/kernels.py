@@ -634,7 +634,13 @@ _SAFE_MASS = 1e-250
 
 @numba.njit(cache=True, nogil=True)
 def enumerate_joint(
-    cards: Ints, start: Ints, item: Ints, values: Floats, findings: Ints, targets: Ints
+    cards: Ints,
+    start: Ints,
+    item: Ints,
+    values: Floats,
+    findings: Ints,
+    targets: Ints,
+    factors: Ints,
 ) -> tuple[int, float, Floats]:
     """Sum the product of tables over a joint table that is small: no plan, no program.
 
@@ -650,6 +656,8 @@ def enumerate_joint(
     targets
         Variables whose joint table is the result; with none, the marginals of all free variables
         one after the other.
+    factors
+        The tables that matter; with none, all of them.
 
     Returns
     -------
@@ -665,7 +673,10 @@ def enumerate_joint(
     result = np.empty(0)
     for v in range(n_all):
         state[v] = 0
-        depth_of[v] = 0
+        depth_of[v] = 0 if len(factors) == 0 else -1
+    for k in range(len(factors)):
+        for at in range(start[factors[k]], start[factors[k] + 1]):
+            depth_of[item[at]] = 0
     for k in range(n_observed):
         state[findings[k]] = findings[n_observed + k]
         depth_of[findings[k]] = -1
@@ -706,8 +717,16 @@ def enumerate_joint(
             last = max(last, depth_of[item[at]])
             size *= cards[item[at]]
         place += size
-        following[f] = first[last + 1]
-        first[last + 1] = f
+        if len(factors) == 0:
+            following[f] = first[last + 1]
+            first[last + 1] = f
+        else:
+            following[f] = last + 1
+    for k in range(len(factors)):
+        f = factors[k]
+        d = following[f]
+        following[f] = first[d]
+        first[d] = f
     digit = np.empty(n + 1, np.int64)
     prefix = np.empty(n + 2)
     mass = np.zeros(n + 2)
