@@ -153,15 +153,19 @@ def plan_tree(
     stages = np.zeros(n, dtype=np.int64) if stage is None else stage[variables]
     order = planning.elimination_order(cards, o_start, o_item, stages, EFFORT, MOST_WORK)
     c_start, member, parent = planning.cliques_of_order(o_start, o_item, stages, order)
-    c_start, member, residual, parent = planning.rooted(cards, c_start, member, parent, _NOTHING)
+    c_start, member, residual, parent = planning.rooted(
+        cards, c_start, member, parent, _NOTHING, wanted if stage is None else np.zeros_like(wanted)
+    )
     home, unit, total, largest = planning.place_factors(
         cards, start, item, child, c_start, member, residual, parent
     )
-    if stage is None and (total > _SMALL or len(together)):
+    if stage is None and total > _SMALL:
         roots = planning.best_roots(
             cards, start, item, child, home, unit, c_start, member, residual, parent, wanted
         )
-        c_start, member, residual, parent = planning.rooted(cards, c_start, member, parent, roots)
+        c_start, member, residual, parent = planning.rooted(
+            cards, c_start, member, parent, roots, wanted
+        )
         home, unit, total, largest = planning.place_factors(
             cards, start, item, child, c_start, member, residual, parent
         )

@@ -42,7 +42,7 @@ LEAST_LOG2 = -1000.0
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grown(code: Ints, size: int, more: int) -> Ints:
     if size + more <= len(code):
         return code
@@ -52,7 +52,7 @@ def _grown(code: Ints, size: int, more: int) -> Ints:
     return larger
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _emit(
     code: Ints, size: int, what: Ints, counts: Ints, target_steps: Ints, source_steps: Ints
 ) -> int:
@@ -106,7 +106,7 @@ def _emit(
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _simple(code: Ints, size: int, what: Ints) -> int:
     """Append an instruction without axes: operation, then four numbers."""
     code[size] = what[0]
@@ -116,7 +116,7 @@ def _simple(code: Ints, size: int, what: Ints) -> int:
     return size + SHORT
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _steps(
     axis: Ints, stride: Ints, begin: int, end: int, place: Ints, width: int, out: Ints
 ) -> None:
@@ -127,7 +127,7 @@ def _steps(
         out[place[axis[at]]] = stride[at]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _ordered(
     axis: Ints,
     stride: Ints,
@@ -171,7 +171,7 @@ def _ordered(
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def compile_tree(
     table_step: Ints,
     table_floor: Floats,
@@ -348,7 +348,7 @@ def compile_tree(
         for k in range(len(targets)):
             n_result *= cards[targets[k]]
     code = np.empty(4096, np.int64)
-    size = 0
+    size = np.int64(len(code)) - 4096
     work = 0
     what = np.empty(6, np.int64)
     place = np.empty(n, np.int64)
@@ -632,7 +632,7 @@ TOO_MANY = 3
 _SAFE_MASS = 1e-250
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def enumerate_joint(
     cards: Ints,
     start: Ints,
@@ -781,7 +781,7 @@ def enumerate_joint(
 
 
 # Sums may be taken in another order, so that a sum along a row uses vector instructions.
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _linear(
     operation: int,
     target: Floats,
@@ -873,7 +873,7 @@ def _linear(
             return
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def run(
     code: Ints, tables: Floats, offsets: Ints, least: Floats, work: Floats, out: Floats
 ) -> tuple[int, float]:
@@ -999,7 +999,7 @@ def run(
     return status, log_mass
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _logarithmic(
     operation: int,
     target: Floats,
@@ -1043,7 +1043,7 @@ def _logarithmic(
             return
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def run_log(
     code: Ints, tables: Floats, offsets: Ints, work: Floats, out: Floats
 ) -> tuple[int, float]:
@@ -1143,7 +1143,7 @@ def run_log(
     return OK, log_mass
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def run_rows(
     code: Ints,
     tables: Floats,
@@ -1207,7 +1207,7 @@ def run_rows(
 # ------------------------------------------------------------------------- one clique at a time
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def local_logs(
     c: int,
     assigned: Ints,
@@ -1294,7 +1294,7 @@ def local_logs(
                 index[k] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def decode(
     assigned: Ints,
     uniform: Floats,

@@ -23,7 +23,7 @@ _SCORES = 4
 _MOST_SIMPLICIAL = 40
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _filled(n: int, value: int) -> Ints:
     out = np.empty(n, np.int64)
     for k in range(n):
@@ -31,7 +31,7 @@ def _filled(n: int, value: int) -> Ints:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _copied(values: Ints) -> Ints:
     out = np.empty(len(values), np.int64)
     for k in range(len(values)):
@@ -39,7 +39,7 @@ def _copied(values: Ints) -> Ints:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grown(pool: Ints, size: int, more: int) -> Ints:
     """Return the array, or a larger copy if it has no room for so many more."""
     if size + more <= len(pool):
@@ -50,7 +50,7 @@ def _grown(pool: Ints, size: int, more: int) -> Ints:
     return larger
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def table_layout(
     cards: Ints, start: Ints, item: Ints, values: Floats, sums_to_one: int
 ) -> tuple[Ints, Ints, Ints, Floats, Ints]:
@@ -86,7 +86,7 @@ def table_layout(
     return step, base, child, floor, positive
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def evidence_offsets(
     n_variables: int, start: Ints, item: Ints, step: Ints, base: Ints, observed: Ints, states: Ints
 ) -> Ints:
@@ -103,7 +103,7 @@ def evidence_offsets(
     return offsets
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def relevant_factors(
     start: Ints,
     item: Ints,
@@ -214,7 +214,7 @@ def relevant_factors(
     return used
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def restrict(
     start: Ints,
     item: Ints,
@@ -275,7 +275,7 @@ def restrict(
     return variables, factors, start, item, at, child, cards, wanted
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def free_scopes(
     start: Ints, item: Ints, child: Ints, used: Ints, observed: Ints, wanted: Ints
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
@@ -340,7 +340,7 @@ def free_scopes(
 # ------------------------------------------------------------------------------- elimination orders
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     """Return the neighbours of every variable, ascending."""
     n_factors = len(start) - 1
@@ -377,7 +377,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     return near_start, near
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sort(values: Ints, start: int, end: int) -> None:
     """Sort a stretch in place (Shell 1959, gaps of Ciura 2001): most stretches are short."""
     gap = 1
@@ -394,7 +394,7 @@ def _sort(values: Ints, start: int, end: int) -> None:
         gap //= 3
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
     low, high = near_start[a], near_start[a + 1]
     while low < high:
@@ -406,7 +406,7 @@ def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
     return low < near_start[a + 1] and near[low] == b
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
     """Eliminate variables whose neighbours are all joined: they are optimal and add no edges."""
     degree = np.empty(n, np.int64)
@@ -457,7 +457,7 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _ones(x: np.uint64) -> np.int64:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -465,13 +465,13 @@ def _ones(x: np.uint64) -> np.int64:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _lowest(x: np.uint64) -> np.int64:
     """Return the place of the lowest bit that is set."""
     return _ones((x & (~x + np.uint64(1))) - np.uint64(1))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _first_fill(near: Bits, weight: Floats) -> Floats:
     """Return the weight of the pairs of neighbours that are not joined, for each variable."""
     n, words = near.shape
@@ -494,7 +494,7 @@ def _first_fill(near: Bits, weight: Floats) -> Floats:
     return fill
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _greedy(
     start_near: Bits,
     start_fill: Floats,
@@ -615,7 +615,7 @@ def _greedy(
     return cost, work
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _random(state: Bits) -> float:
     """Return a number in [0, 1) (xorshift64*, Vigna 2016)."""
     x = state[0]
@@ -626,7 +626,7 @@ def _random(state: Bits) -> float:
     return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def elimination_order(
     cards: Ints, start: Ints, item: Ints, stage: Ints, effort: float, most_work: float
 ) -> Ints:
@@ -714,7 +714,7 @@ def elimination_order(
 # ----------------------------------------------------------------------------------- junction trees
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the maximal cliques of an elimination order and the tree that joins them.
 
@@ -831,7 +831,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     return out_start, member, parent
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def place_factors(
     cards: Ints,
     start: Ints,
@@ -885,16 +885,19 @@ def place_factors(
     return home, unit, total, largest
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def rooted(
-    cards: Ints, c_start: Ints, member: Ints, parent: Ints, roots: Ints
+    cards: Ints, c_start: Ints, member: Ints, parent: Ints, roots: Ints, wanted: Ints
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Turn a junction forest so that given cliques are its roots.
 
     Parameters
     ----------
     roots : shape (n_roots,)
-        One clique of each tree; with none, the present roots.
+        One clique of each tree; with none, the present roots, or the clique of a tree that has
+        the most variables that are wanted.
+    wanted : shape (n,)
+        1 for variables that are wanted.
 
     Returns
     -------
@@ -927,13 +930,30 @@ def rooted(
     above = _filled(n_cliques, -1)
     seen = _filled(n_cliques, 0)
     stack = np.empty(n_cliques, np.int64)
+    chosen = _filled(n_cliques, 0)
+    for k in range(len(roots)):
+        chosen[roots[k]] = 1
+    if len(roots) == 0:
+        best = _filled(n_cliques, -1)
+        most = _filled(n_cliques, -1)
+        tree = _filled(n_cliques, 0)
+        for c in range(n_cliques - 1, -1, -1):
+            tree[c] = c if parent[c] < 0 else tree[parent[c]]
+            count = 0
+            for at in range(c_start[c], c_start[c + 1]):
+                count += wanted[member[at]]
+            if count > most[tree[c]]:
+                most[tree[c]] = count
+                best[tree[c]] = c
+        for c in range(n_cliques):
+            if best[c] >= 0:
+                chosen[best[c]] = 1
     count = 0
-    n_roots = len(roots) if len(roots) else n_cliques
-    for k in range(n_roots):
-        if len(roots) == 0 and parent[k] >= 0:
+    for k in range(n_cliques):
+        if not chosen[k]:
             continue
-        stack[0] = roots[k] if len(roots) else k
-        seen[stack[0]] = 1
+        stack[0] = k
+        seen[k] = 1
         top = 1
         while top:
             top -= 1
@@ -993,7 +1013,7 @@ def rooted(
     return out_start, out, residual, out_parent
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def best_roots(
     cards: Ints,
     start: Ints,
@@ -1123,7 +1143,7 @@ _MOST_PARTS = 48
 _SHARE = 6
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def with_intermediates(
     cards: Ints,
     start: Ints,
@@ -1313,7 +1333,7 @@ def with_intermediates(
     return out_start, out_member, out_residual, out_parent, out_unit, out_home
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
     """Return the number of entries of a table over some members of a clique."""
     entries = 1.0
@@ -1326,7 +1346,7 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
     return entries
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _attach(
     what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
 ) -> None:
