@@ -243,17 +243,26 @@ def query(
         ),
     ] = None,
     evidence: Evidence = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
+    ] = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
     loaded = _load(model)
     network = _network(loaded)
+    if everything:
+        if target:
+            raise DataError("--all and --target exclude each other; leave one of them out.")
+        _console().print(repr(network.marginals(_evidence(network, evidence))), markup=False)
+        return
     if target:
         targets = [_name(network, text) for text in target]
     elif _is_classifier(loaded):
         targets = [loaded.target_.name]
     else:
         raise DataError(
-            f"--target is needed: {model} is not a classifier. It has {quoted(network.names)}."
+            f"--target or --all is needed: {model} is not a classifier. It has "
+            f"{quoted(network.names)}."
         )
     given = _evidence(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)

@@ -665,6 +665,7 @@ class GraphicalModel(ABC):
             value,
             dict(zip(names, slopes, strict=True)),
             dict(zip(names, covaried, strict=True)) if is_network else {},
+            dict(zip(names, engine.tables.scopes(), strict=True)),
         )
 
     def conflict(

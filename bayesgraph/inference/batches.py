@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -159,11 +158,7 @@ def _row_program(
         alone = engine.program((), seen, targets, EVIDENCE)
         n_together = int(min(max(_ROW_ENTRIES // max(alone.tree.total, 1), 1), _MOST_TOGETHER))
         row = Discrete(_Row(), range(n_together))
-        scopes = [
-            tuple(tables.variables[v] for v in tables.item[begin:end])
-            for begin, end in itertools.pairwise(tables.start.tolist())
-        ]
-        scopes += [(tables.variables[v], row) for v in seen]
+        scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
         likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]
         extended = Tables(
             Scopes([*tables.variables, row], scopes),

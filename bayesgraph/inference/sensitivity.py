@@ -12,7 +12,9 @@ from bayesgraph.errors import ImpossibleEvidenceError
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference.discrete import DiscreteEngine, Findings
 from bayesgraph.inference.outward import outward
-from bayesgraph.variables import Name, State
+from bayesgraph.variables import Discrete, Name, State
+
+_MOST_LINES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class Sensitivity:
     covaried : dict from name to ndarray
         The same if the other entries of the row give way in proportion, so that it still sums to
         one (Chan and Darwiche 2002); empty for a factor graph, whose tables have no rows.
+    axes : dict from name to tuple of variables
+        The axes of each table.
     """
 
     target: Name
@@ -37,6 +41,7 @@ class Sensitivity:
     posterior: float
     derivatives: Mapping[Any, Floats]
     covaried: Mapping[Any, Floats]
+    axes: Mapping[Any, tuple[Discrete, ...]]
 
     def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
         """Return the k entries with the steepest effect: (name, index in its table, derivative)."""
@@ -48,12 +53,25 @@ class Sensitivity:
         ]
         return sorted(found, key=lambda entry: -abs(entry[2]))[:k]
 
+    def entry(self, name: Any, index: tuple[int, ...]) -> str:
+        """Return what an entry of a table is, such as ``P(wet=yes | rain=no)``."""
+        axes = self.axes[name]
+        parts = [f"{v.name}={v.states[code]}" for v, code in zip(axes, index, strict=True)]
+        if not self.covaried:
+            return f"factor {name} at {', '.join(parts)}"
+        given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
+        return f"P({parts[-1]}{given})"
+
     def __repr__(self) -> str:
-        lines = [
-            f"Sensitivity of P({self.target} = {self.state} | evidence) = {self.posterior:.6g}"
-        ]
-        for name, index, value in self.largest():
-            lines.append(f"  {value:+.4g}  {name} {list(index)}")
+        title = f"P({self.target}={self.state} | evidence)"
+        lines = [f"Sensitivity of {title} = {self.posterior:.6g}, its derivative with respect to"]
+        rows: set[tuple[Any, tuple[int, ...]]] = set()
+        for name, index, value in self.largest(4 * _MOST_LINES):
+            # One entry a row: with two states the other is its mirror image.
+            row = (name, index[:-1] if self.covaried else index)
+            if row not in rows and len(rows) < _MOST_LINES:
+                rows.add(row)
+                lines.append(f"  {value:+.4g}  {self.entry(name, index)}")
         return "\n".join(lines)
 
 

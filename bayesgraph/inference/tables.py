@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -143,6 +144,13 @@ class Tables:
             len(self.cards), self.start, self.item, self.step, self.base, observed, states
         )
         return offsets
+
+    def scopes(self) -> list[tuple[Discrete, ...]]:
+        """Return the variables of each table, in the order of its axes."""
+        return [
+            tuple(self.variables[v] for v in self.item[begin:end].tolist())
+            for begin, end in itertools.pairwise(self.start.tolist())
+        ]
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
         """Return the numbers of variables."""
