@@ -20,10 +20,11 @@ from bayesgraph.inference.programs import (
     restrict,
 )
 from bayesgraph.inference.tables import Integers, Tables
+from bayesgraph.inference.threads import execute
 
 # Programs that are kept, and the memory of the workspaces that wait for the next run.
 _MOST_PROGRAMS = 256
-_MOST_IDLE_BYTES = 2**28
+_MOST_IDLE_BYTES = 2**30
 
 # With more free variables nobody asks whether the joint table is small.
 _FEW_VARIABLES = 9
@@ -157,7 +158,7 @@ class DiscreteEngine:
         try:
             work = self._idle.pop()
         except IndexError:
-            work = np.empty(0)
+            return np.empty(n)
         return work if len(work) >= n else np.empty(n)
 
     def run(self, program: Program, findings: Findings, *, logarithmic: bool = False) -> Run:
@@ -178,9 +179,9 @@ class DiscreteEngine:
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
         if not logarithmic:
-            status, log_mass = kernels.run(
-                program.code, tables.values, offsets, least, work, result
-            )
+            own = self.workspace(program.n_work if len(program.halves) else 0)
+            status, log_mass = execute(program, tables.values, offsets, least, work, result, own)
+            self.release(own)
             if status != kernels.TOO_SMALL and (not len(least) or least.min() >= -1000):
                 return Run(
                     program, tables.values, offsets, work, result, log_mass + log_scale, False

@@ -201,6 +201,8 @@ class Program(NamedTuple):
         Where in the workspace the likelihoods start.
     maximal : shape (n_cliques,)
         1 where variables leave by a maximum.
+    halves : shape (2 k,)
+        Stretches of the code whose loops run in two halves.
     n_work, n_result, work, largest : int
         Entries of the workspace and of the result; entries multiplied and added; entries of the
         largest table.
@@ -216,6 +218,7 @@ class Program(NamedTuple):
     constant: Integers
     soft_at: Integers
     maximal: Integers
+    halves: Integers
     n_work: int
     n_result: int
     work: int

@@ -17,6 +17,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+# How many threads there may be.
+N_THREADS = numba.config.NUMBA_NUM_THREADS
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -35,6 +38,9 @@ MAXIMUM = 2
 TILE = 8192
 # Tables of at most so many entries are kept between the two passes.
 KEPT = 65536
+
+# Tables of at least so many entries are shared by two threads.
+LARGE = 2**19
 
 # Below this the product of the smallest entries may underflow: 2**-1022 is the smallest normal.
 LEAST_LOG2 = -1000.0
@@ -191,7 +197,7 @@ def compile_tree(
     maximized: Ints,
     targets: Ints,
     both: int,
-) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
     """Compile the passes over a junction tree to a program.
 
     Parameters
@@ -227,6 +233,9 @@ def compile_tree(
         Where in the workspace the likelihoods start.
     maximal : shape (n_cliques,)
         1 where variables leave by a maximum.
+    halves : shape (2 k,)
+        Stretches of the program, from what clears the sums of a large table to the end of its loop,
+        that may run in two halves at once.
     sizes : entries of the workspace, of the result, entries multiplied or added, entries of the
         largest table
     """
@@ -347,6 +356,8 @@ def compile_tree(
         n_result = 1
         for k in range(len(targets)):
             n_result *= cards[targets[k]]
+    loops = np.empty(16, np.int64)
+    n_loops = 0
     code = np.empty(4096, np.int64)
     size = np.int64(len(code)) - 4096
     work = 0
@@ -448,6 +459,7 @@ def compile_tree(
                     stride[a] = other[place[axis[a]]]
             o = following[o]
         # Clear what sums are added to.
+        cleared = size
         marginal = free
         if collect and not root:
             if residual[c]:
@@ -570,6 +582,11 @@ def compile_tree(
             code[size + 1] = 3
             code[size + 2] = body
             size += 3
+            if entries[c] >= LARGE:
+                loops = _grown(loops, n_loops, 2)
+                loops[n_loops] = cleared
+                loops[n_loops + 1] = size
+                n_loops += 2
         # What follows the sums.
         if collect and not root:
             # Below a clique whose message is known to be ones, scales cancel.
@@ -620,7 +637,10 @@ def compile_tree(
         program[k] = code[k]
     sizes = np.empty(4, np.int64)
     sizes[0], sizes[1], sizes[2], sizes[3] = free, n_result, work, largest
-    return program, up, least, source, kind, step, constant, soft_at, maximal, sizes
+    halves = np.empty(n_loops, np.int64)
+    for k in range(n_loops):
+        halves[k] = loops[k]
+    return program, up, least, source, kind, step, constant, soft_at, maximal, halves, sizes
 
 
 # -------------------------------------------------------------------------------------- enumeration
@@ -875,7 +895,16 @@ def _linear(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def run(
-    code: Ints, tables: Floats, offsets: Ints, least: Floats, work: Floats, out: Floats
+    code: Ints,
+    tables: Floats,
+    offsets: Ints,
+    least: Floats,
+    work: Floats,
+    out: Floats,
+    begin: int,
+    end: int,
+    own: Floats,
+    half: int,
 ) -> tuple[int, float]:
     """Run a program on probabilities.
 
@@ -889,6 +918,13 @@ def run(
         apart. Overwritten.
     work : the workspace
     out : the result
+    begin, end : int
+        The stretch of the program to run.
+    own : ndarray
+        Where loops write and sums are cleared: the workspace itself, or for the second half of a
+        loop another array of its size.
+    half : int
+        0: all turns of a loop; 1 or 2: the first or the second half of them.
 
     Returns
     -------
@@ -902,8 +938,8 @@ def run(
     loop = np.zeros(64, np.int64)
     n_loop = 0
     loop_at = 0
-    at = 0
-    end = len(code)
+    turns = 0
+    at = begin
     while at < end:
         operation = code[at]
         if operation <= ADD:
@@ -918,15 +954,15 @@ def run(
             if code[at + 4] == TABLE:
                 # The number of the factor and, in a loop, steps within its table.
                 f = code[at + 3]
-                _linear(
-                    operation, work, t, tables, s - f + offsets[f], code, at + HEAD, dims, index
-                )
+                _linear(operation, own, t, tables, s - f + offsets[f], code, at + HEAD, dims, index)
             else:
-                _linear(operation, work, t, work, s, code, at + HEAD, dims, index)
+                # A sum reads the table that was made here; a product reads messages.
+                data = own if operation == ADD else work
+                _linear(operation, own, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
         elif operation == CLEAR:
             for k in range(code[at + 2], code[at + 2] + code[at + 3]):
-                work[k] = 0.0
+                own[k] = 0.0
             at += SHORT
         elif operation == SCALE or operation == DIVIDE:
             # Scale to a peak of one. With the smallest entry that is not zero this bounds what
@@ -975,18 +1011,23 @@ def run(
         elif operation == LOOP:
             n_loop = code[at + 2]
             loop_at = at + 3
+            turns = 1
             for k in range(n_loop):
-                loop[k] = 0
+                turns *= code[loop_at + k]
+            first = turns // 2 if half == 2 else 0
+            turns = turns // 2 if half == 1 else turns - first
+            for k in range(n_loop - 1, -1, -1):
+                loop[k] = first % code[loop_at + k]
+                first //= code[loop_at + k]
             at += code[at + 1]
         elif operation == AGAIN:
-            k = n_loop - 1
-            while k >= 0:
+            turns -= 1
+            for k in range(n_loop - 1, -1, -1):
                 loop[k] += 1
                 if loop[k] < code[loop_at + k]:
                     break
                 loop[k] = 0
-                k -= 1
-            at = code[at + 2] if k >= 0 else at + 3
+            at = code[at + 2] if turns > 0 else at + 3
         else:
             t = code[at + 2]
             dims = code[at + 5]
@@ -994,7 +1035,7 @@ def run(
             for k in range(dims):
                 n *= code[at + HEAD + 3 * k]
             for k in range(t, t + n):
-                work[k] = 1.0
+                own[k] = 1.0
             at += code[at + 1]
     return status, log_mass
 
@@ -1144,6 +1185,15 @@ def run_log(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
+    """Add the sums of the second half of a loop to those of the first."""
+    while code[at] == CLEAR:
+        for k in range(code[at + 2], code[at + 2] + code[at + 3]):
+            work[k] += own[k]
+        at += SHORT
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def run_rows(
     code: Ints,
     tables: Floats,
@@ -1190,7 +1240,7 @@ def run_rows(
                 for row in range(end - begin, n_together):
                     tables[to + row] = 1.0
                 to += n_together
-        status, log_mass = run(code, tables, offsets, bounds, work, result)
+        status, log_mass = run(code, tables, offsets, bounds, work, result, 0, len(code), work, 0)
         for row in range(begin, end):
             total = 0.0
             if status == OK:

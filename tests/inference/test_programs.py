@@ -1,0 +1,295 @@
+"""Plans and programs: valid trees, best roots, and a second executor in plain Python."""
+
+import io
+import itertools
+import math
+
+import numpy as np
+import oracle as brute
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.execution import kernels as execution
+from bayesgraph.inference.planning import kernels as planning
+from bayesgraph.inference.programs import EVERYTHING, TARGETS, plan_tree, restrict
+
+SEEDS = range(40)
+
+
+def random_network(seed, n=9):
+    """A network with up to four states a node, some zeros, arcs of any density, parts apart."""
+    random = np.random.default_rng(seed)
+    nodes = [bg.Discrete(f"n{i}", range(int(random.integers(1, 5)))) for i in range(n)]
+    cpds = []
+    for i, node in enumerate(nodes):
+        k = min(i, int(random.integers(0, 4)))
+        parents = [nodes[j] for j in random.choice(i, k, replace=False)] if k else []
+        shape = [p.cardinality for p in parents]
+        table = random.dirichlet(np.full(node.cardinality, 0.5), size=shape)
+        table[random.random(table.shape) < 0.15] = 0.0
+        table[table.sum(axis=-1) == 0] = 1.0
+        cpds.append(bg.TableCPD(node, table / table.sum(axis=-1, keepdims=True), parents=parents))
+    return bg.BayesianNetwork(cpds), random
+
+
+def possible_evidence(net, random, share=0.3):
+    row = {name: column[0] for name, column in net.sample(1, random_state=random).items()}
+    return {name: value for name, value in row.items() if random.random() < share}
+
+
+def findings_of(net, evidence):
+    number = net.tables().number
+    hard = {number[name]: net.variable(name).index(value) for name, value in evidence.items()}
+    return Findings(hard, {})
+
+
+def cliques(tree):
+    return [
+        set(tree.member[tree.c_start[c] : tree.c_start[c + 1]].tolist())
+        for c in range(len(tree.parent))
+    ]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("scope", [EVERYTHING, TARGETS])
+def test_a_tree_has_the_running_intersection_property(seed, scope):
+    net, random = random_network(seed, 14)
+    evidence = possible_evidence(net, random)
+    findings = findings_of(net, evidence)
+    free = [v for v in range(14) if v not in findings.hard]
+    targets = free[:3] if scope == TARGETS else []
+    restricted = restrict(net.tables(), sorted(findings.hard), (), targets, scope)
+    tree = plan_tree(restricted)
+    members = cliques(tree)
+    for c, parent in enumerate(tree.parent.tolist()):
+        separator = tree.member[tree.c_start[c] + tree.residual[c] : tree.c_start[c + 1]]
+        leaving = members[c] - set(separator.tolist())
+        assert len(leaving) == tree.residual[c] > 0
+        if parent < 0:
+            assert len(separator) == 0
+        else:
+            assert parent > c
+            assert set(separator.tolist()) == members[c] & members[parent]
+            # Not contained in its parent: the cliques are maximal.
+            assert leaving
+        # A variable leaves once: no later clique mentions it.
+        assert all(not leaving & later for later in members[c + 1 :])
+    for f, home in enumerate(tree.home.tolist()):
+        scope_f = set(tree.item[tree.start[f] : tree.start[f + 1]].tolist())
+        assert (home < 0) == (not scope_f)
+        if scope_f:
+            assert scope_f <= members[home]
+    if targets:
+        wanted = set(np.flatnonzero(restricted.wanted).tolist())
+        assert any(wanted <= member and tree.parent[c] < 0 for c, member in enumerate(members))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
+    net, random = random_network(seed, 16)
+    tables = net.tables()
+    stage = random.integers(0, 3, 16)
+    order = planning.elimination_order(tables.cards, tables.start, tables.item, stage, 0.5, 1e6)
+    assert sorted(order.tolist()) == list(range(16))
+    assert (np.diff(stage[order]) >= 0).all()
+
+
+def collect_cost(tree, restricted, roots):
+    """Entries that are summed on the way to given roots: those of messages that are not ones."""
+    c_start, member, residual, parent = planning.rooted(
+        tree.cards, tree.c_start, tree.member, tree.parent, roots, np.zeros_like(tree.cards)
+    )
+    _, unit, _, _ = planning.place_factors(
+        tree.cards, tree.start, tree.item, restricted.child, c_start, member, residual, parent
+    )
+    return sum(
+        math.prod(tree.cards[member[c_start[c] : c_start[c + 1]]].tolist())
+        for c in range(len(parent))
+        if parent[c] >= 0 and not unit[c]
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_best_root_is_the_best_of_all(seed):
+    """The dynamic programme over roots against trying every one of them."""
+    net, random = random_network(seed, 12)
+    findings = findings_of(net, possible_evidence(net, random, 0.15))
+    restricted = restrict(net.tables(), sorted(findings.hard), (), (), EVERYTHING)
+    tree = plan_tree(restricted)
+    arguments = (
+        tree.cards, tree.start, tree.item, restricted.child, tree.home, tree.unit, tree.c_start,
+        tree.member, tree.residual, tree.parent, np.zeros_like(tree.cards),
+    )  # fmt: skip
+    chosen = planning.best_roots(*arguments)
+    root_of = list(range(len(tree.parent)))
+    for c in range(len(tree.parent) - 1, -1, -1):
+        if tree.parent[c] >= 0:
+            root_of[c] = root_of[tree.parent[c]]
+    groups = {}
+    for c, root in enumerate(root_of):
+        groups.setdefault(root, []).append(c)
+    if math.prod(map(len, groups.values())) > 3000:
+        pytest.skip("too many combinations of roots")
+    costs = [
+        collect_cost(tree, restricted, np.array(roots))
+        for roots in itertools.product(*groups.values())
+    ]
+    assert collect_cost(tree, restricted, chosen) == min(costs)
+
+
+def interpret(arrays, tables, offsets, n_work, n_result):  # noqa: C901 - one case an instruction
+    """Run a program in Python, from its arrays: what another executor would have to do."""
+    code = arrays["code"].tolist()
+    work, out = np.full(n_work, np.nan), np.full(n_result, np.nan)
+    log_mass, at, loop, turns = 0.0, 0, [], []
+    while at < len(code):
+        op, length, t, s = code[at : at + 4]
+        if op <= execution.ADD or op == execution.ONES:
+            kind, dims, outer = code[at + 4 : at + 7]
+            axes = [code[at + 7 + 3 * k : at + 10 + 3 * k] for k in range(dims)]
+            rest = at + 7 + 3 * dims
+            for k in range(outer):
+                t += loop[k] * code[rest + 2 * k]
+                s += loop[k] * code[rest + 2 * k + 1]
+            source = work
+            if kind == execution.TABLE:
+                source = tables
+                s += offsets[code[at + 3]] - code[at + 3]
+            for index in itertools.product(*(range(count) for count, _, _ in axes)):
+                to = t + sum(i * a[1] for i, a in zip(index, axes, strict=True))
+                of = s + sum(i * a[2] for i, a in zip(index, axes, strict=True))
+                if op == execution.COPY:
+                    work[to] = source[of]
+                elif op == execution.MULTIPLY:
+                    work[to] *= source[of]
+                elif op == execution.ADD:
+                    work[to] += source[of]
+                else:
+                    work[to] = 1.0
+            at += length
+        elif op == execution.LOOP:
+            counts = code[at + 3 : at + 3 + t]
+            turns = list(itertools.product(*map(range, counts)))
+            loop = turns.pop(0)
+            at += length
+        elif op == execution.AGAIN:
+            at = t if turns else at + 3
+            loop = turns.pop(0) if turns else []
+        else:
+            n, third, last = code[at + 3 : at + 6]
+            part = slice(t, t + s)
+            if op == execution.CLEAR:
+                work[part] = 0.0
+            elif op in (execution.SCALE, execution.DIVIDE):
+                if op == execution.DIVIDE and third >= 0:
+                    below = work[third : third + s]
+                    work[part] = np.where(below > 0, work[part] / np.where(below > 0, below, 1), 0)
+                peak = work[part].max()
+                work[part] /= peak
+                if op == execution.SCALE and last:
+                    log_mass += math.log(peak)
+            else:
+                total = work[part].sum()
+                log_mass += math.log(total) if last else 0.0
+                if op == execution.RESULT:
+                    out[third : third + s] = work[part] / total
+            assert n == s
+            at += execution.SHORT
+    return out, log_mass
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_program_runs_anywhere(seed):
+    """From its saved arrays, in Python, with the numbers of the compiled executor."""
+    net, random = random_network(seed)
+    engine = DiscreteEngine(net.tables())
+    findings = findings_of(net, possible_evidence(net, random))
+    program = engine.program(sorted(findings.hard), both=True)
+    run = engine.run(program, findings)
+    assert not run.logarithmic
+    file = io.BytesIO()
+    np.savez(file, **program.arrays())
+    file.seek(0)
+    arrays = dict(np.load(file))
+    offsets = run.offsets.tolist()
+    out, log_mass = interpret(
+        arrays, engine.tables.values, offsets, int(arrays["n_work"]), int(arrays["n_result"])
+    )
+    constant = np.log(engine.tables.values[run.offsets[arrays["constant"]]]).sum()
+    assert out == pytest.approx(run.result, abs=1e-12)
+    assert log_mass + constant == pytest.approx(run.log_mass, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_logarithms_and_enumeration_agree_with_probabilities(seed):
+    net, random = random_network(seed)
+    engine = DiscreteEngine(net.tables())
+    findings = findings_of(net, possible_evidence(net, random))
+    program = engine.program(sorted(findings.hard), both=True)
+    run = engine.run(program, findings)
+    logs = engine.run(program, findings, logarithmic=True)
+    assert logs.logarithmic
+    assert logs.result == pytest.approx(run.result, abs=1e-12)
+    assert logs.log_mass == pytest.approx(run.log_mass, abs=1e-10)
+    numbers, flat, log_mass = engine.marginals(findings)
+    assert numbers.tolist() == program.tree.variables.tolist()
+    assert flat == pytest.approx(run.result, abs=1e-12)
+    assert log_mass == pytest.approx(run.log_mass, abs=1e-10)
+
+
+def complete_graph(n, random):
+    variables = [bg.Discrete(i, [0, 1]) for i in range(n)]
+    pairs = itertools.combinations(variables, 2)
+    return bg.FactorGraph([bg.Factor(pair, random.random((2, 2)) + 0.2) for pair in pairs])
+
+
+@pytest.fixture(scope="module")
+def large():
+    """One clique of 2**19 entries: made tile by tile, in two halves."""
+    return complete_graph(19, np.random.default_rng(0))
+
+
+def test_a_table_that_is_made_in_tiles(large):
+    table = np.zeros([2] * 19)
+    for term in large.terms:
+        shape = [2 if i in {v.name for v in term.scope} else 1 for i in range(19)]
+        table = table + term.table.log_values.reshape(shape)
+    weights = np.exp(table - table.max())
+    found = large.marginals()
+    for i in range(19):
+        axes = tuple(k for k in range(19) if k != i)
+        expected = weights.sum(axis=axes) / weights.sum()
+        assert found[i].probabilities == pytest.approx(expected, abs=1e-12)
+    assert found.log_evidence == pytest.approx(table.max() + math.log(weights.sum()), abs=1e-10)
+    joint = large.query([3, 11]).probabilities
+    axes = tuple(k for k in range(19) if k not in (3, 11))
+    assert joint == pytest.approx(weights.sum(axis=axes) / weights.sum(), abs=1e-12)
+    best = large.most_probable()
+    expected = np.unravel_index(int(table.argmax()), table.shape)
+    assert [best[i] for i in range(19)] == [int(code) for code in expected]
+
+
+def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
+    answers = []
+    for threads in (1, 2):
+        monkeypatch.setattr(execution, "N_THREADS", threads)
+        answers.append(large.marginals().log_evidence)
+        answers.append(large.marginals()[7].probabilities.tolist())
+    assert answers[:2] == answers[2:]
+    assert len(large._engine.program((), both=True).halves) > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_intermediate_tables_change_nothing(seed):
+    """All posteriors at once against one query a variable, each with a tree of its own."""
+    random = np.random.default_rng(seed)
+    network = brute.random_network(seed, n_discrete=11, most_worlds=200_000)
+    names = [v.name for v in network.variables]
+    row = {name: column[0] for name, column in network.sample(1, random_state=seed).items()}
+    evidence = {name: row[name] for name in names if random.random() < 0.2}
+    found = network.marginals(evidence)
+    for name in names:
+        if name not in evidence:
+            expected = network.query(name, evidence).probabilities
+            assert found[name].probabilities == pytest.approx(expected, abs=1e-12)
