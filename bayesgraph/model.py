@@ -507,7 +507,7 @@ class GraphicalModel(ABC):
         engine = self._needed_engine("marginal_map")
         findings = self._findings(evidence)
         observed = [engine.tables.variables[v] for v in findings.hard]
-        numbers = engine.tables.numbers(self._targets(list(targets), observed))
+        numbers = engine.tables.numbers(self._targets(targets, observed))
         found = explanations.marginal_map(engine, numbers, findings, memory_limit=memory_limit)
         if found is None:
             raise impossible(evidence)

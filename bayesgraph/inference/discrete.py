@@ -144,10 +144,11 @@ class DiscreteEngine:
         memory_limit: int | None,
     ) -> Program:
         stage = None
+        restricted = restrict(self.tables, observed, soft, targets, scope)
         if maximized is not None:
             stage = np.zeros(len(self.tables.cards), dtype=np.int64)
             stage[list(maximized)] = 1
-        restricted = restrict(self.tables, observed, soft, targets, scope)
+            targets = ()  # the result is the maximum, not the table of the targets
         tree = plan_tree(restricted, stage=stage, memory_limit=memory_limit)
         return compile_program(self.tables, tree, soft, targets, both=both, maximized=stage)
 

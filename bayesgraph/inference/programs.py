@@ -129,7 +129,7 @@ def plan_tree(
     Parameters
     ----------
     restricted : Restricted
-        Its wanted variables will share a root clique.
+        Without `stage`, its wanted variables will share a root clique.
     stage : shape (n_variables,), optional
         Variables of a lower stage are eliminated before those of a higher one.
     memory_limit : int, optional
@@ -146,7 +146,7 @@ def plan_tree(
     n = len(variables)
     o_start, o_item = start, item
     together = np.flatnonzero(wanted)
-    if len(together) > 1:
+    if len(together) > 1 and stage is None:
         # A scope of all targets makes them share a clique.
         o_start = np.append(start, len(item) + len(together))
         o_item = np.concatenate([item, together])
