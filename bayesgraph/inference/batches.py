@@ -124,27 +124,32 @@ def rows_together(engine: DiscreteEngine, target: Discrete | None, evidence: Evi
         codes[k] = columns[v]
     n_states = 1 if target is None else target.cardinality
     logs = np.empty((n_states, evidence.n_rows))
-    work = engine.workspace(program.n_work)
-    kernels.run_rows(
-        program.code,
-        extended.values.copy(),
-        extended.base,
-        program.least,
-        work,
-        np.empty(program.n_result),
-        codes,
-        extended.base[len(tables.base) :],
-        tables.cards[seen],
-        rows.n_together,
-        logs,
-    )
-    engine.release(work)
-    logs += tables.log_scale
+    if program.least.min(initial=0.0) < kernels.LEAST_LOG2:
+        logs[:] = np.nan  # products of the tables themselves may underflow
+    else:
+        work = engine.workspace(program.n_work)
+        kernels.run_rows(
+            program.code,
+            extended.values.copy(),
+            extended.base,
+            program.least,
+            work,
+            np.empty(program.n_result),
+            codes,
+            extended.base[len(tables.base) :],
+            tables.cards[seen],
+            rows.n_together,
+            logs,
+        )
+        engine.release(work)
+        logs += tables.log_scale
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
         share, mass = engine.joint(targets, Findings(hard, {}), whole=True)
-        with np.errstate(divide="ignore"):
-            logs[:, row] = mass + np.log(share) if mass > -np.inf else -np.inf
+        logs[:, row] = mass
+        if targets and mass > -np.inf:
+            with np.errstate(divide="ignore"):
+                logs[:, row] += np.log(share)
     return logs.T
 
 
