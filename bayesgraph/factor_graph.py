@@ -27,6 +27,10 @@ from bayesgraph.variables import Discrete, Variable
 
 Source: TypeAlias = Factor | CPD
 
+# Smaller numbers lose digits; with this one among them the engine runs on logarithms.
+_TINY = float(np.finfo(np.float64).tiny)
+_LOG_TINY = float(np.log(_TINY))
+
 _DOMAINS = {"nonnegative": (0.0, np.inf), "unit": (0.0, 1.0), "free": (-np.inf, np.inf)}
 
 
@@ -224,12 +228,15 @@ class FactorGraph(GraphicalModel):
             return None
         peaks = [float(factor.log_values.max()) for factor in factors]
         peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
+        logs = [f.log_values[0] - peak for f, peak in zip(factors, peaks, strict=True)]
+        lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in logs)
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         return Tables(
             Scopes(variables, [factor.scope for factor in factors]),
-            [np.exp(f.log_values[0] - peak) for f, peak in zip(factors, peaks, strict=True)],
+            [np.where(np.isneginf(x), 0.0, np.maximum(np.exp(x), _TINY)) for x in logs],
             sums_to_one=False,
-            log_scale=sum(peaks),
+            log_scales=peaks,
+            log_values=logs if lost else None,
         )
 
     def sample(self, n: int, *, random_state: object = None) -> None:

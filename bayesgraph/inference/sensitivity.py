@@ -112,7 +112,9 @@ def sensitivity(
         for share, parts, hard in ((-posterior, plain, findings.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
-            slopes[index] += share * np.exp(parts[f].aligned(free)[0] - log_mass)
+            # The engine's tables are those of the model divided by a number each.
+            logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
+            slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)
         values = tables.values[tables.base[f] : tables.base[f] + slopes.size].reshape(shape)
         covaried.append(_covaried(values, slopes))

@@ -63,11 +63,16 @@ class Tables:
         The tables.
     sums_to_one : bool
         Each table is the distribution of the last variable of its scope given the others.
-    log_scale : float
-        Natural log of a number by which the product of all tables is to be multiplied.
+    log_scales : sequence of float, optional
+        Natural logs of numbers by which the tables are to be multiplied.
+    log_values : sequence of ndarray, optional
+        Natural logarithms of the tables where `values` cannot hold some of them. These must stand
+        there with a number so small that no run will trust it.
 
     Attributes
     ----------
+    log_scale : float
+        Sum of `log_scales`.
     variables : tuple of Discrete
     number : dict from name of a variable to its number
     cards : shape (n_variables,)
@@ -81,12 +86,17 @@ class Tables:
         values: Sequence[Floats],
         *,
         sums_to_one: bool,
-        log_scale: float = 0.0,
+        log_scales: Sequence[float] = (),
+        log_values: Sequence[Floats] | None = None,
     ) -> None:
         self.variables, self.number = scopes.variables, scopes.number
-        self.log_scale = log_scale
+        self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
+        self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
         self.values = np.concatenate([table.reshape(-1) for table in values])
+        self._log_values: Floats | None = None
+        if log_values is not None:
+            self._log_values = np.concatenate([table.reshape(-1) for table in log_values])
         self._sums_to_one = sums_to_one
 
     @cached_property
@@ -123,12 +133,16 @@ class Tables:
 
     @cached_property
     def log_values(self) -> Floats:
-        """Natural logarithms of `values`."""
+        """Natural logarithms of `values`, or what was given as these."""
+        if self._log_values is not None:
+            return self._log_values
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.values))
 
     def log_at(self, places: Integers) -> Floats:
         """Return the natural logarithms of some entries."""
+        if self._log_values is not None:
+            return self._log_values[places]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.values[places]))
 
