@@ -1173,13 +1173,14 @@ def run_log(
                 total = 0.0
                 for k in range(t, t + n):
                     total += np.exp(work[k] - peak)
-                total = peak + np.log(total)
+                total = np.log(total)
                 if code[at + 5]:
-                    log_mass += total
+                    log_mass += peak + total
                 if operation == RESULT:
+                    # The peak first: beside a large one the digits of the log would be lost.
                     to = code[at + 4]
                     for k in range(n):
-                        out[to + k] = work[t + k] - total
+                        out[to + k] = (work[t + k] - peak) - total
             at += SHORT
     return OK, log_mass
 
