@@ -127,5 +127,5 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
 def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero."""
     return ImpossibleEvidenceError(
-        f"The model gives probability zero to the evidence {dict(evidence or {})!r}."
+        f"The model gives probability zero to the evidence {dict(as_mapping(evidence))!r}."
     )

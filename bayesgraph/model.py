@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -163,7 +164,7 @@ class GraphicalModel(ABC):
             else:
                 values[variable] = variable.encode(value)
         if beliefs:
-            likelihoods.update(self._believed(beliefs, values, likelihoods))
+            likelihoods.update(self._believed(beliefs, values, likelihoods, evidence))
         return values, likelihoods
 
     def _believed(
@@ -171,6 +172,7 @@ class GraphicalModel(ABC):
         beliefs: dict[Discrete, Floats],
         values: dict[Variable, Any],
         likelihoods: dict[Discrete, Floats],
+        evidence: Mapping[Name, Any] | None,
     ) -> dict[Discrete, Floats]:
         """Return likelihoods under which the posteriors are the new beliefs (Jeffrey's rule)."""
         columns = {v: np.array([value]) for v, value in values.items()}
@@ -180,7 +182,12 @@ class GraphicalModel(ABC):
             given = Evidence(1, columns, soft)
             return {v: self._posterior_of(v, given) for v in beliefs}
 
-        return jeffrey_likelihoods(beliefs, posteriors)
+        try:
+            return jeffrey_likelihoods(beliefs, posteriors)
+        except EvidenceError:
+            if not any(p.any() for p in posteriors({}).values()):
+                raise impossible(evidence) from None
+            raise
 
     def _posterior_of(self, variable: Discrete, given: Evidence) -> Floats:
         result, _ = marginal(self, [variable], given)
@@ -275,6 +282,7 @@ class GraphicalModel(ABC):
         """
         if method != "exact":
             return self._approximate(targets, evidence, method, options)
+        approximate.check_options(fallback, options)
         try:
             return self._exact(targets, evidence, memory_limit)
         except MemoryLimitError:
@@ -352,6 +360,7 @@ class GraphicalModel(ABC):
         """
         if method != "exact":
             return approximate.marginals(self, self.encode(evidence), method, **options)
+        approximate.check_options(fallback, options)
         try:
             return self._all_exact(evidence, memory_limit)
         except MemoryLimitError:
@@ -369,7 +378,10 @@ class GraphicalModel(ABC):
             if log_evidence == -np.inf:
                 raise impossible(evidence)
             free = [v.name for v in self.variables if v not in values]
-            return Marginals.lazy(free, lambda name: self.query(name, evidence), log_evidence)
+            # A copy: the caller may use the mapping again for the next case.
+            kept = dict(as_mapping(evidence))
+            answer = functools.partial(self.query, evidence=kept, memory_limit=memory_limit)
+            return Marginals.lazy(free, answer, log_evidence)
         findings = self._findings(evidence)
         numbers, flat, log_mass = engine.marginals(findings, memory_limit=memory_limit)
         if log_mass == -np.inf:
@@ -652,7 +664,7 @@ class GraphicalModel(ABC):
         (variable,) = self._targets([target], [engine.tables.variables[v] for v in findings.hard])
         assert isinstance(variable, Discrete)  # a model of tables has no others
         code = variable.index(state)
-        if self.log_probability(evidence or {}, memory_limit=memory_limit) == -np.inf:
+        if self.log_probability(as_mapping(evidence), memory_limit=memory_limit) == -np.inf:
             raise impossible(evidence)
         value, slopes, covaried = sensitivity(
             engine, engine.tables.number[variable.name], code, findings, memory_limit=memory_limit

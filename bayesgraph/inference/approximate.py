@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from bayesgraph.errors import EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.inference.loopy import LoopyBeliefs, loopy_belief_propagation
 from bayesgraph.inference.queries import Model
@@ -105,6 +105,25 @@ def _loopy(
     return loopy_belief_propagation(
         factors, [v for v in keep if isinstance(v, Discrete)], **options
     )
+
+
+def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
+    """Refuse what an exact answer does not take, so that no misspelt argument is lost.
+
+    Raises
+    ------
+    EvidenceError
+        For a fallback that is no approximate method.
+    DataTypeError
+        For options although nothing will be approximated.
+    """
+    if fallback is not None and fallback not in METHODS[1:]:
+        raise EvidenceError(f"fallback is one of {quoted(METHODS[1:])} or None; got {fallback!r}.")
+    if fallback is None and options:
+        raise DataTypeError(
+            f"Unexpected arguments {quoted(options)}: an exact answer takes evidence, method, "
+            "fallback and memory_limit; other options are for approximate methods."
+        )
 
 
 def _checked(method: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,6 +205,7 @@ class Marginals(Mapping[Name, Any]):
     """
 
     __slots__ = (
+        "_answers",
         "_cards",
         "_flat",
         "_numbers",
@@ -231,6 +231,7 @@ class Marginals(Mapping[Name, Any]):
         self._cards = cards
         self._flat = flat
         self._rest = rest
+        self._answers: dict[Name, Any] = {}
         self._places: dict[Name, tuple[Discrete, int]] | None = None
         self.log_evidence = log_evidence
         self.approximation = approximation
@@ -241,7 +242,7 @@ class Marginals(Mapping[Name, Any]):
     ) -> Marginals:
         """Return a mapping that asks for each posterior when it is first looked up."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, cache(answer)))
+        return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
     @property
     def _where(self) -> dict[Name, tuple[Discrete, int]]:
@@ -254,7 +255,9 @@ class Marginals(Mapping[Name, Any]):
 
     def __getitem__(self, name: Name) -> Any:
         if self._rest is not None and name in self._rest[0]:
-            return self._rest[1](name)
+            if name not in self._answers:
+                self._answers[name] = self._rest[1](name)
+            return self._answers[name]
         try:
             variable, at = self._where[name]
         except KeyError:

@@ -197,6 +197,8 @@ def conflict(
         soft[variable] = logs
     entered = Findings({}, soft, findings.log_scale)
     _, retracted, log_mass = outward(engine, entered, memory_limit=memory_limit)
+    if log_mass == -np.inf:
+        return log_mass, 0.0, {}, {}
     order = sorted(soft)
     nothing = Findings({}, {}, 0.0)
     _, flat, log_total = engine.marginals(nothing, memory_limit=memory_limit)
