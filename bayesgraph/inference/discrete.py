@@ -298,8 +298,9 @@ class DiscreteEngine:
 
 def _check_memory(program: Program, memory_limit: int | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if BYTES * program.n_work > limit:
-        raise memory_error("a workspace", program.n_work, program.tree.width, limit)
+    entries = program.n_work + program.n_result
+    if BYTES * entries > limit:
+        raise memory_error("a workspace", entries, program.tree.width, limit)
 
 
 def _load_soft(
