@@ -69,7 +69,7 @@ class Joint:
         """Return the likelihood that a finding gives to every world."""
         variable = self.variable(name)
         states = [(type(state), state) for state in variable.states]
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        if is_missing(value):
             return np.ones(len(self.weights))
         if isinstance(value, dict):
             numbers = np.zeros(len(states))
@@ -160,15 +160,15 @@ def random_rows(random, shape, kind):
     return rows / rows.sum(axis=-1, keepdims=True)
 
 
-def random_network(seed, *, most=7, worlds=500, kinds=("positive", "zeros", "deterministic")):
+def random_network(seed, *, most=12, worlds=1200, kinds=("positive", "zeros", "deterministic")):
     """Return a random network of tables, CPDs in random order, names of several types."""
     random = np.random.default_rng([seed, 17])
-    names = ["a", 7, ("t", 1), "with space", "é", -3, "g", "h", "i"]
+    names = ["a", 7, ("t", 1), "with space", "é", -3, "g", "h", "i", 2.5, "", "l"]
     cpds, known, total = [], [], 1
     for name in names[: 1 + int(random.integers(most))]:
         variable = random_variable(random, name)
         if total * len(variable.states) > worlds:
-            break
+            continue
         total *= len(variable.states)
         n_parents = min(len(known), int(random.choice([0, 0, 1, 1, 2, 3])))
         parents = [known[i] for i in random.permutation(len(known))[:n_parents]]
@@ -224,10 +224,13 @@ def hard_names(evidence):
     return {
         name
         for name, value in evidence.items()
-        if value is not None
-        and not isinstance(value, (dict, np.ndarray))
-        and not (isinstance(value, float) and math.isnan(value))
+        if not is_missing(value) and not isinstance(value, (dict, np.ndarray))
     }
+
+
+def is_missing(value):
+    """Tell whether a value says that nothing was observed."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def same(a, b):

@@ -20,13 +20,18 @@ from joint import (
 import bayesgraph as bg
 
 NETWORKS = range(120)
+KINDS = ("positive", "positive", "zeros", "deterministic", "positive")
+# Of the variables with hard and with soft evidence.
+SHARES = ((0.35, 0.25), (0.2, 0.0), (0.0, 0.0), (0.0, 0.3), (0.1, 0.1))
 GRAPHS = range(60)
 
 
 def network_case(seed):
-    network = random_network(seed)
+    network = random_network(seed, kinds=KINDS[seed % 4 :])
     joint = Joint.of(network)
-    return network, joint, random_evidence(np.random.default_rng(seed), joint)
+    hard, soft = SHARES[seed % 5]
+    evidence = random_evidence(np.random.default_rng(seed), joint, hard=hard, soft=soft)
+    return network, joint, evidence
 
 
 def graph_case(seed):

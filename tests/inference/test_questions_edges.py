@@ -298,6 +298,15 @@ def test_no_memory():
             ask()
 
 
+def test_the_answer_counts_towards_the_memory_limit():
+    """The table of 14 targets is made in a workspace and handed out: 131 kB twice, and a tile."""
+    network = chain(20)
+    names = list(network.names[:14])
+    with pytest.raises(MemoryLimitError, match="the limit is 250 kB"):
+        network.query(names, memory_limit=250_000)
+    assert len(network.query(names, memory_limit=400_000)) == 2**14
+
+
 def test_a_factor_graph_of_constants():
     (a,) = binary("a")
     graph = bg.FactorGraph([bg.Factor([], 3.0), bg.Factor([a], [1, 3])])
