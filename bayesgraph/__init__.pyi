@@ -17,6 +17,9 @@ from .inference import Marginals as Marginals
 from .inference import MixedPosterior as MixedPosterior
 from .inference import Plan as Plan
 from .inference import Posterior as Posterior
+from .inference.sensitivity import Conflict as Conflict
+from .inference.sensitivity import Sensitivity as Sensitivity
+from .inference.weighting import WeightedSamples as WeightedSamples
 from .io import read as read
 from .io.native import load as load
 from .io.pgmpy import from_pgmpy as from_pgmpy

@@ -55,13 +55,13 @@ def as_mapping(evidence: Any) -> Mapping[Any, Any]:
     """Return evidence as a mapping: None is none, a row of a pandas frame is one."""
     if evidence is None:
         return {}
-    if hasattr(evidence, "to_dict"):
+    if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
         evidence = evidence.to_dict()
     if isinstance(evidence, Mapping):
         return evidence
     raise EvidenceError(
         "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
-        f"{type(evidence).__name__}: {evidence!r:.80}."
+        f"{type(evidence).__name__}: {evidence!r:.80}. (For the rows of a table: query_rows.)"
     )
 
 
@@ -70,6 +70,11 @@ def scalar(value: Any) -> Any:
     if isinstance(value, np.ndarray) and not value.ndim and value is not np.ma.masked:
         return value[()]
     return value
+
+
+def is_vector(value: Any) -> bool:
+    """Tell whether a value is an array or a pandas Series of one axis: likelihoods in order."""
+    return getattr(value, "ndim", 0) == 1 and hasattr(value, "__array__")
 
 
 def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesgraph import upward
 from bayesgraph.errors import (
     EvidenceError,
+    ImpossibleEvidenceError,
     ImpossibleEvidenceWarning,
     MemoryLimitError,
     UnsupportedModelError,
@@ -24,7 +25,15 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
-from bayesgraph.findings import Belief, as_mapping, believed, impossible, likelihood, scalar
+from bayesgraph.findings import (
+    Belief,
+    as_mapping,
+    believed,
+    impossible,
+    is_vector,
+    likelihood,
+    scalar,
+)
 from bayesgraph.inference import (
     Assignment,
     DiscreteEngine,
@@ -53,6 +62,8 @@ from bayesgraph.inference.weighting import Node, WeightedSamples, likelihood_wei
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
 
 _PLAIN = {str, int, bool}
+# NumPy arrays have at most 64 axes.
+_MOST_TARGETS = 60
 
 
 class GraphicalModel(ABC):
@@ -151,13 +162,20 @@ class GraphicalModel(ABC):
         beliefs: dict[Discrete, Floats] = {}
         for name, given in as_mapping(evidence).items():
             variable = self.variable(name)
+            if variable in values or variable in likelihoods or variable in beliefs:
+                raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
             if type(given) in _PLAIN:  # most are, and need no further look
                 values[variable] = variable.encode(given)
                 continue
             value = scalar(given)
+            if isinstance(value, Posterior):
+                raise EvidenceError(
+                    f"The evidence on {variable.name!r} is a posterior, which has the prior in it. "
+                    "Wrap it in Belief to make it the new probability, or give likelihoods."
+                )
             if isinstance(value, Belief):
                 beliefs.update([believed(variable, value)])
-            elif isinstance(value, Mapping) or (isinstance(value, np.ndarray) and value.ndim == 1):
+            elif isinstance(value, (Mapping, list)) or is_vector(value):
                 likelihoods.update([likelihood(variable, value)])
             elif is_missing(value):
                 continue
@@ -175,21 +193,35 @@ class GraphicalModel(ABC):
         evidence: Mapping[Name, Any] | None,
     ) -> dict[Discrete, Floats]:
         """Return likelihoods under which the posteriors are the new beliefs (Jeffrey's rule)."""
-        columns = {v: np.array([value]) for v, value in values.items()}
 
-        def posteriors(logs: Mapping[Discrete, Floats]) -> dict[Discrete, Floats]:
-            soft = {v: x[None] for v, x in {**likelihoods, **logs}.items()}
-            given = Evidence(1, columns, soft)
-            return {v: self._posterior_of(v, given) for v in beliefs}
+        def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
+            return self._posterior_of(variable, values, {**likelihoods, **logs})
 
         try:
-            return jeffrey_likelihoods(beliefs, posteriors)
+            return jeffrey_likelihoods(beliefs, posterior)
+        except MemoryLimitError as error:
+            raise MemoryLimitError(
+                f"A Belief takes exact posteriors, however the question is answered. {error}"
+            ) from None
         except EvidenceError:
-            if not any(p.any() for p in posteriors({}).values()):
+            if not self._posterior_of(next(iter(beliefs)), values, likelihoods).any():
                 raise impossible(evidence) from None
             raise
 
-    def _posterior_of(self, variable: Discrete, given: Evidence) -> Floats:
+    def _posterior_of(
+        self,
+        variable: Discrete,
+        values: Mapping[Variable, Any],
+        likelihoods: Mapping[Discrete, Floats],
+    ) -> Floats:
+        """Return a posterior, zero throughout if what is given is impossible."""
+        if self._engine is not None:
+            tables = self._engine.tables
+            findings = _numbered(tables, values, likelihoods)
+            share, mass = self._engine.joint(tables.numbers([variable]), findings)
+            return share if mass > -np.inf else np.zeros(variable.cardinality)
+        columns = {v: np.array([value]) for v, value in values.items()}
+        given = Evidence(1, columns, {v: logs[None] for v, logs in likelihoods.items()})
         result, _ = marginal(self, [variable], given)
         assert isinstance(result, Factor)  # the target is discrete
         if np.isneginf(result.log_values).all():
@@ -198,16 +230,8 @@ class GraphicalModel(ABC):
 
     def _findings(self, evidence: Mapping[Name, Any] | None) -> Findings:
         """Return evidence as numbers, for the compiled engine."""
-        values, likelihoods = self._values(evidence)
         assert self._engine is not None  # only asked then
-        number = self._engine.tables.number
-        soft = {}
-        for variable, logs in likelihoods.items():
-            if variable not in values:
-                soft[number[variable.name]] = logs
-        hard = {number[v.name]: code for v, code in values.items()}
-        judged = [logs[values[v]] for v, logs in likelihoods.items() if v in values]
-        return Findings(hard, soft, float(sum(judged)))
+        return _numbered(self._engine.tables, *self._values(evidence))
 
     def _targets(self, targets: Any, observed: Collection[Variable]) -> list[Variable]:
         if isinstance(targets, Mapping):
@@ -309,6 +333,11 @@ class GraphicalModel(ABC):
             findings = self._findings(evidence)
             variables = engine.tables.variables
             wanted = self._targets(targets, [variables[v] for v in findings.hard])
+            if len(wanted) > _MOST_TARGETS:
+                raise EvidenceError(
+                    f"A joint posterior is of at most {_MOST_TARGETS} variables; got "
+                    f"{len(wanted)}. Ask for `marginals`, or for fewer at a time."
+                )
             numbers = engine.tables.numbers(wanted)
             flat, log_mass = engine.joint(numbers, findings, memory_limit=memory_limit)
             if log_mass == -np.inf:
@@ -462,7 +491,7 @@ class GraphicalModel(ABC):
             return self.k_most_probable(1, evidence, memory_limit=memory_limit)[0]
         given = self.encode(evidence)
         free = [v for v in self.variables if v not in given]
-        values, log_value = most_probable(self, free, given, joint=joint)
+        values, log_value = most_probable(self, free, given, joint=joint, memory_limit=memory_limit)
         log_probability = self._log_evidence(log_value.reshape(1, 1), evidence)
         assignment = {
             v.name: v.states[int(values[v][0])] if isinstance(v, Discrete) else float(values[v][0])
@@ -540,13 +569,18 @@ class GraphicalModel(ABC):
         return self._engine
 
     def log_probability(
-        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
         A log density where continuous variables are observed; minus infinity where the evidence is
-        impossible. Soft evidence counts with its likelihoods.
+        impossible. Soft evidence counts with its likelihoods; a `Belief` has no probability and is
+        refused.
         """
+        if any(isinstance(value, Belief) for value in as_mapping(evidence).values()):
+            raise EvidenceError(
+                "A Belief says what a posterior shall be; that has no probability. Leave it out."
+            )
         if self._engine is not None:
             findings = self._findings(evidence)
             mass = self._engine.log_mass(findings, memory_limit=memory_limit)
@@ -664,11 +698,13 @@ class GraphicalModel(ABC):
         (variable,) = self._targets([target], [engine.tables.variables[v] for v in findings.hard])
         assert isinstance(variable, Discrete)  # a model of tables has no others
         code = variable.index(state)
-        if self.log_probability(as_mapping(evidence), memory_limit=memory_limit) == -np.inf:
-            raise impossible(evidence)
-        value, slopes, covaried = sensitivity(
-            engine, engine.tables.number[variable.name], code, findings, memory_limit=memory_limit
-        )
+        number = engine.tables.number[variable.name]
+        try:
+            value, slopes, covaried = sensitivity(
+                engine, number, code, findings, memory_limit=memory_limit
+            )
+        except ImpossibleEvidenceError:
+            raise impossible(evidence) from None
         names = self.table_names()
         is_network = bool((engine.tables.child >= 0).all())
         return Sensitivity(
@@ -699,7 +735,7 @@ class GraphicalModel(ABC):
         """
         engine = self._needed_engine("conflict")
         findings = self._findings(evidence)
-        log_evidence, measure, shares, expected = conflict(
+        log_evidence, measure, shares, expected, others = conflict(
             engine, findings, memory_limit=memory_limit
         )
         if log_evidence == -np.inf:
@@ -710,10 +746,7 @@ class GraphicalModel(ABC):
             log_evidence,
             measure,
             {variables[v].name: shares[v] for v in worst},
-            {
-                variables[v].name: Posterior((variables[v],), expected[v], log_evidence)
-                for v in worst
-            },
+            {variables[v].name: Posterior((variables[v],), expected[v], others[v]) for v in worst},
         )
 
     def plan(self, targets: Name | list[Name], observed: Collection[Name] = ()) -> Plan:
@@ -872,6 +905,17 @@ def _normalised(log_values: Floats) -> Floats:
     peak = log_values.max(axis=axes, keepdims=True)
     values = np.exp(log_values - peak)
     return np.asarray(values / values.sum(axis=axes, keepdims=True))
+
+
+def _numbered(
+    tables: Tables, values: Mapping[Variable, Any], likelihoods: Mapping[Discrete, Floats]
+) -> Findings:
+    """Return evidence by the numbers of its variables; what is observed as well is only judged."""
+    number = tables.number
+    soft = {number[v.name]: logs for v, logs in likelihoods.items() if v not in values}
+    judged = [logs[values[v]] for v, logs in likelihoods.items() if v in values]
+    hard = {number[v.name]: code for v, code in values.items()}
+    return Findings(hard, soft, float(sum(judged)))
 
 
 def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:

@@ -17,6 +17,10 @@ from bayesgraph.variables import Discrete, Variable
 
 LOOPY, WEIGHTING = "loopy", "likelihood-weighting"
 METHODS = ("exact", LOOPY, WEIGHTING)
+_OPTIONS = {
+    LOOPY: {"max_iterations", "tolerance", "damping"},
+    WEIGHTING: {"n_samples", "standard_error", "random_state"},
+}
 
 
 class SampledModel(Model, Protocol):
@@ -38,7 +42,7 @@ def posterior(
 
     Continuous targets are answered by the weighted samples themselves.
     """
-    if _checked(method) == WEIGHTING:
+    if _checked(method, options) == WEIGHTING:
         samples = likelihood_weighting(model.nodes(), targets, evidence, **options)
         if not all(isinstance(v, Discrete) for v in targets):
             return samples
@@ -67,7 +71,7 @@ def marginals(model: SampledModel, evidence: Evidence, method: str, **options: A
             f"are continuous. Query them with method={WEIGHTING!r}."
         )
     discrete = [v for v in free if isinstance(v, Discrete)]
-    if _checked(method) == WEIGHTING:
+    if _checked(method, options) == WEIGHTING:
         samples = likelihood_weighting(model.nodes(), discrete, evidence, **options)
         parts = [samples.probabilities(v).value for v in discrete]
         log_evidence, report = float(samples.log_evidence.value), samples.report
@@ -119,14 +123,21 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
     """
     if fallback is not None and fallback not in METHODS[1:]:
         raise EvidenceError(f"fallback is one of {quoted(METHODS[1:])} or None; got {fallback!r}.")
-    if fallback is None and options:
+    if fallback is not None:
+        _checked(fallback, options)
+    elif options:
         raise DataTypeError(
             f"Unexpected arguments {quoted(options)}: an exact answer takes evidence, method, "
             "fallback and memory_limit; other options are for approximate methods."
         )
 
 
-def _checked(method: str) -> str:
+def _checked(method: str, options: Mapping[str, Any]) -> str:
     if method not in METHODS[1:]:
         raise EvidenceError(f"method is one of {quoted(METHODS)}; got {method!r}.")
+    if unknown := set(options) - _OPTIONS[method]:
+        raise DataTypeError(
+            f"Unexpected arguments {quoted(sorted(unknown))}: {method!r} takes "
+            f"{quoted(sorted(_OPTIONS[method]))}."
+        )
     return method

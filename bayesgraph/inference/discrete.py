@@ -22,9 +22,10 @@ from bayesgraph.inference.programs import (
 from bayesgraph.inference.tables import Integers, Tables
 from bayesgraph.inference.threads import execute
 
-# Programs that are kept, and the memory of the workspaces that wait for the next run.
+# Programs that are kept, their memory, and the entries of the workspaces that wait for a run.
 _MOST_PROGRAMS = 256
-_MOST_IDLE_BYTES = 2**30
+_MOST_PROGRAM_BYTES = 2**28
+_MOST_IDLE = 2**27
 
 # With more free variables nobody asks whether the joint table is small.
 _FEW_VARIABLES = 9
@@ -88,7 +89,7 @@ class DiscreteEngine:
         self.tables = tables
         # Dictionaries and lists change in single steps, so that threads need no lock: at worst
         # a program is compiled twice.
-        self._kept: dict[object, object] = {}
+        self._kept: dict[object, tuple[Any, int]] = {}
         self._idle: list[Floats] = []
 
     # ----------------------------------------------------------------------------------- programs
@@ -127,11 +128,21 @@ class DiscreteEngine:
         """Return what was made for the key before, or make it and keep it for a while."""
         found = self._kept.pop(key, None)
         if found is None:
-            found = make()
-            while len(self._kept) >= _MOST_PROGRAMS:
-                self._kept.pop(next(iter(self._kept)), None)
+            made = make()
+            found = made, _size(made)
+            self._make_room(found[1])
         self._kept[key] = found  # the last used is the last to go
-        return found
+        return found[0]
+
+    def _make_room(self, nbytes: int) -> None:
+        """Forget what was used longest ago until so many bytes more are within bounds."""
+        kept = list(self._kept.items())
+        total = sum(size for _, (_, size) in kept)
+        for number, (key, (_, size)) in enumerate(kept):
+            if len(kept) - number < _MOST_PROGRAMS and total + nbytes <= _MOST_PROGRAM_BYTES:
+                break
+            self._kept.pop(key, None)
+            total -= size
 
     def _compiled(
         self,
@@ -180,9 +191,10 @@ class DiscreteEngine:
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
         if not logarithmic:
-            own = self.workspace(program.n_work if len(program.halves) else 0)
+            own = self.workspace(program.n_work) if len(program.halves) else work
             status, log_mass = execute(program, tables.values, offsets, least, work, result, own)
-            self.release(own)
+            if own is not work:
+                self.release(own)
             if status != kernels.TOO_SMALL and (not len(least) or least.min() >= -1000):
                 return Run(
                     program, tables.values, offsets, work, result, log_mass + log_scale, False
@@ -203,7 +215,7 @@ class DiscreteEngine:
 
     def release(self, work: Floats) -> None:
         """Take back a workspace that nobody reads any more."""
-        if work.nbytes <= _MOST_IDLE_BYTES and len(self._idle) < 4:
+        if len(self._idle) < 4 and sum(map(len, self._idle)) + len(work) <= _MOST_IDLE:
             self._idle.append(work)
 
     # ---------------------------------------------------------------------------------- questions
@@ -294,6 +306,13 @@ class DiscreteEngine:
     def log_mass(self, findings: Findings, *, memory_limit: int | None = None) -> float:
         """Return the log of the sum of the product that agrees with the evidence."""
         return self.joint((), findings, whole=True, memory_limit=memory_limit)[1]
+
+
+def _size(value: Any) -> int:
+    """Return the bytes of the arrays in nested tuples."""
+    if isinstance(value, tuple):
+        return sum(_size(part) for part in value)
+    return int(getattr(value, "nbytes", 0))
 
 
 def _check_memory(program: Program, memory_limit: int | None) -> None:

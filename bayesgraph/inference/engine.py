@@ -1,4 +1,8 @@
-"""The only elimination loop: multiply what mentions a variable, then remove the variable."""
+"""Elimination of whole factors: rows of evidence at once, and Gaussians.
+
+Discrete models with one row, and rows that observe different variables, run as programs instead
+(`programs`, `discrete`, `batches`).
+"""
 
 from __future__ import annotations
 

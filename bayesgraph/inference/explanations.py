@@ -159,6 +159,7 @@ def _local(run: Run, clique: int, states: Integers) -> Floats:
         run.tables,
         run.offsets,
         run.work,
+        *kernels.operand_lists(run.program.tree.home, run.program.tree.parent, run.program.up),
         False,
         values,
     )

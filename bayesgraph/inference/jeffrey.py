@@ -10,12 +10,14 @@ from bayesgraph.errors import EvidenceError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
-_MOST_ROUNDS = 10_000
+_MOST_ROUNDS = 2_000
+# Largest error of a posterior after the last round.
+_GOOD_ENOUGH = 1e-9
 
 
 def likelihoods(
     beliefs: Mapping[Discrete, Floats],
-    posteriors: Callable[[Mapping[Discrete, Floats]], Mapping[Discrete, Floats]],
+    posterior: Callable[[Discrete, Mapping[Discrete, Floats]], Floats],
     *,
     tolerance: float = 1e-12,
 ) -> dict[Discrete, Floats]:
@@ -28,8 +30,8 @@ def likelihoods(
     Parameters
     ----------
     beliefs : mapping from variable to probabilities
-    posteriors : callable
-        Returns the posteriors of the variables given log likelihoods of some of them.
+    posterior : callable
+        Returns the posterior of a variable given log likelihoods of several.
     tolerance : float
         Largest difference of a posterior from its belief at the end.
 
@@ -48,9 +50,9 @@ def likelihoods(
         wanted = {v: np.log(q) for v, q in beliefs.items()}
     worst = np.inf
     for round_number in range(_MOST_ROUNDS):
-        before, worst = worst, 0.0
+        worst = 0.0
         for variable, q in beliefs.items():
-            now = posteriors(logs)[variable]
+            now = posterior(variable, logs)
             if ((now <= 0) & (q > 0)).any():
                 raise EvidenceError(
                     f"The new belief about {variable.name!r} gives weight to states that have "
@@ -62,12 +64,10 @@ def likelihoods(
             updated = logs[variable] + step
             logs[variable] = np.where(q > 0, updated - updated.max(), -np.inf)
         if worst <= tolerance or (len(beliefs) == 1 and round_number):
-            return logs
-        if round_number > 100 and worst >= before * (1 - 1e-9) and worst > 1e-9:
             break
-    if worst <= 1e-9:
+    if worst <= _GOOD_ENOUGH:
         return logs
     raise EvidenceError(
-        "The new beliefs contradict each other under the model: no distribution that the model "
-        f"allows has all of these marginals (still off by {worst:.3g})."
+        f"The new beliefs are not reached after {_MOST_ROUNDS} rounds of proportional fitting "
+        f"(still off by {worst:.3g}): they contradict each other under the model, or nearly so."
     )

@@ -8,6 +8,7 @@ divided, so that entries of zero have their derivatives too (Shafer and Shenoy 1
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,8 +16,12 @@ import numpy as np
 from bayesgraph.factors import Factor
 from bayesgraph.factors.factor import union_scope
 from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.programs import EVERYTHING, Tree, plan_tree, restrict
 from bayesgraph.variables import Discrete
+
+# NumPy arrays have at most 64 axes.
+_MOST_AXES = 58
 
 
 def outward(
@@ -43,6 +48,7 @@ def outward(
     soft = sorted(findings.soft)
     restricted = restrict(tables, sorted(findings.hard), soft, (), EVERYTHING)
     tree = plan_tree(restricted, memory_limit=memory_limit)
+    _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
     factors = [_table(engine, findings, f) for f in range(len(tables.base))]
     factors += [Factor.from_log([tables.variables[v]], findings.soft[v][None]) for v in soft]
@@ -73,6 +79,20 @@ def outward(
     n = len(tables.base)
     likelihoods = [result[f] for f in range(n, len(factors))]
     return [result[f] for f in range(n)], likelihoods, float(sum(masses)) + scale
+
+
+def _check_memory(tree: Tree, memory_limit: int | None) -> None:
+    """Refuse what would not fit: at a clique, the products of all operands but each are kept."""
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    n_cliques = len(tree.parent)
+    operands = np.bincount(tree.home[tree.home >= 0], minlength=n_cliques)
+    operands += np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
+    entries = 0.0
+    if n_cliques:
+        logs = np.add.reduceat(np.log(tree.cards[tree.member]), tree.c_start[:-1])
+        entries = float(np.max(2.0 * (operands + 2) * np.exp(logs)))
+    if BYTES * entries > limit or tree.width > _MOST_AXES:
+        raise memory_error("tables", entries, tree.width, limit)
 
 
 class _Forest:
@@ -140,4 +160,7 @@ def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
 
 
 def _without_each(logs: Sequence[float]) -> list[float]:
-    return [sum(logs[:k]) + sum(logs[k + 1 :]) for k in range(len(logs))]
+    """Return for each number the sum of all others; minus infinities are not subtracted."""
+    heads = [0.0, *itertools.accumulate(logs)]
+    tails = [0.0, *itertools.accumulate(reversed(logs))][::-1]
+    return [head + tail for head, tail in zip(heads, tails[1:], strict=False)]

@@ -22,6 +22,9 @@ EFFORT = 0.06
 MOST_WORK = 1e8
 # Below so many entries neither another root nor intermediate tables are worth looking for.
 _SMALL = 3000
+# Sizes must fit into integers of 64 bits, with room for sums of them.
+_MOST_ENTRIES = 2.0**56
+
 _NOTHING = np.empty(0, dtype=np.int64)
 
 # Arguments of the kernels that treat one clique at a time, in their order.
@@ -133,7 +136,8 @@ def plan_tree(
     stage : shape (n_variables,), optional
         Variables of a lower stage are eliminated before those of a higher one.
     memory_limit : int, optional
-        Bytes that the largest table may have.
+        Bytes that the largest table may have. (It is made in tiles and never stored whole, so this
+        bounds the time as well.)
     unlimited : bool
         Plan only, however large.
 
@@ -174,7 +178,7 @@ def plan_tree(
         total, largest,
     )  # fmt: skip
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not unlimited and BYTES * largest > limit:
+    if not unlimited and (BYTES * largest > limit or total > _MOST_ENTRIES):
         raise memory_error("a table", largest, tree.width, limit)
     return tree
 
@@ -232,9 +236,22 @@ class Program(NamedTuple):
             t.member, t.residual, t.parent, self.up,
         )  # fmt: skip
 
-    def arrays(self) -> dict[str, Any]:
-        """Return the program as plain arrays and numbers, which another executor can run."""
+    def arrays(self, tables: Tables) -> dict[str, Any]:
+        """Return all that another executor needs to run the program, as arrays and numbers.
+
+        The state s of an observed variable shifts the tables in whose scope it is by s times its
+        step; likelihoods of soft evidence are written at `soft_at`; `variables` are the numbers of
+        the free variables, whose marginals follow each other in the result. The instructions are
+        those of `execution.kernels`.
+        """
         return {
+            "cards": tables.cards,
+            "start": tables.start,
+            "item": tables.item,
+            "step": tables.step,
+            "base": tables.base,
+            "tables": tables.values,
+            "log_scale": tables.log_scale,
             "code": self.code,
             "variables": self.tree.variables,
             "factors": self.tree.factors,

@@ -68,7 +68,12 @@ def marginal(
 
 
 def most_probable(
-    model: Model, variables: Collection[Variable], evidence: Evidence, *, joint: bool
+    model: Model,
+    variables: Collection[Variable],
+    evidence: Evidence,
+    *,
+    joint: bool,
+    memory_limit: int | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the most probable values of all unobserved variables, row by row.
 
@@ -84,23 +89,28 @@ def most_probable(
         Log of the maximum, evidence included.
     """
     wanted = [v for v in variables if joint or isinstance(v, Discrete)]
-    values, log_value = _maximised(model, wanted, evidence, joint=joint)
+    values, log_value = _maximised(model, wanted, evidence, joint=joint, memory_limit=memory_limit)
     rest = [v for v in variables if v not in values]
     if rest:
         # Continuous variables below all that was asked: their means given the rest, known by now.
         known = replace(evidence, columns={**evidence.columns, **values})
-        values |= _maximised(model, rest, known, joint=joint)[0]
+        values |= _maximised(model, rest, known, joint=joint, memory_limit=memory_limit)[0]
     return values, log_value
 
 
 def _maximised(
-    model: Model, variables: Sequence[Variable], evidence: Evidence, *, joint: bool
+    model: Model,
+    variables: Sequence[Variable],
+    evidence: Evidence,
+    *,
+    joint: bool,
+    memory_limit: int | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the best values of the variables and of those above them, and the maximum."""
     problem = model.problem(evidence, variables)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)
-    plan.check_memory()
+    plan.check_memory(memory_limit)
     continuous = MAX if joint else SUM
     algebra = {
         step.variable: continuous if isinstance(step.variable, Continuous) else MAX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesgraph.errors import EvidenceError, quoted, unknown_variable
+from bayesgraph.errors import BayesGraphError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, State
@@ -63,8 +64,11 @@ class Posterior(Mapping[State, float]):
         return self._log_evidence
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = (self.variables, self.probabilities, self.log_evidence, self.approximation)
-        return Posterior, arguments
+        try:
+            log_evidence = self.log_evidence
+        except BayesGraphError:  # it may take more memory than the posterior did
+            log_evidence = math.nan
+        return Posterior, (self.variables, self.probabilities, log_evidence, self.approximation)
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -254,14 +258,17 @@ class Marginals(Mapping[Name, Any]):
         return self._places
 
     def __getitem__(self, name: Name) -> Any:
+        if isinstance(name, (Discrete, Continuous)):
+            name = name.name
         if self._rest is not None and name in self._rest[0]:
             if name not in self._answers:
                 self._answers[name] = self._rest[1](name)
             return self._answers[name]
         try:
             variable, at = self._where[name]
-        except KeyError:
-            raise unknown_variable(name, list(self), where="The list of posteriors") from None
+        except (KeyError, TypeError):
+            where = "The mapping from unobserved variables to posteriors"
+            raise unknown_variable(name, list(self), where=where) from None
         part = self._flat[at : at + variable.cardinality]
         return Posterior((variable,), part, self.log_evidence, self.approximation)
 

@@ -152,7 +152,7 @@ class Conflict:
     Attributes
     ----------
     log_evidence : float
-        Natural log of their probability.
+        Natural log of their probability; normalised for a factor graph too.
     measure : float
         log of the product of their single probabilities over their joint probability, in nats
         (Jensen, Chamberlain, Nordahl and Jensen 1991). Above zero, they are less likely together
@@ -170,7 +170,7 @@ class Conflict:
     expected: Mapping[Name, Mapping[State, float]]
 
     def __repr__(self) -> str:
-        verdict = "in conflict" if self.measure > 0 else "not in conflict"
+        verdict = "in conflict" if self.measure > 1e-9 else "not in conflict"
         lines = [
             f"Findings {verdict}: measure {self.measure:+.4g} nats, "
             f"log evidence {self.log_evidence:.6g}"
@@ -183,8 +183,10 @@ class Conflict:
 
 def conflict(
     engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
-) -> tuple[float, float, dict[int, float], dict[int, Floats]]:
-    """Return the log mass, the conflict measure, each finding's share and what the others expect.
+) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
+    """Return the log probability, the conflict measure, and what concerns each finding.
+
+    That is its share, what the others expect in its place, and the log mass of these others.
 
     Hard findings enter as likelihoods; the derivatives with respect to those are the probabilities
     of all states with each finding retracted, from one propagation.
@@ -198,12 +200,12 @@ def conflict(
     entered = Findings({}, soft, findings.log_scale)
     _, retracted, log_mass = outward(engine, entered, memory_limit=memory_limit)
     if log_mass == -np.inf:
-        return log_mass, 0.0, {}, {}
+        return log_mass, 0.0, {}, {}, {}
     order = sorted(soft)
     nothing = Findings({}, {}, 0.0)
     _, flat, log_total = engine.marginals(nothing, memory_limit=memory_limit)
     ends = np.cumsum(tables.cards)
-    shares, expected = {}, {}
+    shares, expected, others = {}, {}, {}
     measure = log_total - log_mass + findings.log_scale
     for variable, without in zip(order, retracted, strict=True):
         logs = without.log_values[0]
@@ -215,4 +217,7 @@ def conflict(
         measure += alone
         shares[variable] = alone - given_others
         expected[variable] = np.exp(logs - total)
-    return log_mass - log_total, measure, shares, expected
+        others[variable] = total
+    if len(order) < 2:
+        measure, shares = 0.0, dict.fromkeys(shares, 0.0)  # nothing to be in conflict with
+    return log_mass - log_total, measure, shares, expected, others

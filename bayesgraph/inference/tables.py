@@ -107,6 +107,11 @@ class Tables:
         return layout
 
     @property
+    def nbytes(self) -> int:
+        """Memory of the tables themselves."""
+        return self.values.nbytes
+
+    @property
     def step(self) -> Integers:
         """How far apart in memory the states of the variable are, for each entry of `item`."""
         return self._layout[0]

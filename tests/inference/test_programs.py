@@ -3,6 +3,7 @@
 import io
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import oracle as brute
@@ -209,14 +210,18 @@ def test_a_program_runs_anywhere(seed):
     run = engine.run(program, findings)
     assert not run.logarithmic
     file = io.BytesIO()
-    np.savez(file, **program.arrays())
+    np.savez(file, **program.arrays(engine.tables))
     file.seek(0)
     arrays = dict(np.load(file))
-    offsets = run.offsets.tolist()
+    offsets = arrays["base"].copy()
+    for f, at in enumerate(arrays["start"][:-1]):
+        for place in range(at, arrays["start"][f + 1]):
+            state = findings.hard.get(int(arrays["item"][place]), 0)
+            offsets[f] += state * arrays["step"][place]
     out, log_mass = interpret(
-        arrays, engine.tables.values, offsets, int(arrays["n_work"]), int(arrays["n_result"])
+        arrays, arrays["tables"], offsets.tolist(), int(arrays["n_work"]), int(arrays["n_result"])
     )
-    constant = np.log(engine.tables.values[run.offsets[arrays["constant"]]]).sum()
+    constant = np.log(arrays["tables"][offsets[arrays["constant"]]]).sum()
     assert out == pytest.approx(run.result, abs=1e-12)
     assert log_mass + constant == pytest.approx(run.log_mass, abs=1e-10)
 
@@ -293,3 +298,49 @@ def test_intermediate_tables_change_nothing(seed):
         if name not in evidence:
             expected = network.query(name, evidence).probabilities
             assert found[name].probabilities == pytest.approx(expected, abs=1e-12)
+
+
+def test_many_variables_of_one_state_in_a_large_clique():
+    """They multiply nothing, but each of them is an axis of the loop over the tiles."""
+    random = np.random.default_rng(1)
+    ones = [bg.Discrete(f"one{i}", ["only"]) for i in range(75)]
+    twos = [bg.Discrete(f"w{i}", [0, 1]) for i in range(14)]
+    pairs = list(itertools.combinations([*ones, *twos], 2))
+    shapes = [[v.cardinality for v in pair] for pair in pairs]
+    graph = bg.FactorGraph(
+        [
+            bg.Factor(pair, random.random(shape) + 0.1)
+            for pair, shape in zip(pairs, shapes, strict=True)
+        ]
+    )
+    small = bg.FactorGraph(
+        [
+            term.source.marginal([v for v in term.scope if v in twos])
+            for term in graph.terms
+            if any(v in twos for v in term.scope)
+        ]
+    )
+    for name in ("w0", "w13"):
+        expected = small.query(name).probabilities
+        assert graph.query(name).probabilities == pytest.approx(expected, abs=1e-12)
+    assert graph.marginals()["one3"].probabilities.tolist() == [1.0]
+
+
+def test_sizes_beyond_integers_are_refused_whatever_the_limit():
+    variables = [bg.Discrete(i, [0, 1]) for i in range(66)]
+    table = np.ones((2, 2))
+    graph = bg.FactorGraph([bg.Factor(p, table) for p in itertools.combinations(variables, 2)])
+    with pytest.raises(bg.errors.MemoryLimitError):
+        graph.query(0, memory_limit=10**30)
+
+
+def test_the_cache_is_bounded_in_bytes_and_threads_may_share_it():
+    engine = DiscreteEngine(random_network(0)[0].tables())
+    with ThreadPoolExecutor(8) as pool:
+        for future in [
+            pool.submit(engine.remembered, (i, j), lambda: (np.zeros(2**18),))
+            for i in range(8)
+            for j in range(100)
+        ]:
+            assert future.result()[0].nbytes == 2**21
+    assert sum(size for _, size in engine._kept.values()) <= 2**28 + 8 * 2**21

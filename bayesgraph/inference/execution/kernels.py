@@ -1010,6 +1010,8 @@ def run(
             at += SHORT
         elif operation == LOOP:
             n_loop = code[at + 2]
+            if n_loop > len(loop):  # many variables of a single state
+                loop = np.zeros(n_loop, np.int64)
             loop_at = at + 3
             turns = 1
             for k in range(n_loop):
@@ -1131,6 +1133,8 @@ def run_log(
             at += code[at + 1]
         elif operation == LOOP:
             n_loop = code[at + 2]
+            if n_loop > len(loop):  # many variables of a single state
+                loop = np.zeros(n_loop, np.int64)
             loop_at = at + 3
             for k in range(n_loop):
                 loop[k] = 0
@@ -1259,6 +1263,29 @@ def run_rows(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
+    """Return what each clique multiplies as linked lists: factors, then messages from below.
+
+    Operand o is a factor, or the message of clique ``o - n_factors``; ``first[c]`` is the first of
+    clique c and ``following[o]`` the next, -1 at the end.
+    """
+    n_factors, n_cliques = len(home), len(parent)
+    first = np.empty(n_cliques, np.int64)
+    following = np.empty(n_factors + n_cliques, np.int64)
+    for c in range(n_cliques):
+        first[c] = -1
+    for d in range(n_cliques - 1, -1, -1):
+        if parent[d] >= 0 and up[d] >= 0:
+            following[n_factors + d] = first[parent[d]]
+            first[parent[d]] = n_factors + d
+    for f in range(n_factors - 1, -1, -1):
+        if home[f] >= 0:
+            following[f] = first[home[f]]
+            first[home[f]] = f
+    return first, following
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def local_logs(
     c: int,
     assigned: Ints,
@@ -1277,12 +1304,15 @@ def local_logs(
     tables: Floats,
     offsets: Ints,
     work: Floats,
+    first: Ints,
+    following: Ints,
     linear: bool,
     values: Floats,
 ) -> None:
     """Write what a clique's factors and messages give each state of the variables that leave there.
 
-    The other variables have the states in `assigned`. Logarithms, or numbers if `linear`.
+    The other variables have the states in `assigned`. Logarithms, or numbers if `linear`; `first`
+    and `following` are what `operand_lists` returns.
     """
     base, width = c_start[c], residual[c]
     n = 1
@@ -1293,10 +1323,9 @@ def local_logs(
     steps = np.empty(width, np.int64)
     index = np.empty(width, np.int64)
     n_factors = len(home)
-    for o in range(n_factors + c):
+    o = first[c]
+    while o >= 0:
         if o < n_factors:
-            if home[o] != c:
-                continue
             at = offsets[source[o]] if kind[o] == TABLE else source[o]
             for k in range(width):
                 steps[k] = 0
@@ -1312,8 +1341,6 @@ def local_logs(
             data = tables if kind[o] == TABLE else work
         else:
             d = o - n_factors
-            if parent[d] != c or up[d] < 0:
-                continue
             at = up[d]
             for k in range(width):
                 steps[k] = 0
@@ -1343,6 +1370,7 @@ def local_logs(
                     break
                 at -= index[k] * steps[k]
                 index[k] = 0
+        o = following[o]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -1387,6 +1415,7 @@ def decode(
             n *= cards[member[c_start[c] + k]]
         largest = max(largest, n)
     values = np.empty(largest)
+    first, following = operand_lists(home, parent, up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
@@ -1412,6 +1441,8 @@ def decode(
                 tables,
                 offsets,
                 work,
+                first,
+                following,
                 linear,
                 values,
             )

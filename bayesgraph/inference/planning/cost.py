@@ -54,6 +54,6 @@ def memory_error(what: str, entries: float, width: int, limit: int) -> MemoryLim
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "
         f"({format_bytes(BYTES * entries)}, induced width {width}); the limit is "
-        f"{format_bytes(limit)}. Observe more variables, ask for fewer at a time, raise "
-        "memory_limit, or allow an approximation with fallback='loopy'."
+        f"{format_bytes(limit)}. Observe more variables, ask for fewer at a time, or raise "
+        "memory_limit; query and marginals can fall back to an approximation (fallback='loopy')."
     )
