@@ -16,6 +16,7 @@ from bayesgraph.inference.plan import make_plan
 from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree, restrict
 from bayesgraph.inference.queries import Model
 from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.workspaces import borrow, give_back
 from bayesgraph.variables import Discrete, Variable
 
 # Rows treated at once: their columns and sums stay in the processor's cache.
@@ -127,7 +128,7 @@ def rows_together(engine: DiscreteEngine, target: Discrete | None, evidence: Evi
     if program.least.min(initial=0.0) < kernels.LEAST_LOG2:
         logs[:] = np.nan  # products of the tables themselves may underflow
     else:
-        work = engine.workspace(program.n_work)
+        work = borrow(program.n_work)
         kernels.run_rows(
             program.code,
             extended.values.copy(),
@@ -141,7 +142,7 @@ def rows_together(engine: DiscreteEngine, target: Discrete | None, evidence: Evi
             rows.n_together,
             logs,
         )
-        engine.release(work)
+        give_back(work)
         logs += tables.log_scale
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}

@@ -21,11 +21,11 @@ from bayesgraph.inference.programs import (
 )
 from bayesgraph.inference.tables import Integers, Tables
 from bayesgraph.inference.threads import execute
+from bayesgraph.inference.workspaces import borrow, give_back
 
-# Programs that are kept, their memory, and the entries of the workspaces that wait for a run.
+# Programs that are kept, and their memory.
 _MOST_PROGRAMS = 256
 _MOST_PROGRAM_BYTES = 2**28
-_MOST_IDLE = 2**27
 
 # With more free variables nobody asks whether the joint table is small.
 _FEW_VARIABLES = 9
@@ -87,10 +87,9 @@ class DiscreteEngine:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        # Dictionaries and lists change in single steps, so that threads need no lock: at worst
-        # a program is compiled twice.
+        # A dictionary changes in single steps, so that threads need no lock: at worst a program
+        # is compiled twice.
         self._kept: dict[object, tuple[Any, int]] = {}
-        self._idle: list[Floats] = []
 
     # ----------------------------------------------------------------------------------- programs
 
@@ -165,24 +164,16 @@ class DiscreteEngine:
 
     # --------------------------------------------------------------------------------------- runs
 
-    def workspace(self, n: int) -> Floats:
-        """Return a workspace of at least n entries; give it back with `release`."""
-        try:
-            work = self._idle.pop()
-        except IndexError:
-            return np.empty(n)
-        return work if len(work) >= n else np.empty(n)
-
     def run(self, program: Program, findings: Findings, *, logarithmic: bool = False) -> Run:
         """Run a program, on logarithms if asked to or if numbers could underflow.
 
-        The workspace belongs to the caller, who may give it back with `release`.
+        The workspace belongs to the caller, who may give it back.
         """
         tables = self.tables
         observed = sorted(findings.hard)
         states = np.array([findings.hard[v] for v in observed], dtype=np.int64)
         offsets = tables.offsets(np.array(observed, dtype=np.int64), states)
-        work = self.workspace(program.n_work)
+        work = borrow(program.n_work)
         result = np.empty(program.n_result)
         log_scale = tables.log_scale + findings.log_scale + self._constant(program, offsets)
         least = program.least.copy()
@@ -191,15 +182,15 @@ class DiscreteEngine:
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
         if not logarithmic:
-            own = self.workspace(program.n_work) if len(program.halves) else work
+            own = borrow(program.n_work) if len(program.halves) else work
             status, log_mass = execute(program, tables.values, offsets, least, work, result, own)
             if own is not work:
-                self.release(own)
+                give_back(own)
             if status != kernels.TOO_SMALL and (not len(least) or least.min() >= -1000):
                 return Run(
                     program, tables.values, offsets, work, result, log_mass + log_scale, False
                 )
-            self.release(work)
+            give_back(work)
             return self.run(program, findings, logarithmic=True)
         _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, work, result)
         if log_mass > -np.inf:
@@ -212,11 +203,6 @@ class DiscreteEngine:
             return 0.0
         inside = program.constant[program.constant < len(offsets)]
         return float(np.sum(self.tables.log_at(offsets[inside])))
-
-    def release(self, work: Floats) -> None:
-        """Take back a workspace that nobody reads any more."""
-        if len(self._idle) < 4 and sum(map(len, self._idle)) + len(work) <= _MOST_IDLE:
-            self._idle.append(work)
 
     # ---------------------------------------------------------------------------------- questions
 
@@ -262,7 +248,7 @@ class DiscreteEngine:
             sorted(findings.hard), sorted(findings.soft), both=True, memory_limit=memory_limit
         )
         run = self.run(program, findings)
-        self.release(run.work)
+        give_back(run.work)
         return program.tree.variables, run.result, run.log_mass
 
     def joint(
@@ -286,7 +272,7 @@ class DiscreteEngine:
                 return few
         program = self.program(observed, soft, targets, scope, memory_limit=memory_limit)
         run = self.run(program, findings)
-        self.release(run.work)
+        give_back(run.work)
         return run.result, run.log_mass
 
     def _few(

@@ -8,6 +8,7 @@ from bayesgraph.inference.discrete import DiscreteEngine, Findings
 from bayesgraph.inference.execution import kernels
 from bayesgraph.inference.programs import EVERYTHING
 from bayesgraph.inference.tables import Integers
+from bayesgraph.inference.workspaces import give_back
 
 
 def draw(
@@ -36,7 +37,7 @@ def draw(
     run = engine.run(program, findings)
     tree = program.tree
     if run.log_mass == -np.inf:
-        engine.release(run.work)
+        give_back(run.work)
         return tree.variables, np.empty((0, len(tree.variables)), dtype=np.int64), -np.inf
     states = np.zeros((n, len(tree.variables)), dtype=np.int64)
     kernels.decode(
@@ -49,5 +50,5 @@ def draw(
         run.work,
         not run.logarithmic,
     )
-    engine.release(run.work)
+    give_back(run.work)
     return tree.variables, states, run.log_mass

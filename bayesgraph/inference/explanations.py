@@ -13,6 +13,7 @@ from bayesgraph.inference.discrete import DiscreteEngine, Findings, Run
 from bayesgraph.inference.execution import kernels
 from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
 from bayesgraph.inference.tables import Integers
+from bayesgraph.inference.workspaces import give_back
 
 _NO_DRAWS = np.empty((1, 0))
 
@@ -47,11 +48,11 @@ def marginal_map(
     """
     run = _maximized(engine, findings, targets, EVIDENCE, memory_limit)
     if run.log_mass == -np.inf:
-        engine.release(run.work)
+        give_back(run.work)
         return None
     assigned = np.zeros((1, len(run.program.tree.variables)), dtype=np.int64)
     _decode(run, assigned, run.program.maximal)
-    engine.release(run.work)
+    give_back(run.work)
     places = np.searchsorted(run.program.tree.variables, np.array(targets, dtype=np.int64))
     return Explanation(np.array(targets), assigned[0, places], run.log_mass)
 
@@ -70,7 +71,7 @@ def k_most_probable(
     free = [v for v in tree_variables if v not in findings.hard]
     run = _maximized(engine, findings, free, EVERYTHING, memory_limit)
     if run.log_mass == -np.inf:
-        engine.release(run.work)
+        give_back(run.work)
         return []
     tree = run.program.tree
     order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
@@ -107,7 +108,7 @@ def k_most_probable(
         _decode(run, row, below)
         found.append(Explanation(tree.variables, row[0], -negative))
         branch = (at, here)
-    engine.release(run.work)
+    give_back(run.work)
     return found
 
 

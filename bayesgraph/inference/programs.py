@@ -18,7 +18,7 @@ from bayesgraph.inference.tables import Integers, Tables
 EVERYTHING, EVIDENCE, TARGETS = 2, 1, 0
 
 # Steps spent on the elimination order for each entry of the tables that it leads to.
-EFFORT = 0.06
+EFFORT = 0.05
 MOST_WORK = 1e8
 # Below so many entries neither another root nor intermediate tables are worth looking for.
 _SMALL = 3000
@@ -114,8 +114,8 @@ def restrict(
     """
     return Restricted(
         *planning.restrict(
-            tables.start, tables.item, tables.child, tables.positive, tables.cards, _array(soft),
-            _array(observed), _array(targets), scope,
+            tables.start, tables.item, tables.child, tables.base, tables.values, tables.cards,
+            _array(soft), _array(observed), _array(targets), scope,
         )
     )  # fmt: skip
 
@@ -301,7 +301,7 @@ def compile_program(
     elif maximized is not None:
         tree = tree._replace(unit=unit)
     *arrays, counts = execution.compile_tree(
-        tables.step, tables.floor, tables.cards[_array(soft)] if soft else _NOTHING,
+        tables.step, tables.base, tables.values, tables.cards[_array(soft)] if soft else _NOTHING,
         *tree[:-2], _NOTHING if maximized is None else maximized, _array(targets), int(both),
     )  # fmt: skip
     return Program(tree, *arrays, *counts.tolist())

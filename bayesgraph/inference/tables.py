@@ -93,16 +93,16 @@ class Tables:
         self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
         self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
-        self.values = np.concatenate([table.reshape(-1) for table in values])
+        self.values = np.concatenate(values, axis=None)
         self._log_values: Floats | None = None
         if log_values is not None:
-            self._log_values = np.concatenate([table.reshape(-1) for table in log_values])
+            self._log_values = np.concatenate(log_values, axis=None)
         self._sums_to_one = sums_to_one
 
     @cached_property
-    def _layout(self) -> tuple[Integers, Integers, Integers, Floats, Integers]:
-        layout: tuple[Integers, Integers, Integers, Floats, Integers] = kernels.table_layout(
-            self.cards, self.start, self.item, self.values, int(self._sums_to_one)
+    def _layout(self) -> tuple[Integers, Integers, Integers]:
+        layout: tuple[Integers, Integers, Integers] = kernels.table_layout(
+            self.cards, self.start, self.item, int(self._sums_to_one)
         )
         return layout
 
@@ -125,16 +125,6 @@ class Tables:
     def child(self) -> Integers:
         """The variable over which a table sums to one, or -1, shape (n_tables,)."""
         return self._layout[2]
-
-    @property
-    def floor(self) -> Floats:
-        """Binary logarithm of the smallest entry but zero, at most 0, shape (n_tables,)."""
-        return self._layout[3]
-
-    @property
-    def positive(self) -> Integers:
-        """1 where a table has no zero, shape (n_tables,)."""
-        return self._layout[4]
 
     @cached_property
     def log_values(self) -> Floats:

@@ -251,28 +251,28 @@ def complete_graph(n, random):
 
 @pytest.fixture(scope="module")
 def large():
-    """One clique of 2**19 entries: made tile by tile, in two halves."""
-    return complete_graph(19, np.random.default_rng(0))
+    """One clique of 2**21 entries: made tile by tile, in two halves."""
+    return complete_graph(21, np.random.default_rng(0))
 
 
 def test_a_table_that_is_made_in_tiles(large):
-    table = np.zeros([2] * 19)
+    table = np.zeros([2] * 21)
     for term in large.terms:
-        shape = [2 if i in {v.name for v in term.scope} else 1 for i in range(19)]
+        shape = [2 if i in {v.name for v in term.scope} else 1 for i in range(21)]
         table = table + term.table.log_values.reshape(shape)
     weights = np.exp(table - table.max())
     found = large.marginals()
-    for i in range(19):
-        axes = tuple(k for k in range(19) if k != i)
+    for i in range(21):
+        axes = tuple(k for k in range(21) if k != i)
         expected = weights.sum(axis=axes) / weights.sum()
         assert found[i].probabilities == pytest.approx(expected, abs=1e-12)
     assert found.log_evidence == pytest.approx(table.max() + math.log(weights.sum()), abs=1e-10)
     joint = large.query([3, 11]).probabilities
-    axes = tuple(k for k in range(19) if k not in (3, 11))
+    axes = tuple(k for k in range(21) if k not in (3, 11))
     assert joint == pytest.approx(weights.sum(axis=axes) / weights.sum(), abs=1e-12)
     best = large.most_probable()
     expected = np.unravel_index(int(table.argmax()), table.shape)
-    assert [best[i] for i in range(19)] == [int(code) for code in expected]
+    assert [best[i] for i in range(21)] == [int(code) for code in expected]
 
 
 def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):

@@ -36,11 +36,13 @@ MAXIMUM = 2
 
 # Entries of a table that are treated at once: two of them fit into the first-level cache.
 TILE = 8192
-# Tables of at most so many entries are kept between the two passes.
+# Tables of at most so many entries are kept between the two passes, all of them together within
+# what the last-level cache holds: beyond that it is faster to multiply again.
 KEPT = 65536
+ALL_KEPT = 2**20
 
 # Tables of at least so many entries are shared by two threads.
-LARGE = 2**19
+LARGE = 2**21
 
 # Below this the product of the smallest entries may underflow: 2**-1022 is the smallest normal.
 LEAST_LOG2 = -1000.0
@@ -180,7 +182,8 @@ def _ordered(
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def compile_tree(
     table_step: Ints,
-    table_floor: Floats,
+    table_base: Ints,
+    tables: Floats,
     soft_cards: Ints,
     variables: Ints,
     factors: Ints,
@@ -202,8 +205,8 @@ def compile_tree(
 
     Parameters
     ----------
-    table_step, table_floor
-        `step` and `floor` of the model's tables; see `inference.tables.Tables`.
+    table_step, table_base, tables
+        `step`, `base` and `values` of the model; see `inference.tables.Tables`.
     soft_cards : shape (n_soft,)
         States of the variables with soft evidence, whose likelihoods the workspace starts with.
     variables, factors, cards, start, item, place_of, home, c_start, member, residual, parent, unit
@@ -222,7 +225,8 @@ def compile_tree(
     up : shape (n_cliques,)
         Where in the workspace the message of each clique to its parent is; -1 for none.
     least : shape (n_cliques,)
-        Sum of the floors of the factors of each clique.
+        Binary logarithm of the least number that the product of a clique's factors can be, zero
+        apart: the sum of those of their smallest entries.
     source, kind : shape (n_factors,)
         Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
     step : shape of `item`
@@ -240,7 +244,7 @@ def compile_tree(
         largest table
     """
     n_soft = len(soft_cards)
-    n_tables = len(table_floor)
+    n_tables = len(table_base)
     n_factors = len(factors)
     soft_at = np.empty(n_soft, np.int64)
     first_free = 0
@@ -338,7 +342,13 @@ def compile_tree(
     for f in range(n_factors):
         # Likelihoods are not known yet; a run adds theirs.
         if home[f] >= 0 and kind[f] == TABLE:
-            least[home[f]] += table_floor[factors[f]]
+            number = factors[f]
+            last = table_base[number + 1] if number + 1 < n_tables else len(tables)
+            smallest = 1.0
+            for k in range(table_base[number], last):
+                if 0.0 < tables[k] < smallest:
+                    smallest = tables[k]
+            least[home[f]] += np.log2(smallest)
     tile = free
     free += min(TILE, largest)
     result = np.empty(n + 1, np.int64)
@@ -356,6 +366,7 @@ def compile_tree(
         n_result = 1
         for k in range(len(targets)):
             n_result *= cards[targets[k]]
+    kept = 0
     loops = np.empty(16, np.int64)
     n_loops = 0
     code = np.empty(4096, np.int64)
@@ -394,8 +405,9 @@ def compile_tree(
         if residual[c] == 0:
             fresh = collect
             at_table = up[c] if collect else down[c]
-        elif both and entries[c] <= KEPT:
+        elif both and (table[c] >= 0 or (entries[c] <= KEPT and kept + entries[c] <= ALL_KEPT)):
             fresh = table[c] < 0
+            kept += entries[c] if fresh else 0
             if fresh:
                 table[c] = free
                 free += entries[c]

@@ -51,10 +51,8 @@ def _grown(pool: Ints, size: int, more: int) -> Ints:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def table_layout(
-    cards: Ints, start: Ints, item: Ints, values: Floats, sums_to_one: int
-) -> tuple[Ints, Ints, Ints, Floats, Ints]:
-    """Return step, base, child, floor and positive of tables laid one after the other.
+def table_layout(cards: Ints, start: Ints, item: Ints, sums_to_one: int) -> tuple[Ints, Ints, Ints]:
+    """Return step, base and child of tables laid one after the other.
 
     See `inference.tables.Tables`, whose attributes these are.
     """
@@ -62,8 +60,6 @@ def table_layout(
     step = np.empty(len(item), np.int64)
     base = np.empty(n_factors, np.int64)
     child = np.empty(n_factors, np.int64)
-    floor = np.empty(n_factors)
-    positive = np.empty(n_factors, np.int64)
     place = 0
     for f in range(n_factors):
         base[f] = place
@@ -72,18 +68,8 @@ def table_layout(
             step[at] = size
             size *= cards[item[at]]
         child[f] = item[start[f + 1] - 1] if sums_to_one else -1
-        least = 1.0
-        zeros = 0
-        for k in range(place, place + size):
-            x = values[k]
-            if x <= 0.0:
-                zeros += 1
-            elif x < least:
-                least = x
-        floor[f] = np.log2(least)
-        positive[f] = 1 if zeros == 0 else 0
         place += size
-    return step, base, child, floor, positive
+    return step, base, child
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -108,7 +94,8 @@ def relevant_factors(
     start: Ints,
     item: Ints,
     child: Ints,
-    positive: Ints,
+    base: Ints,
+    values: Floats,
     observed: Ints,
     wanted: Ints,
     n_variables: int,
@@ -122,8 +109,8 @@ def relevant_factors(
         Scopes.
     child : shape (n_factors,)
         The variable over which a factor sums to one whatever the others are, or -1.
-    positive : shape (n_factors,)
-        1 where no entry is zero.
+    base, values
+        Where each table starts, and all tables. Soft evidence has none and may be zero.
     observed, wanted : shape (n_variables,)
         1 where a variable is observed; 1 where it is asked for.
     mode : int
@@ -199,18 +186,33 @@ def relevant_factors(
         if wanted[v]:
             keep[root] = 1
     for f in range(n_factors):
-        if used[f] and not positive[f]:
-            for at in range(start[f], start[f + 1]):
-                if not observed[item[at]]:
-                    keep[part[item[at]]] = 1
+        if not used[f]:
+            continue
+        root = -1
+        for at in range(start[f], start[f + 1]):
+            if not observed[item[at]]:
+                root = part[item[at]]
+                break
+        if root >= 0 and keep[root]:
+            continue
+        # A part without zeros cannot be impossible: nothing is lost without it.
+        zero = f >= len(base)
+        if not zero:
+            end = base[f + 1] if f + 1 < len(base) else len(values)
+            for k in range(base[f], end):
+                if values[k] <= 0.0:
+                    zero = True
+                    break
+        if root >= 0:
+            keep[root] = zero
+        else:
+            used[f] = zero
     for f in range(n_factors):
         if used[f]:
-            kept = 0 if positive[f] else 1
             for at in range(start[f], start[f + 1]):
                 if not observed[item[at]]:
-                    kept = keep[part[item[at]]]
+                    used[f] = keep[part[item[at]]]
                     break
-            used[f] = kept
     return used
 
 
@@ -219,7 +221,8 @@ def restrict(
     start: Ints,
     item: Ints,
     child: Ints,
-    positive: Ints,
+    base: Ints,
+    values: Floats,
     all_cards: Ints,
     soft: Ints,
     observed: Ints,
@@ -244,27 +247,24 @@ def restrict(
         more_start = np.empty(n_factors + len(soft) + 1, np.int64)
         more_item = np.empty(n_items + len(soft), np.int64)
         more_child = np.empty(n_factors + len(soft), np.int64)
-        more_positive = np.empty(n_factors + len(soft), np.int64)
         for f in range(n_factors):
             more_start[f] = start[f]
             more_child[f] = child[f]
-            more_positive[f] = positive[f]
         for at in range(n_items):
             more_item[at] = item[at]
         for k in range(len(soft)):
             more_start[n_factors + k] = n_items + k
             more_item[n_items + k] = soft[k]
             more_child[n_factors + k] = -1
-            more_positive[n_factors + k] = 0
         more_start[n_factors + len(soft)] = n_items + len(soft)
-        start, item, child, positive = more_start, more_item, more_child, more_positive
+        start, item, child = more_start, more_item, more_child
     seen = _filled(n_variables, 0)
     asked = _filled(n_variables, 0)
     for k in range(len(observed)):
         seen[observed[k]] = 1
     for k in range(len(targets)):
         asked[targets[k]] = 1
-    used = relevant_factors(start, item, child, positive, seen, asked, n_variables, mode)
+    used = relevant_factors(start, item, child, base, values, seen, asked, n_variables, mode)
     variables, factors, start, item, at, child = free_scopes(start, item, child, used, seen, asked)
     n = len(variables)
     cards = np.empty(n, np.int64)
