@@ -20,16 +20,13 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes, weighted_log
+from bayesgraph.findings import evidence_factors, partial_columns
 from bayesgraph.inference import Findings, Scopes, Tables
 from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel, evidence_factors, partial_columns
+from bayesgraph.model import GraphicalModel
 from bayesgraph.variables import Discrete, Variable
 
 Source: TypeAlias = Factor | CPD
-
-# Smaller numbers lose digits; with this one among them the engine runs on logarithms.
-_TINY = float(np.finfo(np.float64).tiny)
-_LOG_TINY = float(np.log(_TINY))
 
 _DOMAINS = {"nonnegative": (0.0, np.inf), "unit": (0.0, 1.0), "free": (-np.inf, np.inf)}
 
@@ -226,18 +223,9 @@ class FactorGraph(GraphicalModel):
         factors = [term.table for term in self.terms if term.table is not None]
         if len(factors) < len(self.terms):
             return None
-        peaks = [float(factor.log_values.max()) for factor in factors]
-        peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
-        logs = [f.log_values[0] - peak for f, peak in zip(factors, peaks, strict=True)]
-        lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in logs)
         variables = [v for v in self.variables if isinstance(v, Discrete)]
-        return Tables(
-            Scopes(variables, [factor.scope for factor in factors]),
-            [np.where(np.isneginf(x), 0.0, np.maximum(np.exp(x), _TINY)) for x in logs],
-            sums_to_one=False,
-            log_scales=peaks,
-            log_values=logs if lost else None,
-        )
+        scopes = Scopes(variables, [factor.scope for factor in factors])
+        return Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
 
     def sample(self, n: int, *, random_state: object = None) -> None:
         """Refuse: a factor graph has no order in which to draw.

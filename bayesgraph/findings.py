@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, quoted
+from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Discrete, State, Variable
+from bayesgraph.variables import Continuous, Discrete, State, Variable
 
 
 class Belief:
@@ -134,3 +135,29 @@ def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
     return ImpossibleEvidenceError(
         f"The model gives probability zero to the evidence {dict(as_mapping(evidence))!r}."
     )
+
+
+def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
+    """Return soft evidence and partial columns of discrete variables as factors."""
+    factors = []
+    for judged, values in evidence.likelihoods.items():
+        soft = Factor.from_log([judged], values)
+        if judged in evidence and judged not in partial:
+            # Observed as well: what counts is the likelihood of the state that was seen.
+            soft = soft.take(judged, evidence.columns[judged])
+        factors.append(soft)
+    for variable in partial:
+        if isinstance(variable, Discrete):
+            codes = evidence.columns[variable][:, None]
+            possible = (codes < 0) | (codes == np.arange(variable.cardinality))
+            factors.append(Factor.from_log([variable], np.where(possible, 0.0, -np.inf)))
+    return factors
+
+
+def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
+    """Return the partial columns of continuous variables, which the engine takes in."""
+    return {
+        v: evidence.columns[v].astype(np.float64, copy=False)
+        for v in partial
+        if isinstance(v, Continuous)
+    }

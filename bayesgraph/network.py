@@ -14,11 +14,12 @@ from bayesgraph.cpds import CPD, TableCPD, combined_potentials
 from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
+from bayesgraph.findings import evidence_factors, partial_columns
 from bayesgraph.graph import ancestral_set, build_dag, topological_order
 from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel, decode, evidence_factors, partial_columns
-from bayesgraph.variables import Name, Variable
+from bayesgraph.model import GraphicalModel
+from bayesgraph.variables import Name, Variable, decode
 
 
 class BayesianNetwork(GraphicalModel):

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.errors import DataTypeError, EvidenceError, UnknownStateError, quoted, suggestion
 
@@ -244,3 +245,22 @@ class Continuous:
 
 
 Variable: TypeAlias = Discrete | Continuous
+
+
+def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return state codes as an array of states, numbers unchanged.
+
+    States of one type keep it (as a NumPy string, integer, float or boolean array); others come as
+    Python objects. A code of -1 becomes None, which makes the array one of objects.
+    """
+    if not isinstance(variable, Discrete):
+        return column
+    codes = column.astype(np.intp)
+    kinds = {type(state) for state in variable.states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
+        states = np.array(variable.states)
+        if states.dtype.kind != "O":
+            return np.asarray(states[codes])
+    objects = np.empty(len(variable.states) + 1, dtype=object)
+    objects[:-1] = variable.states
+    return np.asarray(objects[codes])

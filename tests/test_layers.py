@@ -23,6 +23,8 @@ LAYERS = [
     {"inference"},
     {"cpds"},
     {"findings"},
+    {"base_model"},
+    {"questions"},
     {"model"},
     {"factor_graph"},
     {"network"},

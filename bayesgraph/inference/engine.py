@@ -32,6 +32,20 @@ def eliminate(
 ) -> Potential:
     """Run a plan on factors and return the product that is left, over ``plan.keep``.
 
+    See `remaining` for the parameters.
+    """
+    return multiply(remaining(potentials, plan, algebra, columns, trace))
+
+
+def remaining(
+    potentials: Sequence[Potential],
+    plan: Plan,
+    algebra: Mapping[Variable, Algebra],
+    columns: Mapping[Variable, Floats],
+    trace: list[Step] | None = None,
+) -> list[Potential]:
+    """Run a plan on factors and return those that are left.
+
     Parameters
     ----------
     potentials : sequence of factors
@@ -64,7 +78,7 @@ def eliminate(
         if trace is not None:
             trace.append(Step(step.variable, product))
         put(_remove(product, step.variable, algebra[step.variable], columns))
-    return multiply(buckets[end])
+    return buckets[end]
 
 
 def _remove(

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from bayesgraph.factors import MAX, SUM, Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes
-from bayesgraph.inference.engine import Step, eliminate
+from bayesgraph.inference.engine import Step, eliminate, remaining
 from bayesgraph.inference.plan import Plan, make_plan
+from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
@@ -65,6 +66,25 @@ def marginal(
     plan.check_memory(memory_limit)
     algebra = {step.variable: SUM for step in plan.steps}
     return eliminate(problem.potentials, plan, algebra, problem.columns), plan
+
+
+def discrete_tables(model: Model, evidence: Evidence, memory_limit: int | None = None) -> Tables:
+    """Return tables over the unobserved discrete variables: what is left given the evidence.
+
+    The continuous variables are conditioned on their values or integrated out.
+    """
+    free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
+    problem = model.problem(evidence, free)
+    scopes = [potential_scope(p) for p in problem.potentials]
+    plan = make_plan(scopes, free, order=model.variables)
+    continuous = replace(plan, keep=())  # what is kept is not multiplied out
+    continuous.check_memory(memory_limit)
+    algebra = {step.variable: SUM for step in plan.steps}
+    left = remaining(problem.potentials, plan, algebra, problem.columns)
+    factors = [factor for factor in left if isinstance(factor, Factor)]
+    factors = factors or [Factor.from_log((), np.zeros(1))]
+    scopes_left = Scopes(free, [factor.scope for factor in factors])
+    return Tables.from_logs(scopes_left, [factor.log_values[0] for factor in factors])
 
 
 def most_probable(

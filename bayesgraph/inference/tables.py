@@ -16,6 +16,11 @@ from bayesgraph.variables import Discrete, Variable
 Integers = NDArray[np.int64]
 
 
+# Smaller numbers lose digits; with this one among them the engine runs on logarithms.
+_TINY = float(np.finfo(np.float64).tiny)
+_LOG_TINY = float(np.log(_TINY))
+
+
 class Scopes:
     """The variables of a model and the scopes of its tables, as numbers.
 
@@ -105,6 +110,21 @@ class Tables:
             self.cards, self.start, self.item, int(self._sums_to_one)
         )
         return layout
+
+    @classmethod
+    def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
+        """Return tables of given logarithms, each divided by its largest entry."""
+        peaks = [float(table.max()) for table in logs]
+        peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
+        scaled = [table - peak for table, peak in zip(logs, peaks, strict=True)]
+        lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in scaled)
+        return cls(
+            scopes,
+            [np.where(np.isneginf(x), 0.0, np.maximum(np.exp(x), _TINY)) for x in scaled],
+            sums_to_one=False,
+            log_scales=peaks,
+            log_values=scaled if lost else None,
+        )
 
     @property
     def nbytes(self) -> int:
