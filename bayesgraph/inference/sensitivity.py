@@ -97,11 +97,11 @@ def sensitivity(
     plain, _, log_mass = outward(engine, findings, memory_limit=memory_limit)
     if log_mass == -np.inf:
         raise ImpossibleEvidenceError("The model gives probability zero to the evidence.")
-    both = Findings({**findings.hard, target: state}, _soft_without(findings, target), 0.0)
+    others = findings.without(target)
     scale = findings.log_scale
     if target in findings.soft:
         scale += float(findings.soft[target][state])
-    both = Findings(both.hard, both.soft, scale)
+    both = Findings({**others.hard, target: state}, others.soft, scale)
     joint, _, log_joint = outward(engine, both, memory_limit=memory_limit)
     posterior = float(np.exp(log_joint - log_mass))
     derivatives, covaried = [], []
@@ -119,10 +119,6 @@ def sensitivity(
         values = tables.values[tables.base[f] : tables.base[f] + slopes.size].reshape(shape)
         covaried.append(_covaried(values, slopes))
     return posterior, derivatives, covaried
-
-
-def _soft_without(findings: Findings, target: int) -> dict[int, Floats]:
-    return {v: logs for v, logs in findings.soft.items() if v != target}
 
 
 def _covaried(values: Floats, slopes: Floats) -> Floats:

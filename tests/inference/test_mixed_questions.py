@@ -92,3 +92,12 @@ def test_continuous_targets_are_refused_with_their_names():
     assert net.k_most_probable(5, {"x": 3.0})[0]["c"] == 1
     only = bg.BayesianNetwork([bg.GaussianCPD(x, 2.0, 4.0)])
     assert only.sample_posterior(1000, random_state=0)["x"].mean() == pytest.approx(2.0, abs=0.3)
+
+
+def test_weighted_samples_of_a_model():
+    net, evidence = mixed_case(3)
+    target = next(v.name for v in net.variables if v.name not in evidence)
+    samples = net.weighted_samples(target, evidence, n_samples=20_000, random_state=0)
+    assert samples.n_samples == 20_000
+    error = samples.log_evidence.value - net.log_probability(evidence)
+    assert abs(error) < 5 * samples.log_evidence.standard_error + 1e-9
