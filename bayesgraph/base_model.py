@@ -12,6 +12,7 @@ import numpy as np
 from bayesgraph.errors import (
     EvidenceError,
     MemoryLimitError,
+    UnsupportedModelError,
     quoted,
     unknown_variable,
 )
@@ -36,9 +37,11 @@ from bayesgraph.inference import (
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
 from bayesgraph.inference.queries import Problem
 from bayesgraph.inference.weighting import Node
-from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable, is_missing
 
 _PLAIN = {str, int, bool}
+# Made again where they are needed.
+_REMADE = {"_engine", "cpds", "_cpd_of", "_scopes"}
 
 
 class BaseModel(ABC):
@@ -93,8 +96,7 @@ class BaseModel(ABC):
         return None if tables is None else DiscreteEngine(tables)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Programs and workspaces are made again where they are needed.
-        return {name: value for name, value in self.__dict__.items() if name != "_engine"}
+        return {name: value for name, value in self.__dict__.items() if name not in _REMADE}
 
     # ------------------------------------------------------------------ variables and evidence
 
@@ -111,7 +113,10 @@ class BaseModel(ABC):
         UnknownVariableError
             With the nearest name suggested.
         """
-        if isinstance(name, (Discrete, Continuous)) and self._by_name.get(name.name) == name:
+        if (
+            isinstance(name, (Discrete, Continuous, CountVector))
+            and self._by_name.get(name.name) == name
+        ):
             return name
         try:
             return self._by_name[name]
@@ -139,18 +144,16 @@ class BaseModel(ABC):
             variable = self.variable(name)
             if variable in values or variable in likelihoods or variable in beliefs:
                 raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
-            if type(given) in _PLAIN:  # most are, and need no further look
+            if type(given) in _PLAIN and not isinstance(
+                variable, CountVector
+            ):  # most are, and need no further look
                 values[variable] = variable.encode(given)
                 continue
             value = scalar(given)
-            if isinstance(value, Posterior):
-                raise EvidenceError(
-                    f"The evidence on {variable.name!r} is a posterior, which has the prior in it. "
-                    "Wrap it in Belief to make it the new probability, or give likelihoods."
-                )
+            _refuse_posterior(variable, value)
             if isinstance(value, Belief):
                 beliefs.update([believed(variable, value)])
-            elif isinstance(value, (Mapping, list)) or is_vector(value):
+            elif _is_soft(value) and not isinstance(variable, CountVector):
                 likelihoods.update([likelihood(variable, value)])
             elif is_missing(value):
                 continue
@@ -223,11 +226,28 @@ class BaseModel(ABC):
         if len(set(found)) < len(found):
             raise EvidenceError(f"Each target is asked once; got {quoted(names)}.")
         for variable in found:
+            if isinstance(variable, CountVector):
+                raise UnsupportedModelError(
+                    f"{variable.name!r} is a vector of counts, which has no posterior to print; "
+                    "sample from the model, or ask for another variable."
+                )
             if variable in observed:
                 raise EvidenceError(
                     f"{variable.name!r} is both a target and observed; leave it out of one of them."
                 )
         return found
+
+
+def _is_soft(value: Any) -> bool:
+    return isinstance(value, (Mapping, list)) or is_vector(value)
+
+
+def _refuse_posterior(variable: Variable, value: Any) -> None:
+    if isinstance(value, Posterior):
+        raise EvidenceError(
+            f"The evidence on {variable.name!r} is a posterior, which has the prior in it. Wrap it "
+            "in Belief to make it the new probability, or give likelihoods."
+        )
 
 
 def normalised(log_values: Floats) -> Floats:

@@ -23,7 +23,7 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.base import NetworkClassifier
@@ -466,6 +466,22 @@ def _evidence(model: GraphicalModel, items: Sequence[str] | None) -> dict[Name, 
     return given
 
 
+def _counts(variable: CountVector, text: str) -> dict[Name, float]:
+    """Return the counts that a text such as ``free:2,money:1`` stands for."""
+    by_text = {str(item): item for item in variable.items}
+    counts: dict[Name, float] = {}
+    for part in text.split(","):
+        item, _, number = part.rpartition(":")
+        try:
+            counts[by_text.get(item, item)] = float(number)
+        except ValueError as error:
+            raise EvidenceError(
+                f"{variable.name!r} takes counts such as {variable.items[0]}:2, separated by "
+                f"commas; got {text!r}."
+            ) from error
+    return counts
+
+
 def _value(variable: Variable, text: str) -> Any:
     """Return the state, the number or the likelihoods that a text stands for."""
     if isinstance(variable, Continuous):
@@ -475,6 +491,8 @@ def _value(variable: Variable, text: str) -> Any:
             raise EvidenceError(
                 f"{variable.name!r} is continuous and takes a number; got {text!r}."
             ) from error
+    if isinstance(variable, CountVector):
+        return _counts(variable, text)
     by_text: dict[str, Any] = {str(state): state for state in variable.states}
     if len(by_text) < variable.cardinality:
         raise EvidenceError(

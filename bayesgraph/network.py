@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -19,7 +20,7 @@ from bayesgraph.graph import ancestral_set, build_dag, topological_order
 from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel
-from bayesgraph.variables import Name, Variable, decode
+from bayesgraph.variables import Discrete, Name, Variable, decode
 
 
 class BayesianNetwork(GraphicalModel):
@@ -28,10 +29,19 @@ class BayesianNetwork(GraphicalModel):
     Parameters
     ----------
     cpds : iterable of CPD
-        One for each variable; the arcs are read off their parents. Their order is the order of the
-        variables and breaks ties everywhere.
+        One for each variable, or for several (plates, blocks); the arcs are read off their parents.
+        Their order is the order of the variables and breaks ties everywhere.
     arc_scores : mapping from (parent, child) to float, optional
         What a structure learner thought of an arc, in nats; shown in pictures.
+    order : iterable of Variable, optional
+        The order of the variables, if it is not that of the CPDs.
+
+    Attributes
+    ----------
+    cpds : tuple of CPD
+        One for each variable; plates and blocks are taken apart.
+    blocks : tuple of CPD
+        As they were given.
 
     Raises
     ------
@@ -60,38 +70,62 @@ class BayesianNetwork(GraphicalModel):
         cpds: Iterable[CPD],
         *,
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
+        order: Iterable[Variable] | None = None,
     ) -> None:
-        self.cpds = tuple(cpds)
-        if not self.cpds:
+        self.blocks = tuple(cpds)
+        if not self.blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
-        for cpd in self.cpds:
+        for cpd in self.blocks:
             if not isinstance(cpd, CPD):
                 raise ModelError(f"A BayesianNetwork takes CPDs; got {cpd!r}.")
-        self.variables = tuple(cpd.variable for cpd in self.cpds)
+        self.variables = tuple(child for cpd in self.blocks for child in cpd.children)
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
             names = [variable.name for variable in self.variables]
             twice = [name for i, name in enumerate(names) if name in names[:i]]
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
-        for cpd in self.cpds:
+        if order is not None:
+            self._set_order(tuple(order))
+        for cpd in self.blocks:
             self._check_parents(cpd)
-        dag = build_dag(
-            self._by_name,
-            [(parent.name, cpd.variable.name) for cpd in self.cpds for parent in cpd.parents],
-        )
+        self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
+        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
         self._order = topological_order(dag)
-        self._cpd_of = {cpd.variable: cpd for cpd in self.cpds}
-        self._parents = {cpd.variable: cpd.parents for cpd in self.cpds}
-        discrete = [cpd.variable for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        self._scopes: Scopes | None = None
-        if len(discrete) == len(self.cpds):
-            self._scopes = Scopes(discrete, [cpd.scope for cpd in self.cpds])
         self.arc_scores = dict(arc_scores or {})
         for arc in self.arc_scores:
             if not dag.has_edge(*arc):
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
         nx.set_edge_attributes(dag, self.arc_scores, "score")
         self.graph: nx.DiGraph = nx.freeze(dag)
+
+    def _set_order(self, order: tuple[Variable, ...]) -> None:
+        if len(order) != len(self.variables) or set(order) != set(self.variables):
+            raise ModelError(
+                f"order= lists the variables of the CPDs, each once: "
+                f"{quoted(v.name for v in self.variables)}; got {quoted(order)}."
+            )
+        self.variables = order
+        self._by_name = {variable.name: variable for variable in order}
+
+    @cached_property
+    def cpds(self) -> tuple[CPD, ...]:
+        """One CPD for each variable, in their order; plates and blocks are taken apart."""
+        single = {cpd.variable: cpd for block in self.blocks for cpd in block.singles()}
+        return tuple(single[variable] for variable in self.variables)
+
+    @cached_property
+    def _cpd_of(self) -> dict[Variable, CPD]:
+        return {cpd.variable: cpd for cpd in self.cpds}
+
+    @cached_property
+    def _scopes(self) -> Scopes | None:
+        """Scopes of the tables, if the model is one of tables."""
+        discrete = [v for v in self.variables if isinstance(v, Discrete)]
+        if len(discrete) < len(self.variables):
+            return None
+        if not all(isinstance(cpd, TableCPD) for cpd in self.cpds):
+            return None
+        return Scopes(discrete, [cpd.scope for cpd in self.cpds])
 
     def _check_parents(self, cpd: CPD) -> None:
         for parent in cpd.parents:
@@ -160,7 +194,7 @@ class BayesianNetwork(GraphicalModel):
     @property
     def n_parameters(self) -> int:
         """Free parameters of all CPDs."""
-        return sum(cpd.n_parameters for cpd in self.cpds)
+        return sum(cpd.n_parameters for cpd in self.blocks)
 
     # ------------------------------------------------------------------------ for the engine
 
@@ -168,32 +202,48 @@ class BayesianNetwork(GraphicalModel):
         """See GraphicalModel; nodes without a target or evidence among their descendants drop."""
         trimmed, partial = evidence.split()
         blocking = self.blocking(trimmed, partial, keep)
-        relevant = self._relevant([*trimmed.columns, *trimmed.likelihoods], keep)
-        cpds = [cpd for cpd in self.cpds if cpd.variable in relevant]
-        potentials = combined_potentials(cpds, trimmed.without(blocking))
+        shown = trimmed.without(blocking) if blocking else trimmed
+        pieces = self._pieces([*trimmed.columns, *trimmed.likelihoods], keep, shown)
+        potentials = combined_potentials(pieces, shown)
         potentials += evidence_factors(trimmed, blocking)
         return Problem(potentials, partial_columns(trimmed, blocking))
+
+    def _pieces(
+        self, observed: Iterable[Variable], keep: Collection[Variable], shown: Container[Variable]
+    ) -> list[CPD]:
+        """Return the distributions that matter, each a potential of its own."""
+        relevant = self._relevant(observed, keep)
+        return [
+            piece
+            for cpd in self.blocks
+            if not relevant.isdisjoint(cpd.children)
+            for piece in cpd.pieces(relevant, shown)
+        ]
 
     def scopes(
         self, observed: Collection[Variable], keep: Collection[Variable]
     ) -> list[tuple[Variable, ...]]:
         """See GraphicalModel."""
-        relevant = self._relevant(observed, keep)
         return [
-            tuple(v for v in cpd.scope if v not in observed)
-            for cpd in self.cpds
-            if cpd.variable in relevant
+            tuple(v for v in piece.scope if v not in observed)
+            for piece in self._pieces(observed, keep, observed)
         ]
 
     def blocking(
         self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
     ) -> list[Variable]:
-        """See GraphicalModel: all but leaves, whose sum where they are missing is one."""
+        """See GraphicalModel: all but leaves, whose sum where they are missing is one.
+
+        A leaf whose siblings depend on it counts as one while they are all observed.
+        """
         if not partial:
             return []
         relevant = self._relevant([*evidence.columns, *evidence.likelihoods], keep)
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(keep, evidence.likelihoods)
+        for cpd in self.blocks:
+            if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
+                inner.update(cpd.children)
         return [variable for variable in partial if variable in inner]
 
     def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:

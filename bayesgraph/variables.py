@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -232,19 +233,151 @@ class Continuous:
         return self.number(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Continuous) and self.name == other.name
+        return type(other) is type(self) and self.name == other.name
 
     def __hash__(self) -> int:
-        return hash(("Continuous", self.name))
+        return hash((type(self).__name__, self.name))
 
     def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
-        return Continuous, (self.name,)
+        return type(self), (self.name,)
 
     def __repr__(self) -> str:
-        return f"Continuous({self.name!r})"
+        return f"{type(self).__name__}({self.name!r})"
 
 
-Variable: TypeAlias = Discrete | Continuous
+class Count(Continuous):
+    """A number of events: a real-valued variable that is never negative.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as it is.
+    """
+
+    __slots__ = ()
+
+    def number(self, value: object) -> float:
+        """Return the value as a float.
+
+        Raises
+        ------
+        EvidenceError
+            If it is not a finite number, or negative.
+        """
+        number = super().number(value)
+        if number < 0:
+            raise EvidenceError(f"Variable {self.name!r} is a count, 0 or more; got {value!r}.")
+        return number
+
+
+class CountVector:
+    """Counts of many exchangeable items, such as the words of a document, as one node.
+
+    Parameters
+    ----------
+    name : hashable
+        Of the whole vector.
+    items : iterable of hashable
+        What is counted, in the order of the columns.
+
+    Raises
+    ------
+    DataTypeError
+        For a name or an item that cannot be hashed.
+    ValueError
+        For no items, or an item given twice.
+
+    Examples
+    --------
+    >>> words = CountVector("words", ["free", "meeting", "money"])
+    >>> words.encode({"free": 2, "money": 1})
+    array([2., 0., 1.])
+    """
+
+    # Not slots: the positions of many thousand items are made when they are first needed.
+    name: Name
+    items: tuple[Name, ...]
+
+    def __init__(self, name: Name, items: Iterable[Name]) -> None:
+        _check_name(name)
+        if isinstance(items, (str, bytes, set, frozenset)) or not isinstance(items, Iterable):
+            raise DataTypeError(
+                f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
+            )
+        self.name = name
+        self.items = tuple(items)
+        if not self.items:
+            raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
+        for item in self.items:
+            _check_name(item)
+        if len(set(self.items)) < len(self.items):
+            seen: set[Name] = set()
+            twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+            raise EvidenceError(f"The counts {name!r} have the item {twice!r} more than once.")
+
+    @cached_property
+    def positions(self) -> dict[Name, int]:
+        """Where each item stands."""
+        return {item: i for i, item in enumerate(self.items)}
+
+    def encode(self, value: object) -> NDArray[np.float64]:
+        """Return counts as an array of shape (n_items,), NaN where missing.
+
+        Parameters
+        ----------
+        value : mapping from item to count, or array_like of shape (n_items,)
+            Items that a mapping does not name were counted zero times; None and NaN are missing.
+
+        Raises
+        ------
+        EvidenceError
+            For an unknown item, a wrong length, or a count that is negative or infinite.
+        """
+        numbers = np.zeros(len(self.items))
+        if isinstance(value, Mapping):
+            for item, count in value.items():
+                at = self.positions.get(item)
+                if at is None:
+                    near = suggestion(item, self.items)
+                    raise EvidenceError(f"The counts {self.name!r} have no item {item!r}.{near}")
+                numbers[at] = self._number(item, count)
+            return numbers
+        dense = value.toarray() if hasattr(value, "toarray") else value
+        try:
+            given = np.asarray(dense, dtype=object).reshape(-1)
+        except (TypeError, ValueError):
+            given = np.empty(0, dtype=object)
+        if isinstance(value, (str, bytes)) or given.shape != numbers.shape:
+            raise EvidenceError(
+                f"{self.name!r} takes a mapping from item to count, or {len(self.items)} counts in "
+                f"the order of its items; got {value!r:.80}."
+            )
+        numbers[:] = [
+            self._number(item, count) for item, count in zip(self.items, given, strict=True)
+        ]
+        return numbers
+
+    def _number(self, item: Name, count: object) -> float:
+        return math.nan if is_missing(count) else Count(item).number(count)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, CountVector) and self.name == other.name and self.items == other.items
+        )
+
+    def __hash__(self) -> int:
+        return hash(("CountVector", self.name, len(self.items)))
+
+    def __reduce__(self) -> tuple[type[CountVector], tuple[Name, tuple[Name, ...]]]:
+        return CountVector, (self.name, self.items)
+
+    def __repr__(self) -> str:
+        return f"CountVector({self.name!r}, {len(self.items):,} items)"
+
+
+Variable: TypeAlias = Discrete | Continuous | CountVector
 
 
 def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:

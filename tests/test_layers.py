@@ -17,7 +17,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"errors", "upward", "optional"},
+    {"errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
     {"inference"},

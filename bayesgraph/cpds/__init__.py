@@ -1,7 +1,33 @@
 """Local distributions, one file a family."""
 
 from bayesgraph.cpds.base import CPD, combined_potentials
+from bayesgraph.cpds.counts import DirichletMultinomialCPD, MultinomialCPD, PresenceCPD
+from bayesgraph.cpds.densities import (
+    KernelDensityPlate,
+    LogNormalPlate,
+    NegativeBinomialPlate,
+    PoissonPlate,
+    StudentPlate,
+)
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.cpds.plate import Plate
+from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
 
-__all__ = ["CPD", "GaussianCPD", "TableCPD", "combined_potentials"]
+__all__ = [
+    "CPD",
+    "DirichletMultinomialCPD",
+    "GaussianCPD",
+    "GaussianPlate",
+    "KernelDensityPlate",
+    "LogNormalPlate",
+    "MultinomialCPD",
+    "NegativeBinomialPlate",
+    "Plate",
+    "PoissonPlate",
+    "PresenceCPD",
+    "StudentPlate",
+    "TableCPD",
+    "TablePlate",
+    "combined_potentials",
+]

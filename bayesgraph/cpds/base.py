@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 
 class CPD(ABC):
@@ -24,18 +24,46 @@ class CPD(ABC):
     Attributes
     ----------
     variable : Variable
-        The child.
+        The child; the first of several children.
     parents : tuple of Variable
         In the order given by the user.
+    siblings_depend : bool
+        Several children are dependent given the parents: one that is missing must be summed out
+        before another can be asked for.
     """
 
     variable: Variable
     parents: tuple[Variable, ...]
+    siblings_depend = False
+
+    @property
+    def children(self) -> tuple[Variable, ...]:
+        """The variables that the distribution is of: one, except in plates and blocks."""
+        return (self.variable,)
 
     @cached_property
     def scope(self) -> tuple[Variable, ...]:
-        """Parents, then the child."""
-        return (*self.parents, self.variable)
+        """Parents, then the children."""
+        return (*self.parents, *self.children)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return the same distribution as CPDs of one child each, for drawing and for files."""
+        return (self,)
+
+    def arcs(self) -> list[tuple[Name, Name]]:
+        """Return the arcs of the graph that end in the children, as (parent, child) names."""
+        return [(parent.name, child.name) for child in self.children for parent in self.parents]
+
+    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+        """Return the distribution of the relevant children, each piece a potential of its own.
+
+        Parameters
+        ----------
+        relevant : collection of Variable
+            At least one child is in it.
+        observed : container of Variable
+        """
+        return [self]
 
     @cached_property
     def discrete_parents(self) -> tuple[Discrete, ...]:
@@ -104,14 +132,14 @@ class CPD(ABC):
 def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potential]:
     """Return the potentials of many CPDs, those over the same discrete variables added up.
 
-    A star with observed leaves becomes one factor over its centre, filled by one kernel call a
-    leaf, without a temporary.
+    A star with observed leaves becomes one factor over its centre, filled by one kernel call for
+    each kind of leaf, without a temporary.
     """
     potentials: list[Potential] = []
     groups: dict[frozenset[Discrete], list[CPD]] = {}
     for cpd in cpds:
         free = [variable for variable in cpd.scope if variable not in evidence]
-        if len(free) == len(cpd.scope) or any(isinstance(v, Continuous) for v in free):
+        if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
             potentials.append(cpd.potential(evidence))
         else:
             groups.setdefault(frozenset(v for v in free if isinstance(v, Discrete)), []).append(cpd)
@@ -134,7 +162,7 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
             f"{family} takes a list of variables as parents; got {parents!r}."
         ) from error
     for item in (variable, *parents):
-        if not isinstance(item, (Discrete, Continuous)):
+        if not isinstance(item, (Discrete, Continuous, CountVector)):
             raise CPDError(
                 f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
             )

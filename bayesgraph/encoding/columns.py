@@ -13,10 +13,21 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
+from bayesgraph.encoding import kernels
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Discrete, Name, State, Variable, is_missing, plain
+from bayesgraph.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    Name,
+    State,
+    Variable,
+    is_missing,
+    plain,
+)
 
 Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -145,6 +156,68 @@ def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{value!r} is text")
     return float(value)
+
+
+def is_matrix(column: Any) -> bool:
+    """Tell whether a column is a matrix, dense or sparse: counts of many items."""
+    return getattr(column, "ndim", 1) == 2
+
+
+def _matrix(name: Name) -> DataTypeError:
+    return DataTypeError(
+        f"Column {name!r} is a matrix; say in distributions= what its counts are: 'multinomial' "
+        "or 'bernoulli'."
+    )
+
+
+def as_counts(column: Any, variable: CountVector) -> Any:
+    """Return a matrix of counts as an array of floats, or as compressed sparse rows if sparse.
+
+    Raises
+    ------
+    DataError
+        For a wrong number of columns, or counts that are negative or infinite.
+    DataTypeError
+        If it is no matrix of numbers.
+    """
+    name = variable.name
+    if not is_matrix(column):
+        raise DataTypeError(
+            f"Column {name!r} holds counts of {len(variable.items)} items: a matrix, dense or "
+            f"sparse; got {type(column).__name__}."
+        )
+    if column.shape[1] != len(variable.items):
+        raise DataError(
+            f"Column {name!r} holds counts of {len(variable.items)} items; got a matrix with "
+            f"{column.shape[1]} columns."
+        )
+    try:
+        rows, numbers = _matrix_of_floats(column)
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(
+            f"Column {name!r} holds counts, which are numbers ({error})."
+        ) from error
+    least, most = kernels.extent(numbers)
+    if least < 0:
+        raise DataError(
+            f"Column {name!r} holds counts, 0 or more; the least is {least:g}. (Negative values in "
+            "data passed to a model of counts.)"
+        )
+    if most == np.inf:
+        raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
+    return rows
+
+
+def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
+    """Return a matrix as rows of floats, and all its numbers."""
+    if issparse(column):
+        rows = csr_array(column)
+        rows.data = np.asarray(rows.data, dtype=np.float64)
+        return rows, rows.data
+    if np.ma.isMaskedArray(column):
+        column = np.ma.filled(column.astype(np.float64), np.nan)
+    dense = np.ascontiguousarray(column, dtype=np.float64)
+    return dense, dense.reshape(-1)
 
 
 def factorise(column: Column, name: Name) -> Factorised:
@@ -292,6 +365,8 @@ def _naturally_ordered(values: list[Any]) -> list[Any]:
 
 def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
     """Return the variable that a column stands for, with its codes or numbers."""
+    if is_matrix(column):
+        raise _matrix(name)
     if not categorical and not is_discrete(column, name):
         return Continuous(name), as_numbers(column, name)
     factorised = factorise(column, name)
@@ -318,6 +393,10 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
         If no value is a state because they are of another type: text instead of numbers, say. To
         take the whole column for unseen would hide that.
     """
+    if isinstance(variable, CountVector):
+        return as_counts(column, variable)
+    if is_matrix(column):
+        raise _matrix(variable.name)
     if isinstance(variable, Continuous):
         return as_numbers(column, variable.name)
     factorised = factorise(column, variable.name)

@@ -78,3 +78,15 @@ def scan(
             # Comparisons with NaN are false, so that it changes nothing here.
             largest[j] = value if value > largest[j] else largest[j]
             missing[j] += value != value
+
+
+@numba.njit(cache=True, nogil=True)
+def extent(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the least and the largest of some numbers, NaN aside; 0 if there are none."""
+    least, most = 0.0, 0.0
+    for i in range(len(values)):
+        value = values[i]
+        # Comparisons with NaN are false.
+        least = value if value < least else least
+        most = value if value > most else most
+    return least, most

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import (
@@ -27,7 +28,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.model import GraphicalModel
@@ -51,13 +52,15 @@ class Table:
     values : ndarray of float, shape (n_rows, number of continuous variables)
         Numbers, NaN where missing.
     complete : bool
-        Known to have no missing value.
+        Known to have no missing value (those of count vectors aside, which do not matter).
+    counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
     """
 
     variables: tuple[Variable, ...]
     codes: Codes
     values: Floats
     complete: bool = False
+    counts: Mapping[CountVector, Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -82,17 +85,25 @@ class Table:
 
     def column(self, variable: Variable) -> NDArray[Any]:
         """Return the codes or numbers of one variable."""
+        if isinstance(variable, CountVector):
+            return self.counts[variable]  # type: ignore[no-any-return]
         source = self.codes if isinstance(variable, Discrete) else self.values
         return np.asarray(source[:, self._places[variable]])
 
     def evidence(self) -> Evidence:
         """Return all columns as evidence for the engine."""
         columns = {v: self.column(v) for v in self.variables}
-        return Evidence(self.n_rows, columns, complete=self.complete)
+        matrices: list[tuple[tuple[Variable, ...], NDArray[Any]]] = []
+        if self.continuous:
+            matrices.append((self.continuous, self.values))
+        if self.discrete:
+            matrices.append((self.discrete, self.codes))
+        return Evidence(self.n_rows, columns, complete=self.complete, matrices=tuple(matrices))
 
     def rows(self, index: slice) -> Table:
         """Return some of the rows."""
-        return Table(self.variables, self.codes[index], self.values[index], self.complete)
+        counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
+        return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
 
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
         """Return the table with one more discrete column at its end."""
@@ -100,7 +111,7 @@ class Table:
         extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
         extended[:, :-1] = self.codes
         extended[:, -1] = codes
-        return Table((*self.variables, variable), extended, self.values)
+        return Table((*self.variables, variable), extended, self.values, counts=self.counts)
 
 
 def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
@@ -174,10 +185,13 @@ def _array(name: Name, column: Any) -> Column:
         return series
     if isinstance(column, (list, tuple)):
         return _array_of_list(column)
+    if issparse(column):
+        return column  # type: ignore[no-any-return]
     array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
-    if array.ndim != 1:
+    if array.ndim not in (1, 2):
         raise DataTypeError(
-            f"Column {name!r} must be one-dimensional; got an array of shape {array.shape}."
+            f"Column {name!r} must have one axis, or two for counts of many items; got an array of "
+            f"shape {array.shape}."
         )
     return array
 
@@ -201,10 +215,15 @@ def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
 def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:
     if not columns:
         raise DataError("The table has no columns.")
-    lengths = {name: len(column) for name, column in columns.items()}
+    lengths = {name: length(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"Columns must have the same length; got {lengths}.")
     return columns
+
+
+def length(column: Column) -> int:
+    """Return the number of rows of a column (or of a matrix)."""
+    return int(column.shape[0])
 
 
 def take_rows(columns: Mapping[Name, Column], rows: NDArray[np.intp]) -> dict[Name, Column]:
@@ -267,7 +286,7 @@ def infer_variables(
         For no rows, infinite values, mixed or unusable types.
     """
     names = list(columns)
-    n_rows = len(columns[names[0]])
+    n_rows = length(columns[names[0]])
     if n_rows == 0:
         raise DataError(f"The table has no rows (its columns are {quoted(names)}).")
     chosen = categorical_names(categorical, names)
@@ -302,7 +321,7 @@ def encode_table(
     """
     check_unseen(unseen)
     there = [v for v in variables if v.name in columns]
-    n_rows = len(next(iter(columns.values())))
+    n_rows = length(next(iter(columns.values())))
     encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]
     return _assemble(there, encoded, n_rows, fitting=False)
 
@@ -311,14 +330,15 @@ def _assemble(
     variables: Sequence[Variable], encoded: Sequence[Any], n_rows: int, *, fitting: bool
 ) -> Table:
     discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
-    numbers = [a for v, a in zip(variables, encoded, strict=True) if not isinstance(v, Discrete)]
+    numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
+    counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}
     codes = np.empty((n_rows, len(discrete)), dtype=code_type(variables), order="F")
     for j, column in enumerate(discrete):
         codes[:, j] = column
     values = np.empty((n_rows, len(numbers)), order="F")
     for j, column in enumerate(numbers):
         values[:, j] = column
-    return _checked_table(variables, codes, values, fitting=fitting)
+    return replace(_checked_table(variables, codes, values, fitting=fitting), counts=counts)
 
 
 def _checked_table(
@@ -447,7 +467,7 @@ def query_rows(model: GraphicalModel, target: Name, frame: Any) -> Floats:
         )
     columns = columns_of(frame)
     others = [v for v in model.variables if v != variable]
-    n_rows = len(next(iter(columns.values())))
+    n_rows = length(next(iter(columns.values())))
     table = encode_table(columns, others, unseen="error")
     columns_seen = {v: table.column(v) for v in table.variables}
     return np.exp(model.normalised_rows(variable, Evidence(n_rows, columns_seen)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import CountVector, Discrete, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,15 @@ class Evidence:
         Soft evidence: log of the likelihood of each state.
     complete : bool
         Known to have no missing value, so that nobody needs to look again.
+    matrices : tuple of (variables, array of shape (n_rows, n_variables))
+        Columns that lie side by side in one array, for kernels that read many at once.
     """
 
     n_rows: int
     columns: Mapping[Variable, NDArray[Any]]
     likelihoods: Mapping[Discrete, Floats] = field(default_factory=dict)
     complete: bool = False
+    matrices: tuple[tuple[tuple[Variable, ...], NDArray[Any]], ...] = ()
 
     def __contains__(self, variable: object) -> bool:
         return variable in self.columns
@@ -40,8 +43,27 @@ class Evidence:
     def observed_rows(self, variable: Variable) -> NDArray[np.bool_]:
         """Return which rows observe the variable, shape (n_rows,)."""
         column = self.columns[variable]
+        if isinstance(variable, CountVector):
+            # A row that counts nothing has the potential 1, as one in which nothing is observed.
+            return np.ones(self.n_rows, dtype=bool)
         observed = column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
         return np.asarray(observed, dtype=bool)
+
+    def matrix(self, variables: Sequence[Variable]) -> NDArray[Any]:
+        """Return the columns of some variables, shape (n_rows, n_variables), without a copy if any.
+
+        All of one kind: state codes or numbers.
+        """
+        for known, matrix in self.matrices:
+            if known == variables:
+                return matrix
+        stacked = np.empty((len(variables), self.n_rows), self._dtype(variables))
+        for row, variable in zip(stacked, variables, strict=True):
+            row[:] = self.columns[variable]
+        return stacked.T
+
+    def _dtype(self, variables: Sequence[Variable]) -> np.dtype[Any]:
+        return np.result_type(*(self.columns[variable].dtype for variable in variables))
 
     def split(self) -> tuple[Evidence, list[Variable]]:
         """Return the evidence without columns that are missing throughout, and the partial ones.
@@ -75,4 +97,5 @@ class Evidence:
             for variable, values in self.likelihoods.items()
         }
         n_rows = len(range(*index.indices(self.n_rows))) if isinstance(index, slice) else len(index)
-        return Evidence(n_rows, columns, likelihoods, self.complete)
+        matrices = tuple((variables, matrix[index]) for variables, matrix in self.matrices)
+        return Evidence(n_rows, columns, likelihoods, self.complete, matrices)

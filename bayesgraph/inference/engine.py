@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bayesgraph.factors import Algebra, Factor, GaussianFactor, Potential, multiply
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
-from bayesgraph.variables import Continuous, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,4 +91,5 @@ def _remove(
             return product.eliminate(variable, algebra)
         return product.eliminate_partial(variable, algebra, column)
     assert isinstance(product, Factor)  # the plan removes continuous variables first
+    assert isinstance(variable, Discrete)  # counts are observed or leave before
     return product.eliminate(variable, algebra)

@@ -501,7 +501,7 @@ class _Sampler:
         for node in self.nodes:
             variable = node.variable
             if variable in self.evidence:
-                columns[variable] = np.repeat(self.evidence.columns[variable], n)
+                columns[variable] = np.repeat(self.evidence.columns[variable], n, axis=0)
                 log_weights += self._log_density(node, columns, n)
             else:
                 columns[variable] = node.sample(columns, n, random)

@@ -19,7 +19,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
 
 # Blue and orange stay apart for every common kind of colour blindness; shading, line width and bold
 # type say the same a second time. All text has a contrast of at least 4.5 on its ground.
@@ -164,7 +164,12 @@ def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
 def tooltip(variable: Variable) -> str:
     """Return the full name and states, for whatever the label cuts."""
     if isinstance(variable, Continuous):
-        return f"{variable.name}: continuous"
+        kind = "a count" if isinstance(variable, Count) else "continuous"
+        return f"{variable.name}: {kind}"
+    if isinstance(variable, CountVector):
+        few = ", ".join(texts(variable.items[:_MOST_IN_TOOLTIP], 200))
+        more = len(variable.items) - _MOST_IN_TOOLTIP
+        return f"{variable.name}: counts of {few}" + (f" and {more} more" if more > 0 else "")
     shown = texts(variable.states[:_MOST_IN_TOOLTIP], 200)
     rest = variable.cardinality - len(shown)
     return f"{variable.name}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")

@@ -19,7 +19,7 @@ from bayesgraph.factors import Factor
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
         For a name or a state of a type that files do not hold.
     """
     name = _encoded(variable.name, "name", variable)
+    if isinstance(variable, CountVector):
+        items = [_encoded(item, "item", variable) for item in variable.items]
+        return {"counts": name, "items": items}
+    if isinstance(variable, Count):
+        return {"count": name}
     if isinstance(variable, Continuous):
         return {"continuous": name}
     states = [_encoded(state, "state", variable) for state in variable.states]
@@ -97,6 +102,10 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
     if "continuous" in item:
         return Continuous(decode_value(item["continuous"]))
+    if "count" in item:
+        return Count(decode_value(item["count"]))
+    if "counts" in item:
+        return CountVector(decode_value(item["counts"]), [decode_value(i) for i in item["items"]])
     return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
 
 

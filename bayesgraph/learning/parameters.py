@@ -14,7 +14,7 @@ from bayesgraph.learning.structure import Structure, total_variances
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics
 from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
 def estimate_network(
@@ -59,6 +59,8 @@ def estimate_network(
     cpds: list[CPD] = []
     for child in structure.variables:
         statistics = found[families[child]]
+        if isinstance(child, CountVector):
+            raise CPDError(f"{child!r} takes a star, with the class as its only parent.")
         if isinstance(child, Discrete):
             is_class = child == source.target
             if is_class and priors is not None:

@@ -138,9 +138,13 @@ REFUSED = {
         DataError,
         "must differ(.|\n)*'a'",
     ),
-    "wide column": ({"a": np.ones((2, 2))}, DataTypeError, r"'a' must be one-dim.*\(2, 2\)"),
-    "scalar column": ({"a": 3}, DataTypeError, r"'a' must be one-dimensional.*\(\)"),
-    "text column": ({"a": "xyz"}, DataTypeError, "'a' must be one-dimensional"),
+    "deep column": (
+        {"a": np.ones((2, 2, 2))},
+        DataTypeError,
+        r"'a' must have one axis.*\(2, 2, 2\)",
+    ),
+    "scalar column": ({"a": 3}, DataTypeError, r"'a' must have one axis.*\(\)"),
+    "text column": ({"a": "xyz"}, DataTypeError, "'a' must have one axis"),
 }
 
 

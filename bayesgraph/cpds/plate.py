@@ -1,0 +1,175 @@
+"""Plates: many children with the same discrete parents, their parameters side by side.
+
+A plate is the same model as one CPD for each child, which `singles` returns; it holds one array for
+all of them, and one kernel reads all their columns. Files and pictures show its children, the
+engine sees the plate.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.factors import Evidence, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import align
+from bayesgraph.variables import Discrete, Variable
+
+
+class Plate(CPD):
+    """Children that are independent given the same discrete parents.
+
+    A family says how a part of it is taken (`_take`) and how the log densities of observed
+    children are added up (`_add`).
+
+    Attributes
+    ----------
+    children : tuple of Variable
+    parents : tuple of Discrete
+    """
+
+    parents: tuple[Discrete, ...]
+    _children: tuple[Variable, ...]
+
+    @property
+    def children(self) -> tuple[Variable, ...]:
+        """See CPD."""
+        return self._children
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of configurations of the parents."""
+        return int(np.prod(self._lead, dtype=np.intp))
+
+    @property
+    def _lead(self) -> tuple[int, ...]:
+        return tuple(parent.cardinality for parent in self.parents)
+
+    @cached_property
+    def _place(self) -> dict[Variable, int]:
+        return {child: i for i, child in enumerate(self._children)}
+
+    def _set_family(self, children: Iterable[Variable], parents: Iterable[Discrete]) -> None:
+        family = type(self).__name__
+        self._children = tuple(children)
+        if not self._children:
+            raise CPDError(f"{family} takes at least one child; got none.")
+        self.variable = self._children[0]
+        checked = check_family(self.variable, parents, family=family)
+        for child in self._children[1:]:
+            check_family(child, (), family=family)
+        names = [child.name for child in self._children]
+        if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
+            raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
+        continuous = [parent.name for parent in checked if not isinstance(parent, Discrete)]
+        if continuous:
+            raise CPDError(f"{family} takes discrete parents; got {quoted(continuous)}.")
+        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+
+    def _parameter(
+        self, name: str, values: ArrayLike, shape: tuple[int, ...], *, least: float = -np.inf
+    ) -> Floats:
+        """Return parameters of shape (*parents' cardinalities, ...) as a frozen array."""
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise CPDError(f"{self}: {name} takes numbers of shape {shape}: {error}.") from error
+        if array.shape != shape:
+            raise CPDError(f"{self}: {name} takes shape {shape}; got {array.shape}.")
+        if not np.isfinite(array).all():
+            raise CPDError(f"{self}: {name} takes finite numbers.")
+        if not (array > least).all():
+            raise CPDError(
+                f"{self}: {name} takes numbers above {least:g}; the smallest is {array.min():.6g}."
+            )
+        array.flags.writeable = False
+        return array
+
+    @abstractmethod
+    def _take(self, at: Sequence[int]) -> Self:
+        """Return the plate of some children, by their positions."""
+
+    @abstractmethod
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add log densities to `out`, shape (cells, n_rows); all children are in the evidence.
+
+        The last parent's states change fastest along the cells. A missing child adds nothing.
+        """
+
+    def over(self, children: Sequence[Variable]) -> Self:
+        """Return the plate of some of the children."""
+        if len(children) == len(self._children):
+            return self
+        return self._take([self._place[child] for child in children])
+
+    def singles(self) -> tuple[CPD, ...]:
+        """See CPD: here, plates of one child."""
+        if len(self._children) == 1:
+            return (self,)
+        return tuple(self._take([i]) for i in range(len(self._children)))
+
+    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+        """See CPD: the observed children together, each of the others by itself."""
+        seen = [child for child in self._children if child in observed]
+        found: list[CPD] = [self.over(seen)] if seen else []
+        if len(seen) < len(self._children):
+            free = [c for c in self._children if c in relevant and c not in observed]
+            found += [single for child in free for single in self.over([child]).singles()]
+        return found
+
+    def potential(self, evidence: Evidence) -> Potential:
+        """See CPD.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If a child is not observed: such a family answers for observed children only.
+        """
+        free = [child.name for child in self._children if child not in evidence]
+        if free:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} of {quoted(free)} has no posterior of its own; it can be "
+                "observed, or left out of both evidence and targets, and sampled."
+            )
+        scope = [parent for parent in self.parents if parent not in evidence]
+        shape = [parent.cardinality for parent in scope]
+        out = np.zeros((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
+        self.accumulate(evidence, scope, out)
+        return Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape))
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        if tuple(scope) == self.parents:
+            self._add(evidence, out)
+            return
+        table = np.zeros((self.cells, evidence.n_rows))
+        self._add(evidence, table)
+        by_parent = table.T.reshape(-1, *self._lead)
+        observed = [parent for parent in self.parents if parent in evidence]
+        moved = align(by_parent, self.parents, [*observed, *scope])
+        rows = np.arange(evidence.n_rows)
+        chosen = moved[(rows, *(evidence.columns[parent] for parent in observed))]
+        out += chosen.reshape(evidence.n_rows, -1).T
+
+    def _cell(self, parents: Mapping[Variable, NDArray[Any]], n: int) -> NDArray[np.intp]:
+        """Return the configuration of the parents in each row, for sampling."""
+        if not self.parents:
+            return np.zeros(n, dtype=np.intp)
+        return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))
+
+    def _title(self) -> str:
+        names = quoted((child.name for child in self._children), most=3)
+        given = ", ".join(str(parent.name) for parent in self.parents)
+        return f"p({names} | {given})" if given else f"p({names})"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self._title()}, {len(self._children)} children"
+
+    __hash__ = None

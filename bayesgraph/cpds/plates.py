@@ -1,0 +1,173 @@
+"""The plates of the two basic families: Gaussians and tables side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import kernels
+from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.cpds.plate import Plate
+from bayesgraph.cpds.table import SUM_TOLERANCE, TableCPD
+from bayesgraph.errors import CPDError, quoted
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete
+
+
+class GaussianPlate(Plate):
+    """Continuous children, each Gaussian given the same discrete parents.
+
+    Parameters
+    ----------
+    children : iterable of Continuous
+        n of them.
+    mean : array_like, shape (*parents' cardinalities, n)
+    variance : array_like, shape (*parents' cardinalities, n)
+        Positive, in squared units of each child.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, NaN or infinity, or a variance that is not positive.
+
+    Examples
+    --------
+    >>> kind = Discrete("kind", ["a", "b"])
+    >>> plate = GaussianPlate(
+    ...     [Continuous("x"), Continuous("y")], [[0.0, 1.0], [2.0, 3.0]], [[1.0, 1.0], [4.0, 4.0]],
+    ...     parents=[kind],
+    ... )
+    >>> plate.singles()[1]
+    GaussianCPD p(y | kind), shape (2,)
+    """
+
+    def __init__(
+        self,
+        children: Iterable[Continuous],
+        mean: ArrayLike,
+        variance: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_family(children, parents)
+        discrete = [c.name for c in self._children if not isinstance(c, Continuous)]
+        if discrete:
+            raise CPDError(f"GaussianPlate takes continuous children; {quoted(discrete)} are not.")
+        shape = (*self._lead, len(self._children))
+        self.mean = self._parameter("mean", mean, shape)
+        self.variance = self._parameter("variance", variance, shape, least=0.0)
+
+    @property
+    def n_parameters(self) -> int:
+        """Means and variances."""
+        return 2 * int(self.mean.size)
+
+    def _take(self, at: Sequence[int]) -> Self:
+        children = [self._children[i] for i in at]
+        return type(self)(children, self.mean[..., at], self.variance[..., at], self.parents)  # type: ignore[arg-type]
+
+    def singles(self) -> tuple[CPD, ...]:
+        """See CPD."""
+        return tuple(
+            GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
+            for i, child in enumerate(self._children)
+        )
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        kernels.add_gaussians(
+            out,
+            evidence.matrix(self._children).astype(np.float64, copy=False),
+            self.mean.reshape(self.cells, -1),
+            self.variance.reshape(self.cells, -1),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, GaussianPlate)
+            and self.scope == other.scope
+            and np.array_equal(self.mean, other.mean)
+            and np.array_equal(self.variance, other.variance)
+        )
+
+    __hash__ = None
+
+
+class TablePlate(Plate):
+    """Discrete children, each with a table given the same discrete parents.
+
+    Parameters
+    ----------
+    children : iterable of Discrete
+    values : array_like, shape (*parents' cardinalities, states of all children)
+        Probabilities; the states of the first child, then those of the second, and so on.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, a negative number, NaN, or probabilities of a child that do not sum to
+        one.
+    """
+
+    _children: tuple[Discrete, ...]
+
+    def __init__(
+        self, children: Iterable[Discrete], values: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        self._set_family(children, parents)
+        continuous = [c.name for c in self._children if not isinstance(c, Discrete)]
+        if continuous:
+            raise CPDError(f"TablePlate takes discrete children; {quoted(continuous)} are not.")
+        cards = [child.cardinality for child in self._children]
+        self.start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
+        shape = (*self._lead, int(self.start[-1]))
+        self.values = self._parameter("values", values, shape, least=-np.finfo(float).tiny)
+        sums = np.add.reduceat(self.values, self.start[:-1], axis=-1)
+        off = (np.abs(sums - 1.0) > SUM_TOLERANCE).reshape(-1, len(cards))
+        wrong = np.flatnonzero(np.any(off, axis=0)).tolist()
+        if wrong:
+            names = quoted(self._children[i].name for i in wrong)
+            raise CPDError(
+                f"TablePlate: the probabilities of {names} do not sum to 1. Divide each row by its "
+                "sum if they are weights."
+            )
+
+    @property
+    def n_parameters(self) -> int:
+        """Free probabilities."""
+        return self.cells * (int(self.start[-1]) - len(self._children))
+
+    @cached_property
+    def _log_table(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return kernels.padded_rows(np.log(self.values.reshape(self.cells, -1)))
+
+    def _take(self, at: Sequence[int]) -> Self:
+        columns = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in at])
+        children = [self._children[i] for i in at]
+        return type(self)(children, self.values[..., columns], self.parents)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """See CPD."""
+        return tuple(
+            TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
+            for i, child in enumerate(self._children)
+        )
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        kernels.add_states(out, evidence.matrix(self._children), self.start[:-1], self._log_table)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TablePlate)
+            and self.scope == other.scope
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None

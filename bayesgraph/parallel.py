@@ -1,0 +1,50 @@
+"""Loops over rows on all processors of the process.
+
+Each row is computed by itself, so the numbers do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+
+
+def _available() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+N_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", "0")) or _available()
+
+
+@cache
+def _pool(process: int, size: int) -> ThreadPoolExecutor:
+    """Return the other threads of a process: a fork does not inherit them."""
+    return ThreadPoolExecutor(size, f"bayesgraph-rows-{process}")
+
+
+def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None:
+    """Call ``work(start, stop)`` on stretches that cover all rows, at once where it pays.
+
+    Parameters
+    ----------
+    work : callable
+        Releases the interpreter's lock and writes to its own rows only.
+    n_rows : int
+    least : int
+        Rows below which another thread costs more than it saves.
+    """
+    parts = max(1, min(N_THREADS, n_rows // least))
+    ends = [n_rows * part // parts for part in range(parts + 1)]
+    if parts == 1:
+        work(0, n_rows)
+        return
+    pool = _pool(os.getpid(), N_THREADS - 1)
+    others = [pool.submit(work, a, b) for a, b in pairwise(ends[1:])]
+    work(0, ends[1])
+    for other in others:
+        other.result()
