@@ -22,6 +22,25 @@ from bayesgraph.questions import Questions
 from bayesgraph.variables import Discrete, Name
 
 
+def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
+    """Warn of rows of probability zero, if there are any."""
+    if count:
+        warnings.warn(
+            f"{count} of {n_rows} rows have probability zero under the model; they get the prior "
+            f"of {target.name!r}.",
+            ImpossibleEvidenceWarning,
+            stacklevel=4,
+        )
+
+
+def log_normalised(joint: Floats) -> Floats:
+    """Return logs of rows that sum to one, overwriting them; shape (n_rows, n_states)."""
+    # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
+    joint -= joint.max(axis=1, keepdims=True)
+    joint -= log_sum_exp(joint, 1)[:, None]
+    return joint
+
+
 class GraphicalModel(Questions):
     """A product of local functions over named variables, and the questions it answers.
 
@@ -55,30 +74,23 @@ class GraphicalModel(Questions):
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
         return result
 
-    def settled_rows(self, target: Discrete, evidence: Evidence) -> Floats:
-        """Return log_posterior_rows with the prior where a row is impossible.
-
-        One warning says how many such rows there are.
-        """
+    def settled_rows(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
+        """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
         joint = self.log_posterior_rows(target, evidence)
         impossible = np.isneginf(joint.max(axis=1))
         if impossible.any():
-            warnings.warn(
-                f"{int(impossible.sum())} of {len(joint)} rows have probability zero under the "
-                f"model; they get the prior of {target.name!r}.",
-                ImpossibleEvidenceWarning,
-                stacklevel=4,
-            )
             with np.errstate(divide="ignore"):
                 joint[impossible] = np.log(self.query(target.name).probabilities)
-        return joint
+        return joint, int(impossible.sum())
 
     def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
-        """Return the log posterior of a target for each row, shape (n_rows, n_states)."""
-        joint = self.settled_rows(target, evidence)
-        # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
-        joint -= joint.max(axis=1, keepdims=True)
-        return np.asarray(joint - log_sum_exp(joint, 1)[:, None])
+        """Return the log posterior of a target for each row, shape (n_rows, n_states).
+
+        One warning says how many rows are impossible; they get the prior.
+        """
+        joint, impossible = self.settled_rows(target, evidence)
+        warn_of_impossible(impossible, len(joint), target)
+        return log_normalised(joint)
 
     def log_evidence_rows(self, evidence: Evidence) -> Floats:
         """Return the log probability (density) of each row of encoded evidence."""

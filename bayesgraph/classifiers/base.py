@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesgraph import upward
 from bayesgraph.classifiers.inputs import (
+    Columns,
+    fit_columns,
     fit_table,
-    predict_table,
+    grown_variables,
+    known_columns,
+    known_table,
     target_column,
     target_name,
     weighted_rows,
 )
+from bayesgraph.classifiers.layout import VECTORS, Layout, make_layout
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Assignment
 from bayesgraph.learning import Smoothing, Structure, estimate_network
+from bayesgraph.learning.smoothing import one_of
+from bayesgraph.model import log_normalised, warn_of_impossible
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.statistics import TableSource
+from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
+from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
+
+# Rows that are encoded and predicted together: memory beyond the output does not grow with more.
+_CHUNK_ROWS = 1 << 15
+_POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,16 +52,19 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     network_: BayesianNetwork
     target_: Discrete
     features_: tuple[Variable, ...]
+    statistics_: Statistics
+    layout_: Layout
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
     def __init__(
         self,
         *,
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
-        priors: ArrayLike | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
         categorical: Any = None,
         unseen: str = "missing",
     ) -> None:
@@ -56,11 +72,28 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.priors = priors
+        self.class_weight = class_weight
         self.categorical = categorical
         self.unseen = unseen
 
-    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         raise NotImplementedError
+
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+
+    def _distributions(self) -> Any:
+        """Return the families that the user chose for some columns."""
+        return None
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self._one_family in VECTORS
+
+    @property
+    def _one_family(self) -> str | None:
+        chosen = self._distributions()
+        return chosen if isinstance(chosen, str) else None
 
     # ---------------------------------------------------------------------------------- fitting
 
@@ -80,46 +113,227 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        smoothing = Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        return self._begin(X, y, sample_weight, None)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Learn from more rows; the model is then the one that `fit` makes of all rows together.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Categories and classes that are new become states.
+        classes : array_like, optional
+            Classes that have no rows yet; they are known from then on.
+
+        Raises
+        ------
+        DataError
+            For ``class_weight="balanced"``, which needs all rows at once; and for structures whose
+            learner has to look at the rows again.
+        """
+        if isinstance(self.class_weight, str):
+            raise DataError(
+                f"class_weight={self.class_weight!r} needs all labels at once; partial_fit takes "
+                "a mapping from class to weight."
+            )
+        if not hasattr(self, "network_"):
+            return self._begin(X, y, sample_weight, classes)
+        check_statistics(self)
+        found, labels, weights = self._rows(X, y, sample_weight)
+        old = (self.target_, *self.features_)
+        features = grown_variables(found, self.layout_, self.features_)
+        self.classes_ = joined_classes(self.classes_, labels, classes)
+        target = Discrete(self.target_.name, self.classes_.tolist())
+        known = self.statistics_.grown(dict(zip(old, (target, *features), strict=True)))
+        new = self._collected(known, found, labels, weights, target, features)
+        self._learn_from(known + new, target, features)
+        return self
+
+    def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
+        """Learn from batches of rows, one after the other: from a file, say, larger than memory.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+        classes : array_like, optional
+            Classes that the first batches may lack.
+
+        Returns
+        -------
+        self
+        """
+        self._forget_all()
+        count = 0
+        for batch in batches:
+            if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+                raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
+            X, y, weights = (*batch, None)[:3]
+            self.partial_fit(X, y, classes, weights)
+            count += 1
+        if not count:
+            raise DataError("There was no batch to learn from.")
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Take rows out of the model again, which must have been fitted with it.
+
+        The model is then the one that `fit` makes of the other rows with the same states: exactly
+        for counts, and to a relative 2e-8 for moments; where more digits than that would cancel,
+        the rows are not forgotten.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Exactly as they were fitted.
+
+        Raises
+        ------
+        DataError
+            For rows that were not part of the model, or too little left of a column's variance;
+            the model is then unchanged.
+        UnknownStateError
+            For a value or a class that the model does not have.
+        """
+        check_is_fitted(self, "network_")
+        check_statistics(self)
+        if isinstance(self.class_weight, str):
+            raise DataError(f"forget does not go with class_weight={self.class_weight!r}.")
+        found, labels, weights = self._rows(X, y, sample_weight)
+        unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
+        if unknown:
+            raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
+        args = (found, labels, weights, self.target_, self.features_)
+        rest = self.statistics_ - self._collected(self.statistics_, *args, unseen="error")
+        self._learn_from(rest, self.target_, self.features_)
+        return self
+
+    def _begin(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+    ) -> Any:
+        """Fit anew."""
+        smoothing = self._smoothing()
         check_unseen(self.unseen)
+        self._forget_all()
         labels, name = target_column(y)
-        n_labels = len(labels)
-        rows = weighted_rows(sample_weight, n_labels)
-        if rows is not None:
-            # A row of no weight must not even add a state.
-            labels, sample_weight = labels[rows], np.asarray(sample_weight)[rows]
-        features = fit_table(self, X, self.categorical, n_labels, rows)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse)
+        labels, weights, rows = self._weighted(labels, sample_weight)
+        found = found if rows is None else found.take(rows)
+        self.layout_ = make_layout(found.typed(), self._distributions(), self.categorical)
+        features = fit_table(found, self.layout_)
+        self.classes_ = joined_classes(None, labels, classes)
         target = Discrete(target_name(name, features.variables), self.classes_.tolist())
-        source = TableSource(features.with_column(target, codes), target, sample_weight)
+        codes = class_codes(self.classes_, labels)
+        source = TableSource(features.with_column(target, codes), target, weights)
+        self._learn(source, smoothing, target, features.variables)
+        return self
+
+    def _forget_all(self) -> None:
+        for name in ("network_", "statistics_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _weighted(
+        self, labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[Any], Floats | None, NDArray[np.intp] | None]:
+        """Return labels and weights of the rows that have a weight, and which these are."""
+        if self.class_weight is not None:
+            balance = compute_sample_weight(self.class_weight, labels)
+            sample_weight = (
+                balance if sample_weight is None else balance * np.asarray(sample_weight)
+            )
+        rows = weighted_rows(sample_weight, len(labels))
+        if rows is None:
+            return labels, None if sample_weight is None else np.asarray(sample_weight), None
+        # A row of no weight must not even add a state.
+        return labels[rows], np.asarray(sample_weight)[rows], rows
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Columns, NDArray[Any], Floats | None]:
+        """Return more rows for a fitted model."""
+        labels, _ = target_column(y)
+        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        check_consistent_length(range(found.n_rows), labels)
+        labels, weights, rows = self._weighted(labels, sample_weight)
+        return found if rows is None else found.take(rows), labels, weights
+
+    def _collected(
+        self,
+        known: Statistics,
+        found: Columns,
+        labels: NDArray[Any],
+        weights: Floats | None,
+        target: Discrete,
+        features: tuple[Variable, ...],
+        unseen: str = "missing",
+    ) -> Statistics:
+        """Return of some rows the statistics that are known of others."""
+        table = known_table(found, self.layout_, features, unseen)
+        table = table.with_column(target, class_codes(self.classes_, labels))
+        return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
+
+    def _learn_from(
+        self, statistics: Statistics, target: Discrete, features: tuple[Variable, ...]
+    ) -> None:
+        source = StatisticsSource((*features, target), target, statistics)
+        self._learn(source, self._smoothing(), target, features)
+
+    def _learn(
+        self,
+        source: TableSource | StatisticsSource,
+        smoothing: Smoothing,
+        target: Discrete,
+        features: tuple[Variable, ...],
+    ) -> None:
         structure = self._learner()(source, smoothing)
         if not isinstance(structure, Structure):
             raise DataTypeError(
                 "structure= is a function from a count source and a Smoothing to a "
                 f"bayesgraph.Structure; {self._learner()!r} returned {type(structure).__name__}."
             )
-        self._set_network(structure, source, smoothing, target, features.variables)
-        return self
-
-    def _set_network(
-        self,
-        structure: Structure,
-        source: TableSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
-    ) -> None:
         self.network_ = estimate_network(
-            structure, source, smoothing, priors=checked_priors(self.priors, target)
+            structure,
+            source,
+            smoothing,
+            priors=checked_priors(self.priors, target),
+            families=self.layout_.families_of(features),
         )
+        self.statistics_ = source.statistics
         self.target_ = target
         self.features_ = features
 
     # ------------------------------------------------------------------------------- prediction
 
-    def _evidence(self, X: Any) -> Evidence:
+    def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
+        """Yield stretches of rows, the number of all rows, and the stretch's evidence."""
         check_is_fitted(self, "network_")
-        return predict_table(self, X, self.features_, self.unseen).evidence()
+        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        for start in range(0, found.n_rows, _CHUNK_ROWS):
+            rows = slice(start, min(start + _CHUNK_ROWS, found.n_rows))
+            part = found if found.n_rows <= _CHUNK_ROWS else found.take(rows)
+            table = known_table(part, self.layout_, self.features_, self.unseen)
+            yield rows, found.n_rows, table.evidence()
+
+    def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
+        result: NDArray[Any] = np.empty(0)
+        impossible = 0
+        for rows, n_rows, evidence in self._evidence(X):
+            joint, count = self.network_.settled_rows(self.target_, evidence)
+            impossible += count
+            part = finish(joint)
+            if not rows.start:
+                # States first in memory, as they come.
+                result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
+            result[rows] = part
+        warn_of_impossible(impossible, len(result), self.target_)
+        return result
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
@@ -127,23 +341,21 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Missing values and unseen categories are marginalised. Rows to which the model gives
         probability zero get the prior, with one warning that counts them.
         """
-        evidence = self._evidence(X)
-        return self.network_.normalised_rows(self.target_, evidence)
+        return self._by_rows(X, log_normalised)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, shape (n_rows, n_classes); see predict_log_proba."""
-        return np.exp(self.predict_log_proba(X))
+        return self._by_rows(X, _normalised)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
-        evidence = self._evidence(X)
-        joint = self.network_.settled_rows(self.target_, evidence)
-        return np.asarray(self.classes_[np.argmax(joint, axis=1)])
+        codes = self._by_rows(X, _largest)
+        return np.asarray(self.classes_[codes])
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
-        evidence = self._evidence(X)
-        return self.network_.log_evidence_rows(evidence)
+        parts = [self.network_.log_evidence_rows(part) for _, _, part in self._evidence(X)]
+        return np.concatenate(parts)
 
     # ------------------------------------------------------------------------------ the network
 
@@ -186,12 +398,67 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
+        tags.input_tags.categorical = not self._takes_sparse
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.positive_only = self._one_family in _POSITIVE
         return tags
 
 
-def checked_priors(priors: ArrayLike | None, target: Discrete) -> Floats | None:
-    """Return class priors as an array, or None.
+def check_statistics(estimator: Any) -> None:
+    """Raise a DataError if a model has lost what it would need to be updated."""
+    if not hasattr(estimator, "statistics_"):
+        raise DataError(
+            "This model does not have the statistics it was made from, so that rows cannot be "
+            "added or forgotten; fit it again."
+        )
+
+
+def joined_classes(
+    known: NDArray[Any] | None, labels: NDArray[Any], classes: ArrayLike | None
+) -> NDArray[Any]:
+    """Return all classes in ascending order.
+
+    Raises
+    ------
+    DataTypeError
+        If their types do not go together.
+    """
+    parts = [part for part in (known, labels) if part is not None]
+    if classes is not None:
+        parts.append(np.asarray(classes))
+    kinds = {"number" if part.dtype.kind in "biuf" else part.dtype.kind for part in parts}
+    if len(kinds - {"O"}) > 1:
+        raise DataTypeError("The classes are of different types, text and numbers.")
+    if any(part.dtype.kind == "O" for part in parts):
+        values = {value for part in parts for value in part.tolist()}
+        joined = np.empty(len(values), dtype=object)
+        joined[:] = sorted(values)
+        return joined
+    return np.unique(np.concatenate([np.unique(part) for part in parts]))
+
+
+def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
+    """Return the position of each label among the classes, which are in ascending order."""
+    if classes.dtype.kind == "O":
+        place = {value: i for i, value in enumerate(classes.tolist())}
+        return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+    return np.searchsorted(classes, labels)
+
+
+def _normalised(joint: Floats) -> Floats:
+    """Return rows that sum to one from logs, overwriting them."""
+    joint -= joint.max(axis=1, keepdims=True)
+    np.exp(joint, out=joint)
+    joint /= joint.sum(axis=1, keepdims=True)
+    return joint
+
+
+def _largest(joint: Floats) -> NDArray[np.intp]:
+    return np.asarray(np.argmax(joint, axis=1))
+
+
+def checked_priors(priors: Any, target: Discrete) -> Floats | None:
+    """Return class priors as an array, or None; "uniform" are equal ones.
 
     Raises
     ------
@@ -200,6 +467,9 @@ def checked_priors(priors: ArrayLike | None, target: Discrete) -> Floats | None:
     """
     if priors is None:
         return None
+    if isinstance(priors, str):
+        one_of("priors", priors, ["uniform"])
+        return np.full(target.cardinality, 1.0 / target.cardinality)
     values = np.asarray(priors, dtype=np.float64)
     if values.shape != (target.cardinality,):
         raise DataError(

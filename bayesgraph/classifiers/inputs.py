@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -19,21 +19,29 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from bayesgraph.classifiers.layout import Layout, is_sparse
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
-from bayesgraph.encoding.columns import Column
+from bayesgraph.encoding.columns import Column, as_counts, with_states
 from bayesgraph.encoding.table import (
     array_names,
     as_frame,
-    categorical_names,
     codes_of_integers,
+    length,
     table_of_integers,
     table_of_numbers,
-    take_rows,
 )
 from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Continuous, Discrete, Name, Variable, is_missing
+from bayesgraph.variables import (
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    is_missing,
+)
 
 
 def is_frame(X: Any) -> bool:
@@ -49,64 +57,152 @@ def weighted_rows(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.in
     return np.flatnonzero(weights) if not weights.all() else None
 
 
-def fit_table(
-    estimator: Any, X: Any, categorical: Any, n_labels: int, rows: NDArray[np.intp] | None
-) -> Table:
-    """Return (some rows of) X as an encoded table, noting its columns on the estimator."""
+@dataclass(frozen=True)
+class Columns:
+    """What was passed as X: named columns, or one matrix of numbers or objects.
+
+    Attributes
+    ----------
+    names : tuple of names
+    n_rows : int
+    columns : mapping from name to column, or None
+    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None
+    """
+
+    names: tuple[Name, ...]
+    n_rows: int
+    columns: Mapping[Name, Column] | None
+    matrix: Any
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
+        """Return some of the rows."""
+        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
+        if self.columns is None:
+            return Columns(self.names, n_rows, None, self.matrix[rows])
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Columns(self.names, n_rows, columns, None)
+
+    def as_columns(self) -> dict[Name, Column]:
+        """Return named columns, whatever it was."""
+        if self.columns is not None:
+            return dict(self.columns)
+        return columns_of(self.matrix, self.names)
+
+    def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
+        """Return the columns if their types may differ, else their names."""
+        if self.columns is None and self.matrix.dtype.kind in "biuf":
+            return self.names
+        return self.as_columns()
+
+
+def fit_columns(estimator: Any, X: Any, n_labels: int, *, sparse: bool) -> Columns:
+    """Return X as columns, noting their names and number on the estimator."""
     if is_frame(X):
         columns = columns_of(X)
-        n_rows = len(next(iter(columns.values())))
+        n_rows = length(next(iter(columns.values())))
         check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
         _note_names(estimator, list(columns))
-        return infer_variables(columns if rows is None else take_rows(columns, rows), categorical)
-    array = _checked_array(estimator, X)
+        return Columns(tuple(columns), n_rows, columns, None)
+    matrix = _checked_array(estimator, X, sparse=sparse)
     _check_feature_names(estimator, X, reset=True)
-    _check_n_features(estimator, array, reset=True)
-    check_consistent_length(array, range(n_labels))
-    array = array if rows is None else array[rows]
-    names = array_names(array.shape[1])
-    kind = array.dtype.kind
-    if kind in "iuf" and categorical is None:
-        return table_of_numbers(_floats(array), names, fitting=True)
-    if _is_plain_integers(array) and categorical_names(categorical, names) == set(names):
-        table = table_of_integers(array.astype(np.int64, copy=False), names)
-        if table is not None:
-            return table
-    return infer_variables(columns_of(array, names), categorical)
+    _check_n_features(estimator, matrix, reset=True)
+    check_consistent_length(matrix, range(n_labels))
+    return Columns(tuple(array_names(matrix.shape[1])), matrix.shape[0], None, matrix)
 
 
-def predict_table(estimator: Any, X: Any, variables: Sequence[Variable], unseen: str) -> Table:
-    """Return X as a table encoded with the variables of a fitted estimator."""
+def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:
+    """Return X as columns, which must be those of fitting."""
     if is_frame(X):
-        columns = columns_of(X)
-        columns = _matching(estimator, columns, variables)
-        if not len(next(iter(columns.values()))):
+        columns = _matching(estimator, columns_of(X), names)
+        n_rows = length(next(iter(columns.values())))
+        if not n_rows:
             raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
-        return encode_table(columns, variables, unseen=unseen)
-    array = _checked_array(estimator, X)
+        return Columns(names, n_rows, columns, None)
+    matrix = _checked_array(estimator, X, sparse=sparse)
     _check_feature_names(estimator, X, reset=False)
-    _check_n_features(estimator, array, reset=False)
-    kind = array.dtype.kind
-    if kind in "iuf" and all(isinstance(v, Continuous) for v in variables):
-        table = table_of_numbers(_floats(array), [v.name for v in variables], fitting=False)
-        return replace(table, variables=tuple(variables))
-    all_discrete = all(isinstance(v, Discrete) for v in variables)
-    if all_discrete and unseen == "missing" and _is_plain_integers(array):
-        integers = array.astype(np.int64, copy=False)
-        discrete = [v for v in variables if isinstance(v, Discrete)]
-        found = codes_of_integers(integers, discrete)
-        if found is not None:
-            return found
-    return encode_table(columns_of(array, [v.name for v in variables]), variables, unseen=unseen)
+    _check_n_features(estimator, matrix, reset=False)
+    return Columns(names, matrix.shape[0], None, matrix)
 
 
-def _checked_array(estimator: Any, X: Any) -> NDArray[Any]:
+def fit_table(found: Columns, layout: Layout) -> Table:
+    """Return columns as an encoded table whose variables are inferred."""
+    matrix, names = found.matrix, list(found.names)
+    if matrix is not None and layout.is_one_vector:
+        return _vector_table(matrix, CountVector(next(iter(layout.groups)), names))
+    if matrix is not None and not layout.groups:
+        kind = matrix.dtype.kind
+        if kind in "iuf" and not layout.categorical:
+            numeric = [_numeric(name, layout) for name in names]
+            return table_of_numbers(_floats(matrix), numeric, fitting=True)
+        if _is_plain_integers(matrix) and layout.categorical == set(names):
+            table = table_of_integers(matrix.astype(np.int64, copy=False), names)
+            if table is not None:
+                return table
+    columns = layout.grouped(found.as_columns())
+    return infer_variables(columns, layout.categorical, layout.declared(columns))
+
+
+def known_table(
+    found: Columns, layout: Layout, variables: Sequence[Variable], unseen: str
+) -> Table:
+    """Return columns as a table encoded with known variables."""
+    matrix = found.matrix
+    if matrix is not None and layout.is_one_vector:
+        vector = variables[0]
+        assert isinstance(vector, CountVector)  # the layout says so
+        return _vector_table(matrix, vector)
+    if matrix is not None and not layout.groups:
+        if matrix.dtype.kind in "iuf" and all(isinstance(v, Continuous) for v in variables):
+            numeric = [v for v in variables if isinstance(v, Continuous)]
+            return table_of_numbers(_floats(matrix), numeric, fitting=False)
+        all_discrete = all(isinstance(v, Discrete) for v in variables)
+        if all_discrete and unseen == "missing" and _is_plain_integers(matrix):
+            integers = matrix.astype(np.int64, copy=False)
+            discrete = [v for v in variables if isinstance(v, Discrete)]
+            table = codes_of_integers(integers, discrete)
+            if table is not None:
+                return table
+    return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
+
+
+def grown_variables(
+    found: Columns, layout: Layout, variables: Sequence[Variable]
+) -> tuple[Variable, ...]:
+    """Return the variables with the states that are new in some columns added."""
+    if not any(isinstance(v, Discrete) for v in variables):
+        return tuple(variables)
+    columns = layout.grouped(found.as_columns())
+    return tuple(
+        with_states(v, columns[v.name]) if isinstance(v, Discrete) else v for v in variables
+    )
+
+
+def _numeric(name: Name, layout: Layout) -> Continuous:
+    return Count(name) if layout.families.get(name) == "poisson" else Continuous(name)
+
+
+def _vector_table(matrix: Any, vector: CountVector) -> Table:
+    n_rows = matrix.shape[0]
+    codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
+    counts = {vector: as_counts(matrix, vector)}
+    return Table((vector,), codes, np.empty((n_rows, 0)), True, counts)
+
+
+def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
     if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
         # NumPy makes text of the numbers beside text; as objects each column keeps its type.
         X = np.array(X, dtype=object)
-    array = np.asarray(
-        check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+    checked = check_array(
+        X,
+        dtype=None,
+        accept_sparse="csr" if sparse else False,
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name="X",
     )
+    if is_sparse(checked):
+        return checked
+    array = np.asarray(checked)
     return np.ma.array(array, mask=X.mask) if np.ma.is_masked(X) else array
 
 
@@ -131,13 +227,13 @@ def _note_names(estimator: Any, names: list[Name]) -> None:
 
 
 def _matching(
-    estimator: Any, columns: dict[Name, Column], variables: Sequence[Variable]
+    estimator: Any, columns: dict[Name, Column], expected: Sequence[Name]
 ) -> dict[Name, Column]:
     """Return the columns of a frame under the names of the features, or refuse them.
 
     A model fitted on an array has no names to compare: the columns are taken by position.
     """
-    names, expected = list(columns), [v.name for v in variables]
+    names, expected = list(columns), list(expected)
     if not hasattr(estimator, "feature_names_in_") and expected == array_names(len(expected)):
         _check_n_features(estimator, np.empty((1, len(names))), reset=False)
         warnings.warn(

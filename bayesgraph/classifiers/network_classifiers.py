@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import networkx as nx
-from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, chow_liu, forest, star, tan
-from bayesgraph.statistics import TableSource
+from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Name
 
 LEARNERS: dict[str, Callable[..., Structure]] = {
@@ -24,15 +23,17 @@ LEARNERS: dict[str, Callable[..., Structure]] = {
 }
 
 _PARAMETERS = """
-    alpha : float, default 1.0
-        Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule).
+    alpha : float, array_like or mapping from name to either, default 1.0
+        Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
     shrinkage : float, default 20.0
         Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
         estimates every class by itself.
     var_smoothing : float, default 1e-9
         Share of each column's variance that is added to it.
-    priors : array_like, shape (n_classes,), optional
+    priors : array_like, shape (n_classes,), or "uniform", optional
         Class probabilities, instead of their shares of the rows.
+    class_weight : mapping from class to weight, or "balanced", optional
+        Multiplies the weights of the rows; "balanced" gives every class the same total.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
     unseen : {"missing", "error"}
@@ -43,6 +44,10 @@ _PARAMETERS = """
     network_ : BayesianNetwork
         The fitted model; ask it anything.
     classes_ : ndarray, shape (n_classes,)
+    statistics_ : Statistics
+        Of all rows so far: what `partial_fit` adds to and `forget` subtracts from.
+    layout_ : Layout
+        Which columns make up which feature.
     target_ : Discrete
         The class variable of the network.
     features_ : tuple of Variable
@@ -63,10 +68,32 @@ def _with_parameters(cls: type) -> type:
 class NaiveBayesClassifier(NetworkClassifier):
     """Naive Bayes: the features are independent given the class.
 
-    Columns of any type in one model: Gaussian for continuous features, tables for discrete ones.
+    Columns of any type in one model, each with its own family of distributions.
 
     Parameters
     ----------
+    distributions : family, or mapping from column (or tuple of columns) to family, optional
+        * "gaussian": the default of numeric columns;
+        * "categorical": the default of text, category and boolean columns;
+        * "lognormal": positive numbers;
+        * "kernel": a kernel density estimate;
+        * "poisson": counts;
+        * "multinomial": counts of many items, such as words, as one vector: all columns so named,
+          a tuple of columns, or a matrix (dense or sparse) as a column of its own. Fractional
+          counts (tf-idf) are fine;
+        * "bernoulli": presence and absence of many items; for a boolean column the same as
+          "categorical".
+
+        A sparse matrix as X takes one of the last two.
+    estimation : {"mean", "map", "ml", "predictive"}
+        Posterior mean, posterior mode, maximum likelihood, or the posterior predictive
+        distribution; see Smoothing.
+    ddof : {0, 1}
+        Variances are sums of squares over (rows - ddof).
+    bandwidth : "silverman", "scott", or float
+        Of kernel densities.
+    threshold : float
+        Counts above it are presence.
     {parameters}
     Examples
     --------
@@ -75,10 +102,57 @@ class NaiveBayesClassifier(NetworkClassifier):
     >>> clf = NaiveBayesClassifier().fit(X, y)
     >>> clf.query({"x2": 4.5}).argmax
     1
+    >>> NaiveBayesClassifier("kernel").fit(X, y).score(X, y)
+    0.96
     """
 
-    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+    def __init__(
+        self,
+        distributions: Any = None,
+        *,
+        alpha: Any = 1.0,
+        estimation: str = "mean",
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        ddof: int = 0,
+        bandwidth: float | str = "silverman",
+        threshold: float = 0.0,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.distributions = distributions
+        self.estimation = estimation
+        self.ddof = ddof
+        self.bandwidth = bandwidth
+        self.threshold = threshold
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            unseen=unseen,
+        )
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         return star
+
+    def _distributions(self) -> Any:
+        return self.distributions
+
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(
+            self.alpha,
+            self.shrinkage,
+            self.var_smoothing,
+            self.estimation,
+            self.ddof,
+            self.bandwidth,
+            self.threshold,
+        )
 
 
 @_with_parameters
@@ -105,10 +179,11 @@ class TANClassifier(NetworkClassifier):
         self,
         *,
         root: Name | None = None,
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
-        priors: ArrayLike | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
         categorical: Any = None,
         unseen: str = "missing",
     ) -> None:
@@ -118,11 +193,12 @@ class TANClassifier(NetworkClassifier):
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
+            class_weight=class_weight,
             categorical=categorical,
             unseen=unseen,
         )
 
-    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         return partial(tan, root=self.root)
 
 
@@ -144,10 +220,11 @@ class BayesianNetworkClassifier(NetworkClassifier):
         self,
         structure: Any = "tan",
         *,
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
-        priors: ArrayLike | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
         categorical: Any = None,
         unseen: str = "missing",
     ) -> None:
@@ -157,11 +234,12 @@ class BayesianNetworkClassifier(NetworkClassifier):
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
+            class_weight=class_weight,
             categorical=categorical,
             unseen=unseen,
         )
 
-    def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):
             if self.structure not in LEARNERS:
                 raise DataError(
@@ -174,10 +252,10 @@ class BayesianNetworkClassifier(NetworkClassifier):
         return partial(_given, self.structure)
 
 
-def _given(graph: Any, source: TableSource, smoothing: Smoothing) -> Structure:
+def _given(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:
     """Return a graph of the user as a structure over the columns of a source."""
     assert source.target is not None  # classifiers always set it
-    variables = (source.target, *source.features)
+    variables = (source.target, *(v for v in source.variables if v != source.target))
     names = [v.name for v in variables]
     if isinstance(graph, nx.DiGraph):
         for node in graph:

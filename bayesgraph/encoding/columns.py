@@ -417,6 +417,24 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     return translation[factorised.codes]
 
 
+def with_states(variable: Discrete, column: Column) -> Discrete:
+    """Return a variable with the values of a column that are not states yet as states too.
+
+    They take their natural place if the states are in natural order, else the end.
+    """
+    factorised = factorise(column, variable.name)
+    used = np.unique(factorised.codes)
+    values = [factorised.states[code] for code in used.tolist() if code >= 0]
+    fresh = [value for value in values if variable.find(value) is None]
+    if not fresh:
+        return variable
+    _check_kinds(variable, factorised)
+    known = list(variable.states)
+    together = [*known, *fresh]
+    ordered = _naturally_ordered(known) == known
+    return Discrete(variable.name, _naturally_ordered(together) if ordered else together)
+
+
 def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]

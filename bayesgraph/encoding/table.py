@@ -226,11 +226,6 @@ def length(column: Column) -> int:
     return int(column.shape[0])
 
 
-def take_rows(columns: Mapping[Name, Column], rows: NDArray[np.intp]) -> dict[Name, Column]:
-    """Return some of the rows of all columns."""
-    return {name: column[rows] for name, column in columns.items()}
-
-
 def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     """Return which columns the user named as categorical.
 
@@ -375,9 +370,8 @@ def _check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
 # --------------------------------------------------------------------------- numeric matrices
 
 
-def table_of_numbers(matrix: Floats, names: Sequence[Name], *, fitting: bool) -> Table:
+def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting: bool) -> Table:
     """Return a float matrix as a table of continuous variables, without a copy."""
-    variables = [Continuous(name) for name in names]
     codes = np.empty((len(matrix), 0), dtype=np.int8, order="F")
     return _checked_table(variables, codes, matrix, fitting=fitting)
 

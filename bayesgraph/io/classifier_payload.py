@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 
 from bayesgraph.classifiers import network_classifiers
 from bayesgraph.classifiers.base import NetworkClassifier
+from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import NETWORK, Kind
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, Variable
 
 _CLASSES: dict[str, type[NetworkClassifier]] = {
     name: getattr(network_classifiers, name)
@@ -35,6 +37,7 @@ def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
         "named": hasattr(model, "feature_names_in_"),
+        "layout": _encode_layout(model.layout_),
     }
 
 
@@ -48,13 +51,41 @@ def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
         raise ValueError(f"the class {target.name!r} is not discrete")
     model.target_ = target
     model.features_ = tuple(variables[at] for at in item["features"])
-    model.n_features_in_ = len(model.features_)
+    model.layout_ = _decode_layout(item, model.features_)
+    model.n_features_in_ = len(model.layout_.columns)
     dtype = np.dtype(item["label_type"])
     model.classes_ = np.empty(target.cardinality, dtype=dtype)
     model.classes_[:] = target.states
     if item["named"]:
-        model.feature_names_in_ = np.array([v.name for v in model.features_], dtype=object)
+        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
     return model
+
+
+def _encode_layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "columns": [encode_value(name) for name in layout.columns],
+        "families": [[encode_value(name), family] for name, family in layout.families.items()],
+        "groups": [
+            [encode_value(name), [encode_value(item) for item in items]]
+            for name, items in layout.groups.items()
+        ],
+        "categorical": [encode_value(n) for n in layout.columns if n in layout.categorical],
+    }
+
+
+def _decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
+    if "layout" not in item:  # files of versions that had one column for each feature
+        return Layout(tuple(v.name for v in features))
+    layout = item["layout"]
+    return Layout(
+        tuple(decode_value(name) for name in layout["columns"]),
+        {decode_value(name): str(family) for name, family in layout["families"]},
+        {
+            decode_value(name): tuple(decode_value(item) for item in items)
+            for name, items in layout["groups"]
+        },
+        frozenset(decode_value(name) for name in layout["categorical"]),
+    )
 
 
 def _encode_parameter(name: str, value: Any) -> Any:
@@ -68,6 +99,9 @@ def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, nx.DiGraph):
         nodes = _encode_parameter(name, list(value.nodes))
         return {"nodes": nodes, "arcs": _encode_parameter(name, list(value.edges))}
+    if isinstance(value, Mapping):
+        pairs = [[_encode_parameter(name, k), _encode_parameter(name, v)] for k, v in value.items()]
+        return {"mapping": pairs}
     if isinstance(value, np.ndarray):
         return {"list": [_encode_parameter(name, item) for item in value.tolist()]}
     if isinstance(value, (set, frozenset)):
@@ -99,6 +133,8 @@ def _decode_parameter(item: Any) -> Any:
         graph.add_nodes_from(_decode_parameter(item["nodes"]))
         graph.add_edges_from(_decode_parameter(item["arcs"]))
         return graph
+    if "mapping" in item:
+        return {_decode_parameter(key): _decode_parameter(value) for key, value in item["mapping"]}
     if "set" in item:
         return {_decode_parameter(value) for value in item["set"]}
     if "list" in item:

@@ -12,7 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import (
+    CPD,
+    DirichletMultinomialCPD,
+    GaussianCPD,
+    GaussianPlate,
+    KernelDensityPlate,
+    LogNormalPlate,
+    MultinomialCPD,
+    NegativeBinomialPlate,
+    PoissonPlate,
+    PresenceCPD,
+    StudentPlate,
+    TableCPD,
+    TablePlate,
+)
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
@@ -49,20 +63,37 @@ class Family:
     Attributes
     ----------
     type : type
-        The class, called with ``(variable, parents=parents, **arguments)``.
+        The class, called with ``(variable, parents=parents, **arguments)``, or with its children
+        in the place of the variable.
     arrays : tuple of str
         Its arguments besides variable and parents: each is an attribute of that name too, and an
         array whose first axes are those of the discrete parents.
+    loose : tuple of str
+        Arguments that are arrays of other shapes.
     """
 
     type: type[Any]
     arrays: tuple[str, ...]
+    loose: tuple[str, ...] = ()
 
 
 FAMILIES: dict[str, Family] = {
     "table": Family(TableCPD, ("values",)),
     "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
+    "tables": Family(TablePlate, ("values",)),
+    "gaussians": Family(GaussianPlate, ("mean", "variance")),
+    "poisson": Family(PoissonPlate, ("rate",)),
+    "negative_binomial": Family(NegativeBinomialPlate, ("shape", "exposure")),
+    "lognormal": Family(LogNormalPlate, ("mean", "variance")),
+    "student": Family(StudentPlate, ("location", "scale", "dof")),
+    "kernel": Family(KernelDensityPlate, ("counts", "bandwidth"), ("values", "weights")),
+    "multinomial": Family(MultinomialCPD, ("probabilities", "lengths")),
+    "dirichlet_multinomial": Family(DirichletMultinomialCPD, ("concentration",)),
+    "presence": Family(PresenceCPD, ("probabilities",), ("threshold",)),
 }
+
+# Called with one variable; the others take their children.
+_ONE_CHILD = (TableCPD, GaussianCPD, MultinomialCPD, DirichletMultinomialCPD, PresenceCPD)
 
 
 # ------------------------------------------------------------------------------------- variables
@@ -130,10 +161,14 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
             f"{cpd!r}: the native format has no entry for {type(cpd).__name__}; it holds "
             f"{', '.join(family.type.__name__ for family in FAMILIES.values())}."
         )
-    values = {key: getattr(cpd, key) for key in FAMILIES[name].arrays}
+    family = FAMILIES[name]
+    values = {key: np.asarray(getattr(cpd, key)) for key in (*family.arrays, *family.loose)}
+    child: dict[str, Any] = {"variable": at[cpd.variable]}
+    if not issubclass(family.type, _ONE_CHILD):
+        child = {"children": [at[variable] for variable in cpd.children]}
     return {
         "family": name,
-        "variable": at[cpd.variable],
+        **child,
         "parents": [at[parent] for parent in cpd.parents],
         **{key: arrays.add(f"{name}.{key}", array) for key, array in values.items()},
     }
@@ -145,15 +180,17 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     if name not in FAMILIES:
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
     family = FAMILIES[name]
-    variable = _at(variables, item["variable"])
+    single = issubclass(family.type, _ONE_CHILD)
+    children = [_at(variables, i) for i in ([item["variable"]] if single else item["children"])]
     parents = [_at(variables, parent) for parent in item["parents"]]
     values = {key: arrays.view(item[key]) for key in family.arrays}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key, array in values.items():
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
         if array.shape[: len(lead)] != lead:
-            raise ValueError(f"{key} of {variable.name!r} has the shape {array.shape}")
-    cpd: CPD = family.type(variable, parents=parents, **values)
+            raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
+    values |= {key: arrays.view(item[key]) for key in family.loose}
+    cpd: CPD = family.type(children[0] if single else children, parents=parents, **values)
     return cpd
 
 
@@ -171,7 +208,7 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
     by_name: dict[Name, int] = {variable.name: i for variable, i in at.items()}
     return {
         "variables": [encode_variable(variable) for variable in model.variables],
-        "cpds": [encode_cpd(cpd, at, arrays) for cpd in model.cpds],
+        "cpds": [encode_cpd(cpd, at, arrays) for cpd in model.blocks],
         "scored_arcs": [[by_name[parent], by_name[child]] for parent, child in model.arc_scores],
         "arc_scores": arrays.add(
             "arc_scores", np.array([float(score) for score in model.arc_scores.values()])
@@ -184,7 +221,7 @@ def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
     arcs = [(_at(variables, i).name, _at(variables, j).name) for i, j in item["scored_arcs"]]
     scores = arrays.view(item["arc_scores"]).tolist()
-    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)))
+    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)), order=variables)
 
 
 # --------------------------------------------------------------------------------- factor graphs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.smoothing import Smoothing, pooled
+from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import PairsSummary
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Discrete
@@ -93,8 +93,10 @@ def gaussian_scores(
     """
     moments = summary.pair_moments
     count = moments.count
-    covariance = smoothing.covariance(count, moments.comoment, pooled(count, moments.comoment))
-    variance = smoothing.covariance(count, moments.square, pooled(count, moments.square))
+    covariance = smoothing.covariance(
+        count, moments.comoment, smoothing.pooled(count, moments.comoment)
+    )
+    variance = smoothing.covariance(count, moments.square, smoothing.pooled(count, moments.square))
     variance = variance + ridge[:, None]
     # Standardised one side after the other: products of variances may leave the range of floats.
     deviation = np.sqrt(variance)
@@ -143,10 +145,10 @@ def mixed_scores(
             )
         )
         whole = part.merged(shape, 1)
-        towards = pooled(whole.count, whole.square)
+        towards = smoothing.pooled(whole.count, whole.square)
         joint = smoothing.covariance(whole.count, whole.square, towards) + ridge
         if variable == target:
-            towards = pooled(part.count, part.square)
+            towards = smoothing.pooled(part.count, part.square)
         split = smoothing.covariance(part.count, part.square, towards) + ridge
         # Without any smoothing a variance may be zero, which the CPD will refuse.
         split, joint = np.maximum(split, _TINY), np.maximum(joint, _TINY)

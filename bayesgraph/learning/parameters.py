@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
-from bayesgraph.errors import CPDError, DataError, quoted
+from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.smoothing import Smoothing, pooled
+from bayesgraph.learning.leaves import LEAVES, family_of
+from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure, total_variances
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
 from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+_BASIC = ("categorical", "gaussian")
+_SINGLE = (*_BASIC, "poisson")
 
 
 def estimate_network(
@@ -23,6 +27,7 @@ def estimate_network(
     smoothing: Smoothing,
     *,
     priors: Floats | None = None,
+    families: Mapping[Variable, str] | None = None,
 ) -> BayesianNetwork:
     """Return the network of a structure with parameters from a count source.
 
@@ -34,11 +39,15 @@ def estimate_network(
         The class itself is not smoothed: its prior is its share of the rows.
     priors : ndarray, shape (K,), optional
         Of the class, instead of its share.
+    families : mapping from variable to name, optional
+        Of leaves: see `LEAVES`. By default "gaussian" or "categorical", by the type of variable.
 
     Raises
     ------
     CPDError
         For a continuous parent of a discrete child.
+    UnsupportedModelError
+        For a family that is known for leaves only elsewhere.
     """
     by_name = {v.name: v for v in structure.variables}
     graph = structure.graph
@@ -52,35 +61,90 @@ def estimate_network(
                 f"The discrete variable {child.name!r} cannot have continuous parents; got "
                 f"{quoted(wrong)}. Reverse the arcs or discretise the parents."
             )
-    families = {v: Family.of(*parents[v], v) for v in structure.variables}
-    found = source.families(families.values())
-    continuous = tuple(v for v in structure.variables if isinstance(v, Continuous))
-    variance = total_variances(source, continuous)
-    cpds: list[CPD] = []
-    for child in structure.variables:
-        statistics = found[families[child]]
-        if isinstance(child, CountVector):
-            raise CPDError(f"{child!r} takes a star, with the class as its only parent.")
-        if isinstance(child, Discrete):
-            is_class = child == source.target
-            if is_class and priors is not None:
-                if parents[child]:
-                    names = quoted(p.name for p in parents[child])
-                    raise DataError(
-                        f"priors= is for a class without parents; {child.name!r} has {names}. "
-                        "Leave priors= out or reverse the arcs."
-                    )
-                cpds.append(TableCPD(child, priors))
-                continue
-            kept = Smoothing(0.0) if is_class and not parents[child] else smoothing
-            cpds.append(TableCPD(child, kept.table(statistics.counts), parents[child]))  # type: ignore[arg-type]
-        else:
-            cpds.append(
+    blocks: list[CPD] = []
+    target = source.target
+    if target is not None:
+        leaves = _leaves(structure, parents, source, families or {})
+        # One pass over the data for all families of single columns.
+        columns = tuple(v for name in _SINGLE for v in leaves.get(name, ()))
+        if columns:
+            source.singles(Singles(columns, target))
+        for name, children in leaves.items():
+            blocks += LEAVES[name](children, target, source, smoothing)
+    known = {child for block in blocks for child in block.children}
+    rest = [v for v in structure.variables if v not in known]
+    _refuse_unknown(rest, families or {})
+    asked = {v: Family.of(*parents[v], v) for v in rest}
+    found = source.families(asked.values())
+    variance = total_variances(source, tuple(v for v in rest if isinstance(v, Continuous)))
+    for child in rest:
+        statistics = found[asked[child]]
+        if not isinstance(child, Discrete):
+            assert isinstance(child, Continuous)  # vectors of counts are leaves, or refused
+            scale = variance | total_variances(source, _continuous(parents[child]))
+            blocks.append(
                 estimate_gaussian(
-                    child, parents[child], statistics, smoothing, variance, source.target
+                    child, parents[child], statistics, smoothing, scale, source.target
                 )
             )
-    return BayesianNetwork(cpds, arc_scores=structure.scores)
+        elif child == source.target and not parents[child]:
+            blocks.append(TableCPD(child, _prior(child, statistics.counts, priors)))
+        elif child == source.target and priors is not None:
+            names = quoted(p.name for p in parents[child])
+            raise DataError(
+                f"priors= is for a class without parents; {child.name!r} has {names}. "
+                "Leave priors= out or reverse the arcs."
+            )
+        else:
+            table = smoothing.table(statistics.counts, child)
+            blocks.append(TableCPD(child, table, parents[child]))  # type: ignore[arg-type]
+    return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
+
+
+def _continuous(variables: Iterable[Variable]) -> tuple[Continuous, ...]:
+    return tuple(v for v in variables if isinstance(v, Continuous))
+
+
+def _prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floats:
+    """Return the distribution of the class: as given, or its share of the rows, not smoothed."""
+    if priors is not None:
+        return priors
+    total = counts.sum()
+    return counts / total if total > 0 else np.full(len(counts), 1.0 / target.cardinality)
+
+
+def _leaves(
+    structure: Structure,
+    parents: Mapping[Variable, Sequence[Variable]],
+    source: CountSource,
+    families: Mapping[Variable, str],
+) -> dict[str, list[Variable]]:
+    """Return the children of the class alone by family: each family is estimated together.
+
+    Those of the two basic families stay among the others where their statistics would take a pass
+    over the data of their own.
+    """
+    target = source.target
+    found: dict[str, list[Variable]] = {}
+    for child in structure.variables:
+        if list(parents[child]) == [target]:
+            found.setdefault(family_of(child, families), []).append(child)
+    if sum(len(children) for children in found.values()) < len(structure.variables) - 1:
+        for name in _BASIC:
+            if not source.holds(Singles(tuple(found.get(name, ())), target)):
+                found.pop(name, None)
+    return found
+
+
+def _refuse_unknown(rest: Sequence[Variable], families: Mapping[Variable, str]) -> None:
+    """Refuse families that only leaves of a star can have."""
+    for child in rest:
+        name = family_of(child, families)
+        if name not in _BASIC:
+            raise UnsupportedModelError(
+                f"{child.name!r} is {name}: such a feature has the class as its only parent, as in "
+                "NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other structures."
+            )
 
 
 def estimate_gaussian(
@@ -113,7 +177,7 @@ def estimate_gaussian(
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
         statistics.comoment,
-        _towards(statistics, [p == target for p in parents if isinstance(p, Discrete)]),
+        _towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
     ) + np.diag(ridge)
     mean = backed_off_mean(statistics)
     own = covariance[..., -1, -1]
@@ -146,7 +210,9 @@ def estimate_gaussian(
     return GaussianCPD(child, intercept, variance, parents, slopes)
 
 
-def _towards(statistics: FamilyStatistics, is_class: Sequence[bool]) -> Floats:
+def _towards(
+    statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]
+) -> Floats:
     """Return the pooled within-class covariance; that of all rows if the class is no parent."""
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:
@@ -154,7 +220,7 @@ def _towards(statistics: FamilyStatistics, is_class: Sequence[bool]) -> Floats:
     count = statistics.counts[..., None, None]
     if not statistics.counts.ndim:
         return safe_divide(statistics.comoment, count)
-    return np.asarray(pooled(count, statistics.comoment)[0])
+    return np.asarray(smoothing.pooled(count, statistics.comoment)[0])
 
 
 def backed_off_mean(statistics: FamilyStatistics) -> Floats:

@@ -17,7 +17,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc, build_dag
 from bayesgraph.learning.information import discrete_scores, gaussian_scores, mixed_scores
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, Family, Pairs, PairsSummary, Singles
+from bayesgraph.statistics import CountSource, Family, Pairs, PairsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
@@ -59,11 +59,10 @@ class StructureLearner(Protocol):
 def star(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
-    Asks for single columns only: no statistics of pairs are collected.
+    Asks for nothing: what is counted depends on the families of the features.
     """
     target = _target(source, "star")
     features = _features(source)
-    source.singles(Singles(features, target))
     arcs = tuple((target.name, feature.name) for feature in features)
     return Structure((target, *features), arcs)
 

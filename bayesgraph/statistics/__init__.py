@@ -1,6 +1,15 @@
 """Additive summaries of tables, and the sources that learners ask for them."""
 
-from bayesgraph.statistics.requests import Families, Family, Pairs, Request, Singles
+from bayesgraph.statistics.requests import (
+    Families,
+    Family,
+    Logs,
+    Pairs,
+    Request,
+    Samples,
+    Singles,
+    Totals,
+)
 from bayesgraph.statistics.source import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.summaries import (
     FamiliesSummary,
@@ -15,12 +24,15 @@ __all__ = [
     "FamiliesSummary",
     "Family",
     "FamilyStatistics",
+    "Logs",
     "Pairs",
     "PairsSummary",
     "Request",
+    "Samples",
     "Singles",
     "SinglesSummary",
     "Statistics",
     "StatisticsSource",
     "TableSource",
+    "Totals",
 ]

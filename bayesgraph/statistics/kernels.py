@@ -191,3 +191,88 @@ def group_moments(
         for j in range(values.shape[1]):
             d = values[i, j] - mean[g, j]
             square[g, j] += w * d * d if d == d else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def sum_sparse(
+    indptr: NDArray[np.signedinteger],
+    indices: NDArray[np.signedinteger],
+    data: NDArray[np.float64],
+    group: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    threshold: float,
+    sums: NDArray[np.float64],
+    missing: NDArray[np.float64],
+    totals: NDArray[np.float64],
+) -> None:
+    """Add up counts of compressed sparse rows by group.
+
+    Parameters
+    ----------
+    indptr, indices, data
+        Of the (n_rows, n_items) matrix; NaN is missing.
+    group, weights
+        As for count_singles.
+    threshold : float
+        Add 1 where a count exceeds it, instead of the count; NaN: add the count.
+    sums, missing : ndarray, shape (n_groups, n_items)
+        Weighted sums, and the weight of rows whose count is missing.
+    totals : ndarray, shape (n_rows,)
+        Overwritten: the total of each row, NaN if a count is missing.
+    """
+    weighted = len(weights) > 0
+    for i in range(len(group)):
+        g = group[i]
+        w = weights[i] if weighted else 1.0
+        total = 0.0
+        for at in range(indptr[i], indptr[i + 1]):
+            value = data[at]
+            total += value
+            if g < 0:
+                continue
+            if value != value:
+                missing[g, indices[at]] += w
+            elif threshold == threshold:
+                sums[g, indices[at]] += w if value > threshold else 0.0
+            else:
+                sums[g, indices[at]] += w * value
+        totals[i] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def sum_dense(
+    values: NDArray[np.float64],
+    group: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    threshold: float,
+    sums: NDArray[np.float64],
+    missing: NDArray[np.float64],
+    totals: NDArray[np.float64],
+) -> None:
+    """Add up counts of a dense matrix by group; see sum_sparse."""
+    weighted = len(weights) > 0
+    counting = threshold == threshold
+    for i in range(values.shape[0]):
+        g = group[i]
+        w = weights[i] if weighted else 1.0
+        total = 0.0
+        for j in range(values.shape[1]):
+            total += values[i, j]
+        totals[i] = total
+        if g < 0:
+            continue
+        if total != total:
+            for j in range(values.shape[1]):
+                value = values[i, j]
+                if value != value:
+                    missing[g, j] += w
+                elif counting:
+                    sums[g, j] += w if value > threshold else 0.0
+                else:
+                    sums[g, j] += w * value
+        elif counting:
+            for j in range(values.shape[1]):
+                sums[g, j] += w if values[i, j] > threshold else 0.0
+        else:
+            for j in range(values.shape[1]):
+                sums[g, j] += w * values[i, j]

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import kernels
+from bayesgraph.statistics.growth import grown_axis, removed
 
+# Below this share of what it was, a sum of squares has lost half of its digits.
+_FEWEST_DIGITS = 1e-8
 # Rows whose values stay in the cache between the passes over them.
 _BLOCK = 2048
 
@@ -77,6 +81,30 @@ class GroupMoments:
             self.mean + delta * share,
             self.square + other.square + delta * delta * self.count * share,
         )
+
+    def __sub__(self, other: GroupMoments) -> GroupMoments:
+        """Return the moments without those of rows that are part of them.
+
+        Raises
+        ------
+        DataError
+            If the rows cannot all have been part of them, or if so little spread would be left
+            that the difference has lost more than half of its digits.
+        """
+        count = removed(self.count - other.count, self.count)
+        there = count > 0
+        shift = (self.mean - other.mean) * safe_divide(other.count, count)
+        mean = np.where(there, self.mean + shift, 0.0)
+        delta = other.mean - mean
+        between = delta * delta * safe_divide(count * other.count, self.count)
+        square = np.where(there, self.square - other.square - between, 0.0)
+        check_spread(there & (self.square > 0), square, self.square)
+        return GroupMoments(count, mean, square)
+
+    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> GroupMoments:
+        """Return the moments with their groups moved to other places among more groups."""
+        parts = (self.count, self.mean, self.square)
+        return GroupMoments(*(grown_axis(a, 0, at, n_groups) for a in parts))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
         """Return the moments with the groups, seen as an array of a shape, merged along an axis."""
@@ -156,6 +184,41 @@ class PairMoments:
             self.mean + delta * share,
             self.square + other.square + delta * delta * both,
             self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * both,
+        )
+
+    def __sub__(self, other: PairMoments) -> PairMoments:
+        """Return the moments without those of rows that are part of them.
+
+        Raises
+        ------
+        DataError
+            See GroupMoments.
+        """
+        count = removed(self.count - other.count, self.count)
+        there = count > 0
+        mean = np.where(
+            there, self.mean + (self.mean - other.mean) * safe_divide(other.count, count), 0.0
+        )
+        delta = other.mean - mean
+        both = safe_divide(count * other.count, self.count)
+        square = np.where(there, self.square - other.square - delta * delta * both, 0.0)
+        check_spread(there & (self.square > 0), square, self.square)
+        between = delta * delta.swapaxes(1, 2) * both
+        comoment = np.where(there, self.comoment - other.comoment - between, 0.0)
+        return PairMoments(count, mean, square, comoment)
+
+    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> PairMoments:
+        """Return the moments with their groups moved to other places among more groups."""
+        parts = (self.count, self.mean, self.square, self.comoment)
+        return PairMoments(*(grown_axis(a, 0, at, n_groups) for a in parts))
+
+
+def check_spread(there: NDArray[np.bool_], rest: Floats, before: Floats) -> None:
+    """Raise a DataError if what is left of sums of squares has lost more than half its digits."""
+    if (there & (rest < _FEWEST_DIGITS * before)).any():
+        raise DataError(
+            "Nearly all the spread of a column is in the rows to forget; what is left of its "
+            "variance would be rounding error. Fit again on the rows that stay."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
 @dataclass(frozen=True)
@@ -55,4 +55,37 @@ class Families:
     families: tuple[Family, ...]
 
 
-Request: TypeAlias = Singles | Pairs | Families
+@dataclass(frozen=True)
+class Logs:
+    """Moments of the natural logarithms of columns, given the states of one variable (or none)."""
+
+    columns: tuple[Continuous, ...]
+    given: Discrete | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The values of columns themselves, given the states of one variable (or none)."""
+
+    columns: tuple[Continuous, ...]
+    given: Discrete | None = None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts of many items added up, given the states of one variable (or none).
+
+    Attributes
+    ----------
+    vector : CountVector
+    given : Discrete or None
+    threshold : float or None
+        Count rows in which the item's count exceeds this, instead of adding the counts up.
+    """
+
+    vector: CountVector
+    given: Discrete | None = None
+    threshold: float | None = None
+
+
+Request: TypeAlias = Singles | Pairs | Families | Logs | Samples | Totals

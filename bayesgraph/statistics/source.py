@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.requests import Families, Family, Pairs, Request, Singles
+from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.statistics.requests import (
+    Families,
+    Family,
+    Logs,
+    Pairs,
+    Request,
+    Samples,
+    Singles,
+    Totals,
+)
 from bayesgraph.statistics.summaries import (
     FamiliesSummary,
     FamilyStatistics,
@@ -21,7 +31,18 @@ from bayesgraph.statistics.summaries import (
 )
 from bayesgraph.variables import Discrete, Variable
 
-Summary: TypeAlias = SinglesSummary | PairsSummary | FamiliesSummary
+Summary: TypeAlias = (
+    SinglesSummary | PairsSummary | FamiliesSummary | LogsSummary | SamplesSummary | TotalsSummary
+)
+
+_SUMMARIES: dict[type[Request], type[Summary]] = {
+    Singles: SinglesSummary,
+    Pairs: PairsSummary,
+    Families: FamiliesSummary,
+    Logs: LogsSummary,
+    Samples: SamplesSummary,
+    Totals: TotalsSummary,
+}
 
 
 @dataclass(frozen=True)
@@ -40,17 +61,25 @@ class Statistics:
             return other
         if not other.summaries:
             return self
+        self._check_requests(other)
+        return Statistics({r: s + other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        """Return the statistics without those of rows that are part of them."""
+        self._check_requests(other)
+        return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
+
+    def _check_requests(self, other: Statistics) -> None:
         if self.summaries.keys() != other.summaries.keys():
             raise DataError(
                 "Only statistics of the same requests on the same variables can be added; encode "
                 "all batches with the same variables."
             )
-        return Statistics(
-            {
-                request: summary + other.summaries[request]  # type: ignore[operator]
-                for request, summary in self.summaries.items()
-            }
-        )
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
+        """Return the statistics under variables that have got more states."""
+        grown = [summary.grown(renamed) for summary in self.summaries.values()]
+        return Statistics({summary.request: summary for summary in grown})
 
 
 class CountSource(Protocol):
@@ -67,12 +96,20 @@ class CountSource(Protocol):
     variables: tuple[Variable, ...]
     target: Discrete | None
 
+    def holds(self, request: Singles) -> bool:
+        """Tell whether the statistics of single columns are there already."""
+        ...
+
     def singles(self, request: Singles) -> SinglesSummary:
-        """Return the statistics of single columns."""
+        """Return the statistics of single columns, or a summary of these and others."""
         ...
 
     def pairs(self, request: Pairs) -> PairsSummary:
         """Return the statistics of all pairs."""
+        ...
+
+    def summary(self, request: Logs | Samples | Totals) -> Any:
+        """Return the statistics that only leaves of a star ask for."""
         ...
 
     def families(self, families: Iterable[Family]) -> dict[Family, FamilyStatistics]:
@@ -116,15 +153,29 @@ class _Source:
             self._summaries[request] = self._new(request)
         return self._summaries[request]
 
+    def holds(self, request: Singles) -> bool:
+        """See CountSource."""
+        return self._singles(request) is not None
+
+    def _singles(self, request: Singles) -> SinglesSummary | None:
+        for summary in self._summaries.values():
+            singles = summary.singles if isinstance(summary, PairsSummary) else summary
+            if isinstance(singles, SinglesSummary) and singles.answers(request):
+                return singles
+        return None
+
     def singles(self, request: Singles) -> SinglesSummary:
         """See CountSource."""
-        for known, summary in self._summaries.items():
-            if isinstance(known, Pairs) and Singles(known.columns, known.given) == request:
-                assert isinstance(summary, PairsSummary)
-                return summary.singles
+        known = self._singles(request)
+        if known is not None:
+            return known
         summary = self._get(request)
         assert isinstance(summary, SinglesSummary)
         return summary
+
+    def summary(self, request: Logs | Samples | Totals) -> Any:
+        """See CountSource."""
+        return self._get(request)
 
     def pairs(self, request: Pairs) -> PairsSummary:
         """See CountSource."""
@@ -191,11 +242,9 @@ class StatisticsSource(_Source):
 
 
 def _collect(table: Table, request: Request, weights: Floats) -> Summary:
-    if isinstance(request, Singles):
-        return SinglesSummary.collect(table, request, weights)
-    if isinstance(request, Pairs):
-        return PairsSummary.collect(table, request, weights)
-    return FamiliesSummary.collect(table, request, weights)
+    kind: Any = _SUMMARIES[type(request)]
+    summary: Summary = kind.collect(table, request, weights)
+    return summary
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:

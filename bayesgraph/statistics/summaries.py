@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +16,13 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
+from bayesgraph.statistics.growth import (
+    grown_axis,
+    grown_variable,
+    removed,
+    state_positions,
+)
+from bayesgraph.statistics.moments import GroupMoments, PairMoments, check_spread, safe_divide
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -47,6 +56,31 @@ class FamilyStatistics:
             counts, self.mean + delta * share, self.comoment + other.comoment + between
         )
 
+    def __sub__(self, other: FamilyStatistics) -> FamilyStatistics:
+        counts = removed(self.counts - other.counts, self.counts)
+        there = (counts > 0)[..., None]
+        shift = (self.mean - other.mean) * safe_divide(other.counts, counts)[..., None]
+        mean = np.where(there, self.mean + shift, 0.0)
+        delta = other.mean - mean
+        both = safe_divide(counts * other.counts, self.counts)[..., None, None]
+        between = delta[..., :, None] * delta[..., None, :] * both
+        rest = np.where(there[..., None], self.comoment - other.comoment - between, 0.0)
+        own, before = (np.diagonal(a, axis1=-2, axis2=-1) for a in (rest, self.comoment))
+        check_spread(there & (before > 0), own, before)
+        return FamilyStatistics(counts, mean, rest)
+
+    def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
+        """Return the statistics under variables that have more states."""
+        counts, mean, comoment = self.counts, self.mean, self.comoment
+        for axis, old in enumerate(family.discrete):
+            new = grown_variable(old, renamed)
+            at = state_positions(old, new)
+            if at is not None and new is not None:
+                counts, mean, comoment = (
+                    grown_axis(a, axis, at, new.cardinality) for a in (counts, mean, comoment)
+                )
+        return FamilyStatistics(counts, mean, comoment)
+
     def merged(self, axis: int) -> FamilyStatistics:
         """Return the statistics without the discrete variable of an axis."""
         total = self.counts.sum(axis=axis)
@@ -61,6 +95,15 @@ def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
 
 
+_Request = TypeVar("_Request", Singles, Pairs)
+
+
+def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
+    """Return a request under variables that have taken the place of others."""
+    columns = tuple(renamed.get(v, v) for v in request.columns)
+    return type(request)(columns, grown_variable(request.given, renamed))
+
+
 class _Columns:
     """Where each column of a request stands among those of its kind."""
 
@@ -72,6 +115,20 @@ class _Columns:
         self.place = {v: i for i, v in enumerate(self.discrete)}
         self.place_continuous = {v: i for i, v in enumerate(self.continuous)}
 
+    def places_of(
+        self, old: _Columns, renamed: Mapping[Variable, Variable]
+    ) -> tuple[NDArray[np.intp], int] | None:
+        """Return where the states of other columns now stand, and how many there are; or None."""
+        if self.discrete == old.discrete:
+            return None
+        places = []
+        for variable in old.discrete:
+            new = grown_variable(variable, renamed)
+            at = state_positions(variable, new)
+            first = self.start[self.place[new]]  # type: ignore[index]
+            places.append(first + (np.arange(variable.cardinality) if at is None else at))
+        return np.concatenate(places), int(self.start[-1])
+
     def __contains__(self, variable: object) -> bool:
         return variable in self.place or variable in self.place_continuous
 
@@ -81,7 +138,7 @@ class _Columns:
         return slice(self.start[at], self.start[at + 1])
 
 
-def _group(table: Table, given: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
+def group_codes(table: Table, given: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
     if given is None:
         return np.zeros(table.n_rows, dtype=np.int8), 1
     return table.column(given), given.cardinality
@@ -96,7 +153,7 @@ def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedin
     return np.stack([table.column(v) for v in variables])
 
 
-def _values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
+def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
     if variables == table.continuous:
         return table.values
     if not variables:
@@ -127,7 +184,7 @@ class SinglesSummary:
     def collect(cls, table: Table, request: Singles, weights: Floats) -> SinglesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         at = _Columns(request.columns)
-        group, n_groups = _group(table, request.given)
+        group, n_groups = group_codes(table, request.given)
         counts = np.zeros((n_groups, at.start[-1]))
         if at.discrete:
             kernels.count_singles(_codes(table, at.discrete), group, weights, at.start[:-1], counts)
@@ -135,7 +192,9 @@ class SinglesSummary:
         totals = np.bincount(
             group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
         ).astype(np.float64)
-        moments = GroupMoments.collect(_values(table, at.continuous), group, n_groups, weights)
+        moments = GroupMoments.collect(
+            column_values(table, at.continuous), group, n_groups, weights
+        )
         return cls(request, totals, counts, moments)
 
     @cached_property
@@ -151,8 +210,38 @@ class SinglesSummary:
             self.moments + other.moments,
         )
 
+    def __sub__(self, other: SinglesSummary) -> SinglesSummary:
+        return SinglesSummary(
+            self.request,
+            removed(self.totals - other.totals, self.totals),
+            removed(self.counts - other.counts, self.counts),
+            self.moments - other.moments,
+        )
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
+        """Return the summary under variables that have more states."""
+        request = grown_request(self.request, renamed)
+        at = state_positions(self.request.given, request.given)
+        n_groups = 1 if request.given is None else request.given.cardinality
+        places = _Columns(request.columns).places_of(self.at, renamed)
+        counts = grown_axis(self.counts, 0, at, n_groups)
+        if places is not None:
+            counts = grown_axis(counts, 1, *places)
+        return SinglesSummary(
+            request,
+            grown_axis(self.totals, 0, at, n_groups),
+            counts,
+            self.moments.grown(at, n_groups),
+        )
+
+    def answers(self, request: Singles) -> bool:
+        """Tell whether the summary has all that another request would collect."""
+        same = request.given == self.request.given
+        return same and all(column in self.at for column in request.columns)
+
     @cached_property
-    def _merged_moments(self) -> GroupMoments:
+    def overall(self) -> GroupMoments:
+        """Moments of the continuous columns over all groups, one group."""
         return self.moments.merged((len(self.totals),), 0)
 
     def covers(self, family: Family) -> bool:
@@ -176,7 +265,7 @@ class SinglesSummary:
             if not conditional:
                 return _without_moments(table.sum(axis=0))
             return _without_moments(table if family.discrete[0] == given else table.T)
-        moments = self.moments if conditional else self._merged_moments
+        moments = self.moments if conditional else self.overall
         i = self.at.place_continuous[family.continuous[0]]
         part = GroupMoments(
             *(a[:, i : i + 1] for a in (moments.count, moments.mean, moments.square))
@@ -216,14 +305,14 @@ class PairsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         singles = SinglesSummary.collect(table, Singles(request.columns, request.given), weights)
         at = singles.at
-        group, n_groups = _group(table, request.given)
+        group, n_groups = group_codes(table, request.given)
         start = _pair_starts(at.cards, n_groups)
         _check_memory(at, n_groups, int(start[-1]))
         pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
         if len(at.discrete) > 1:
             kernels.count_pairs(codes, group, weights, at.cards, start, pair_counts)
-        values = _values(table, at.continuous)
+        values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
         mixed = []
         for variable, column in zip(at.discrete, codes if at.continuous else (), strict=False):
@@ -256,6 +345,44 @@ class PairsSummary:
             self.pair_counts + other.pair_counts,
             self.pair_moments + other.pair_moments,
             self.mixed + other.mixed,
+        )
+
+    def __sub__(self, other: PairsSummary) -> PairsSummary:
+        return PairsSummary(
+            self.request,
+            self.singles - other.singles,
+            removed(self.pair_counts - other.pair_counts, self.pair_counts),
+            self.pair_moments - other.pair_moments,
+            self.mixed - other.mixed,
+        )
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
+        """Return the summary under variables that have more states."""
+        request = grown_request(self.request, renamed)
+        singles = self.singles.grown(renamed)
+        at = state_positions(self.request.given, request.given)
+        n_groups = len(singles.totals)
+        pair_counts = self.pair_counts
+        new = singles.at
+        if at is not None or new.start[-1] != self.at.start[-1]:
+            tables = []
+            for i, j in combinations(range(len(new.discrete)), 2):
+                table = grown_axis(self.pair_table(i, j), 0, at, n_groups)
+                for axis, k in ((1, i), (2, j)):
+                    moved = state_positions(self.at.discrete[k], new.discrete[k])
+                    table = grown_axis(table, axis, moved, int(new.cards[k]))
+                tables.append(table.reshape(-1))
+            pair_counts = np.concatenate([np.empty(0), *tables])
+        mixed = self.mixed
+        places = new.places_of(self.at, renamed)
+        if self.at.continuous and self.at.discrete and (at is not None or places is not None):
+            old_size, new_size = int(self.at.start[-1]), int(new.start[-1])
+            groups = np.arange(len(self.singles.totals)) if at is None else at
+            states = np.arange(old_size) if places is None else places[0]
+            where = (groups[:, None] * new_size + states).reshape(-1)
+            mixed = mixed.grown(where, n_groups * new_size)
+        return PairsSummary(
+            request, singles, pair_counts, self.pair_moments.grown(at, n_groups), mixed
         )
 
     def pair_table(self, i: int, j: int) -> Floats:
@@ -380,6 +507,25 @@ class FamiliesSummary:
         pairs = zip(self.found, other.found, strict=True)
         return FamiliesSummary(self.request, tuple(a + b for a, b in pairs))
 
+    def __sub__(self, other: FamiliesSummary) -> FamiliesSummary:
+        pairs = zip(self.found, other.found, strict=True)
+        return FamiliesSummary(self.request, tuple(a - b for a, b in pairs))
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
+        """Return the summary under variables that have more states."""
+        families = self.request.families
+        request = Families(
+            tuple(
+                Family(
+                    tuple(renamed.get(v, v) for v in f.discrete),  # type: ignore[misc]
+                    f.continuous,
+                )
+                for f in families
+            )
+        )
+        pairs = zip(families, self.found, strict=True)
+        return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
+
     def covers(self, family: Family) -> bool:
         """Tell whether the family was asked for."""
         return family in self.request.families
@@ -391,7 +537,7 @@ class FamiliesSummary:
 
 def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:
     codes = [table.column(v) for v in family.discrete]
-    values = _values(table, family.continuous)
+    values = column_values(table, family.continuous)
     complete = ~np.isnan(values).any(axis=1)
     for column in codes:
         complete &= column >= 0

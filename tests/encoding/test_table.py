@@ -18,7 +18,6 @@ from bayesgraph.encoding.table import (
     codes_of_integers,
     table_of_integers,
     table_of_numbers,
-    take_rows,
 )
 from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
 
@@ -116,7 +115,9 @@ def test_matrices_name_their_columns():
         table = infer_variables(columns_of(given_matrix))
         np.testing.assert_array_equal(table.values, matrix)
     for fitting in (False, True):
-        table = table_of_numbers(matrix, ["x0", "x1"], fitting=fitting)
+        table = table_of_numbers(
+            matrix, [bg.Continuous("x0"), bg.Continuous("x1")], fitting=fitting
+        )
         assert table.variables == (bg.Continuous("x0"), bg.Continuous("x1"))
         np.testing.assert_array_equal(table.values, matrix)
 
@@ -174,7 +175,7 @@ def test_columns_without_a_variable_are_ignored_and_variables_without_a_column_l
 def test_taking_rows():
     rows = np.array([2, 0])
     for data in (COLUMNS, *list(TABLES.values())[1:]):
-        table = infer_variables(take_rows(columns_of(data), rows), ["k"])
+        table = infer_variables({n: c[rows] for n, c in columns_of(data).items()}, ["k"])
         assert table.column(bg.Continuous("n")).tolist() == [2.5, 1.5]
         assert table.column(bg.Discrete("k", [3])).tolist() == [0, 0]
 

@@ -1,0 +1,196 @@
+"""Which columns make up which feature, and what family of distributions it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bayesgraph.encoding.columns import Column, as_numbers, is_discrete, is_matrix
+from bayesgraph.encoding.table import categorical_names
+from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
+from bayesgraph.learning.leaves import LEAVES
+from bayesgraph.variables import Continuous, Count, CountVector, Name, Variable
+
+# Families of many columns together, and what such a feature is called.
+VECTORS = {"multinomial": "counts", "bernoulli": "presence"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of X become features.
+
+    Attributes
+    ----------
+    columns : tuple of names
+        Of X, in their order.
+    families : mapping from feature name to family
+        Those that the user chose; others follow their type.
+    groups : mapping from feature name to column names
+        Vectors of counts that are made of several columns.
+    categorical : set of names
+        Numeric columns that are discrete.
+    """
+
+    columns: tuple[Name, ...]
+    families: Mapping[Name, str] = field(default_factory=dict)
+    groups: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
+    categorical: frozenset[Name] = frozenset()
+
+    @property
+    def is_one_vector(self) -> bool:
+        """Whether all columns together are one vector of counts."""
+        return len(self.groups) == 1 and next(iter(self.groups.values())) == self.columns
+
+    def grouped(self, columns: Mapping[Name, Column]) -> dict[Name, Column]:
+        """Return columns with those of each vector as one matrix, where the first one stood."""
+        first = {names[0]: feature for feature, names in self.groups.items()}
+        inside = {name for names in self.groups.values() for name in names}
+        found: dict[Name, Column] = {}
+        for name, column in columns.items():
+            if name in first:
+                feature = first[name]
+                parts = [as_numbers(columns[item], item) for item in self.groups[feature]]
+                found[feature] = np.stack(parts, axis=1)
+            elif name not in inside:
+                found[name] = column
+        return found
+
+    def declared(self, columns: Mapping[Name, Column]) -> dict[Name, Variable]:
+        """Return the variables of the features whose family says what they are."""
+        found: dict[Name, Variable] = {}
+        for name, family in self.families.items():
+            if family in VECTORS:
+                items = self.groups.get(name)
+                if items is None:
+                    items = tuple(range(_width(columns[name])))
+                found[name] = CountVector(name, items)
+            elif family == "poisson":
+                found[name] = Count(name)
+            elif family != "categorical":
+                found[name] = Continuous(name)
+        return found
+
+    def families_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
+        """Return the chosen families by variable."""
+        return {v: self.families[v.name] for v in features if v.name in self.families}
+
+
+def _width(column: Any) -> int:
+    return int(column.shape[1])
+
+
+def make_layout(
+    columns: Mapping[Name, Column] | Sequence[Name], distributions: Any, categorical: Any
+) -> Layout:
+    """Return the layout that the user asked for.
+
+    Parameters
+    ----------
+    columns : mapping from name to column, or sequence of names
+        The latter for an array of numbers.
+    distributions : None, name of a family, or mapping to names of families
+        Keys are column names (or positions), or tuples of them, which make one vector of counts.
+        All columns of one vector family that are named singly make one vector together.
+    categorical : see `bayesgraph.encoding.table.categorical_names`
+
+    Raises
+    ------
+    DataError
+        For an unknown family, or columns named twice.
+    UnknownVariableError
+        For a name that is not a column.
+    """
+    names = tuple(columns)
+    numeric = frozenset(categorical_names(categorical, names))
+    if distributions is None:
+        return Layout(names, categorical=numeric)
+    chosen = _by_column(distributions, names)
+    families: dict[Name, str] = {}
+    groups: dict[Name, tuple[Name, ...]] = {}
+    loose: dict[str, list[Name]] = {}
+    for key, family in chosen.items():
+        _check_key(key, family, numeric)
+        if len(key) > 1:
+            feature = _fresh(VECTORS[family], names, groups)
+            groups[feature], families[feature] = key, family
+            continue
+        name = key[0]
+        column = columns[name] if isinstance(columns, Mapping) else None
+        if family not in VECTORS or is_matrix(column):
+            families[name] = family
+        elif column is not None and is_discrete(column, name):
+            families[name] = "categorical"
+            if family != "bernoulli":
+                raise DataTypeError(f"Column {name!r} holds no counts; {family} takes numbers.")
+        else:
+            loose.setdefault(family, []).append(name)
+    for family, members in loose.items():
+        feature = _fresh(VECTORS[family], names, groups)
+        groups[feature], families[feature] = tuple(members), family
+    discrete = {name for name, family in families.items() if family == "categorical"}
+    return Layout(names, families, groups, numeric | discrete)
+
+
+def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name]) -> None:
+    for name in key:
+        if name in categorical and family != "categorical":
+            raise DataError(f"Column {name!r} is both categorical and {family}; choose one.")
+    if len(key) > 1 and family not in VECTORS:
+        raise DataError(
+            f"{family!r} is a family of single columns; name {quoted(key)} one by one. (Families "
+            f"of many columns together are {quoted(VECTORS)}.)"
+        )
+
+
+def _by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
+    """Return the family of each column, or of each tuple of columns."""
+    known = set(names)
+    if isinstance(distributions, str):
+        _check_family(distributions)
+        return {(name,): distributions for name in names}
+    if not isinstance(distributions, Mapping):
+        raise DataTypeError(
+            "distributions= takes the name of a family, or a mapping from column to family such "
+            f"as {{'age': 'gaussian'}}; got {distributions!r}."
+        )
+    found: dict[tuple[Name, ...], str] = {}
+    for key, family in distributions.items():
+        _check_family(family)
+        several = isinstance(key, tuple) and key not in known
+        found[tuple(_column(item, names, known) for item in (key if several else (key,)))] = family
+    flat = [name for key in found for name in key]
+    if len(set(flat)) < len(flat):
+        twice = sorted({n for n in flat if flat.count(n) > 1}, key=repr)
+        raise DataError(f"distributions= names {quoted(twice)} more than once.")
+    return found
+
+
+def _column(item: Any, names: tuple[Name, ...], known: set[Name]) -> Name:
+    if item in known:
+        return item  # type: ignore[no-any-return]
+    if isinstance(item, (int, np.integer)) and 0 <= item < len(names):
+        return names[int(item)]
+    raise unknown_variable(item, names, where="distributions=: the table")
+
+
+def _check_family(family: Any) -> None:
+    if not isinstance(family, str) or family not in LEAVES:
+        raise DataError(f"The families of distributions are {quoted(LEAVES)}; got {family!r}.")
+
+
+def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Name:
+    """Return a name for a vector that no column and no other vector has."""
+    number, found = 1, name
+    while found in names or found in groups:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a sparse matrix."""
+    return bool(issparse(X))

@@ -1,0 +1,67 @@
+"""Statistics under variables that have got more states, and statistics that lose rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Variable
+
+# What is left of a sum after rows are removed may be wrong by this share of what it was.
+_ROUNDING = 1e-12
+
+
+def grown_variable(
+    variable: Discrete | None, renamed: Mapping[Variable, Variable]
+) -> Discrete | None:
+    """Return the variable that has taken another's place."""
+    if variable is None:
+        return None
+    found = renamed.get(variable, variable)
+    assert isinstance(found, Discrete)  # growing keeps the kind
+    return found
+
+
+def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.intp] | None:
+    """Return where the states of a variable stand among those of its successor.
+
+    None if nothing has changed.
+    """
+    if old == new or old is None or new is None:
+        return None
+    return np.array([new.index(state) for state in old.states], dtype=np.intp)
+
+
+def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int) -> Floats:
+    """Return an array with an axis longer, what it held moved to the given places."""
+    if at is None:
+        return values
+    shape = list(values.shape)
+    shape[axis] = size
+    grown = np.zeros(shape)
+    index: list[slice | NDArray[np.intp]] = [slice(None)] * values.ndim
+    index[axis] = at
+    grown[tuple(index)] = values
+    return grown
+
+
+def removed(rest: Floats, before: Floats) -> Floats:
+    """Return what is left of weights after rows were removed, rounding errors as zero.
+
+    Raises
+    ------
+    DataError
+        If more was removed than there was.
+    """
+    small = np.abs(rest) <= _ROUNDING * np.abs(before)
+    rest = np.where(small, 0.0, rest)
+    if (rest < 0).any():
+        raise DataError(
+            "These rows were not all part of what the model was fitted on: more would be removed "
+            "than there is. Give the rows (and weights) exactly as they were fitted."
+        )
+    return rest

@@ -1,0 +1,258 @@
+"""Summaries that only leaves of a star ask for: logarithms, values themselves, counts of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayesgraph.cpds.counts import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics import kernels
+from bayesgraph.statistics.growth import (
+    grown_axis,
+    grown_variable,
+    removed,
+    state_positions,
+)
+from bayesgraph.statistics.moments import GroupMoments
+from bayesgraph.statistics.requests import Family, Logs, Samples, Totals
+from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
+from bayesgraph.variables import Variable
+
+
+class LeafSummary:
+    """A summary that no family's statistics can be read off."""
+
+    def covers(self, family: Family) -> bool:
+        """Tell whether the statistics of a family can be read off: never."""
+        return False
+
+    def family(self, family: Family) -> FamilyStatistics:
+        """Refuse: see covers."""
+        raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class LogsSummary(LeafSummary):
+    """Moments of logarithms.
+
+    Attributes
+    ----------
+    request : Logs
+    moments : GroupMoments
+        Of the natural logarithms, K groups.
+    """
+
+    request: Logs
+    moments: GroupMoments
+
+    @classmethod
+    def collect(cls, table: Table, request: Logs, weights: Floats) -> LogsSummary:
+        """Return the summary of a table.
+
+        Raises
+        ------
+        DataError
+            For a value that is not positive.
+        """
+        values = column_values(table, request.columns)
+        wrong = (values <= 0).any(axis=0)
+        if wrong.any():
+            name = request.columns[int(np.flatnonzero(wrong)[0])].name
+            raise DataError(
+                f"Column {name!r} has values that are not positive, which a log-normal does not "
+                "have. Choose another distribution, or make them missing."
+            )
+        group, n_groups = group_codes(table, request.given)
+        moments = GroupMoments.collect(np.log(values), group, n_groups, weights)
+        return cls(request, moments)
+
+    def __add__(self, other: LogsSummary) -> LogsSummary:
+        return LogsSummary(self.request, self.moments + other.moments)
+
+    def __sub__(self, other: LogsSummary) -> LogsSummary:
+        return LogsSummary(self.request, self.moments - other.moments)
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> LogsSummary:
+        """Return the summary under variables that have more states."""
+        given = self.request.given
+        request = Logs(self.request.columns, grown_variable(given, renamed))
+        at = state_positions(given, request.given)
+        n_groups = 1 if request.given is None else request.given.cardinality
+        return LogsSummary(request, self.moments.grown(at, n_groups))
+
+
+@dataclass(frozen=True, eq=False)
+class SamplesSummary(LeafSummary):
+    """The observed values of each column in each group, ascending.
+
+    Attributes
+    ----------
+    request : Samples
+    values, weights : tuple of tuples of ndarray
+        For each column a tuple over the groups.
+    """
+
+    request: Samples
+    values: tuple[tuple[Floats, ...], ...]
+    weights: tuple[tuple[Floats, ...], ...]
+
+    @classmethod
+    def collect(cls, table: Table, request: Samples, weights: Floats) -> SamplesSummary:
+        """Return the summary of a table."""
+        group, n_groups = group_codes(table, request.given)
+        numbers = column_values(table, request.columns)
+        weight = weights if len(weights) else np.ones(table.n_rows)
+        values, heavy = [], []
+        for column in numbers.T:
+            parts = [np.flatnonzero((group == g) & ~np.isnan(column)) for g in range(n_groups)]
+            parts = [rows[np.argsort(column[rows], kind="stable")] for rows in parts]
+            values.append(tuple(column[rows] for rows in parts))
+            heavy.append(tuple(weight[rows] for rows in parts))
+        return cls(request, tuple(values), tuple(heavy))
+
+    def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
+        """Return the values of both, those of equal value as one."""
+        values, weights = [], []
+        for mine, my, theirs, their in zip(
+            self.values, self.weights, other.values, other.weights, strict=True
+        ):
+            cells = [
+                _joined(a, w, b, sign * v)
+                for a, w, b, v in zip(mine, my, theirs, their, strict=True)
+            ]
+            values.append(tuple(cell[0] for cell in cells))
+            weights.append(tuple(cell[1] for cell in cells))
+        return SamplesSummary(self.request, tuple(values), tuple(weights))
+
+    def __add__(self, other: SamplesSummary) -> SamplesSummary:
+        return self._merged(other, 1.0)
+
+    def __sub__(self, other: SamplesSummary) -> SamplesSummary:
+        return self._merged(other, -1.0)
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
+        """Return the summary under variables that have more states."""
+        given = self.request.given
+        request = Samples(self.request.columns, grown_variable(given, renamed))
+        at = state_positions(given, request.given)
+        if at is None:
+            return self
+        n_groups = 1 if request.given is None else request.given.cardinality
+        empty = np.empty(0)
+
+        def placed(cells: tuple[Floats, ...]) -> tuple[Floats, ...]:
+            found = [empty] * n_groups
+            for place, cell in zip(at.tolist(), cells, strict=True):
+                found[place] = cell
+            return tuple(found)
+
+        values = tuple(placed(cells) for cells in self.values)
+        return SamplesSummary(request, values, tuple(placed(cells) for cells in self.weights))
+
+
+def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Return values and weights of two samples; a removed value must be there."""
+    values, at = np.unique(np.concatenate([a, b]), return_inverse=True)
+    before = np.bincount(at[: len(a)], weights=w, minlength=len(values)).astype(np.float64)
+    change = np.bincount(at[len(a) :], weights=v, minlength=len(values))
+    kept = removed(before + change, before)
+    return values[kept > 0], kept[kept > 0]
+
+
+@dataclass(frozen=True, eq=False)
+class TotalsSummary(LeafSummary):
+    """Sums of counts.
+
+    Attributes
+    ----------
+    request : Totals
+    sums : ndarray, shape (K, n_items)
+        Weighted sums of the known counts (or of presence).
+    seen : ndarray, shape (K, 1) or (K, n_items)
+        Weight of the rows whose count is known: one number if no count is missing.
+    lengths : ndarray, shape (K, len(LENGTHS))
+        Weight of the rows without missing counts, by their total.
+    """
+
+    request: Totals
+    sums: Floats
+    seen: Floats
+    lengths: Floats
+
+    @classmethod
+    def collect(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
+        """Return the summary of a table."""
+        group, n_groups = group_codes(table, request.given)
+        counts = table.counts[request.vector]
+        n_items = len(request.vector.items)
+        shape = (n_groups, n_items)
+        sums, missing = np.zeros(shape), np.zeros(shape)
+        row_totals = np.empty(table.n_rows)
+        threshold = np.nan if request.threshold is None else request.threshold
+        if issparse(counts) and not threshold < 0:
+            kernels.sum_sparse(
+                counts.indptr, counts.indices, counts.data, group, weights, threshold, sums,
+                missing, row_totals,
+            )  # fmt: skip
+        else:
+            dense = counts.toarray() if issparse(counts) else counts
+            kernels.sum_dense(dense, group, weights, threshold, sums, missing, row_totals)
+        weight = weights if len(weights) else np.ones(table.n_rows)
+        rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)
+        return cls(
+            request,
+            sums,
+            rows - missing if missing.any() else rows,
+            _length_histogram(row_totals, group, weight, n_groups),
+        )
+
+    def __add__(self, other: TotalsSummary) -> TotalsSummary:
+        return TotalsSummary(
+            self.request,
+            self.sums + other.sums,
+            self.seen + other.seen,
+            self.lengths + other.lengths,
+        )
+
+    def __sub__(self, other: TotalsSummary) -> TotalsSummary:
+        return TotalsSummary(
+            self.request,
+            removed(self.sums - other.sums, self.sums),
+            removed(self.seen - other.seen, self.seen),
+            removed(self.lengths - other.lengths, self.lengths),
+        )
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
+        """Return the summary under variables that have more states."""
+        given = self.request.given
+        request = Totals(
+            self.request.vector, grown_variable(given, renamed), self.request.threshold
+        )
+        at = state_positions(given, request.given)
+        if at is None:
+            return self
+        n = 1 if request.given is None else request.given.cardinality
+        parts = (grown_axis(a, 0, at, n) for a in (self.sums, self.seen, self.lengths))
+        return TotalsSummary(request, *parts)
+
+
+def _length_histogram(
+    totals: Floats, group: NDArray[np.signedinteger], weight: Floats, n_groups: int
+) -> Floats:
+    """Return the weight of rows by group and length; rows of unknown length (NaN) are left out."""
+    known = np.flatnonzero(~np.isnan(totals))
+    total = totals[known]
+    steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)
+    place = np.where(total < EXACT_LENGTHS - 0.5, total, EXACT_LENGTHS + steps)
+    at = np.minimum(np.rint(place).astype(np.int64), len(LENGTHS) - 1)
+    key = group[known] * np.int64(len(LENGTHS)) + at
+    size = n_groups * len(LENGTHS)
+    found = np.bincount(key, weights=weight[known], minlength=size).astype(np.float64)
+    return found.reshape(n_groups, -1)
