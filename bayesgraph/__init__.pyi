@@ -8,9 +8,14 @@ from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
 from .cpds import TableCPD as TableCPD
+from .explain import Contribution as Contribution
+from .explain import Contributions as Contributions
+from .explain import contributions as contributions
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
 from .findings import Belief as Belief
+from .graph import d_separated as d_separated
+from .graph import markov_blanket as markov_blanket
 from .inference import Assignment as Assignment
 from .inference import GaussianMixture as GaussianMixture
 from .inference import Marginals as Marginals

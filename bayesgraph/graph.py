@@ -98,6 +98,23 @@ def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
     """Return parents, children and the children's other parents.
 
     Given its blanket a node is independent of all others (Pearl 1988, section 3.3).
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph
+        Such as ``net.graph``.
+    node : hashable
+
+    Raises
+    ------
+    UnknownVariableError
+        With the nearest name suggested.
+
+    Examples
+    --------
+    >>> dag = nx.DiGraph([("smoke", "lung"), ("lung", "xray"), ("tub", "xray"), ("asia", "tub")])
+    >>> sorted(markov_blanket(dag, "lung"))
+    ['smoke', 'tub', 'xray']
     """
     _check_node(dag, node)
     children = set(dag.successors(node))
@@ -108,7 +125,31 @@ def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
 def d_separated(
     dag: nx.DiGraph, x: Node | set[Node], y: Node | set[Node], given: Iterable[Node] = ()
 ) -> bool:
-    """Tell whether x and y are d-separated by `given` (Pearl 1988, section 3.3)."""
+    """Tell whether x and y are d-separated by `given` (Pearl 1988, section 3.3).
+
+    Then they are independent given it in every distribution that factorises over the graph.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph
+        Such as ``net.graph``.
+    x, y : node or set of nodes
+    given : iterable of nodes
+        What is observed; overlaps neither x nor y.
+
+    Raises
+    ------
+    UnknownVariableError
+        With the nearest name suggested.
+    GraphError
+        If x, y and the nodes given overlap.
+
+    Examples
+    --------
+    >>> dag = nx.DiGraph([("smoke", "lung"), ("lung", "xray"), ("tub", "xray"), ("asia", "tub")])
+    >>> d_separated(dag, "smoke", "tub"), d_separated(dag, "smoke", "tub", given=["xray"])
+    (True, False)
+    """
     left = x if isinstance(x, set) else {x}
     right = y if isinstance(y, set) else {y}
     z = set(given)

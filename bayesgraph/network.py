@@ -15,7 +15,7 @@ from bayesgraph.cpds import CPD, TableCPD, combined_potentials
 from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
-from bayesgraph.findings import evidence_factors, partial_columns
+from bayesgraph.findings import evidence_factors, impossible, partial_columns
 from bayesgraph.graph import ancestral_set, build_dag, topological_order
 from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
@@ -266,27 +266,61 @@ class BayesianNetwork(GraphicalModel):
 
     # ------------------------------------------------------------------------------ other verbs
 
-    def sample(self, n: int, *, random_state: Any = None) -> dict[Name, NDArray[Any]]:
+    def sample(
+        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
+    ) -> dict[Name, NDArray[Any]]:
         """Draw rows from the joint distribution, parents before children.
+
+        With `given` the rows come from the distribution of all variables given these values,
+        exactly and independently: the unobserved ancestors of what is given are drawn from their
+        posterior, and everything else follows from its parents. Where the ancestors are given as
+        well (the class of a naive Bayes, say) no inference is needed.
 
         Parameters
         ----------
         n : int
+        given : mapping from name to value, optional
+            As the evidence of `query`; a variable with a value has it in every row.
         random_state : int or numpy Generator, optional
 
         Returns
         -------
         dict from name to array of shape (n,)
             States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            As `query` does for its evidence.
+        ImpossibleEvidenceError
+            If what is given has probability zero.
         """
         if not isinstance(n, (int, np.integer)) or n < 0:
             raise DataTypeError(f"n is a number of rows, 0 or more; got {n!r}.")
         random = np.random.default_rng(random_state)
-        columns: dict[Variable, NDArray[Any]] = {}
+        columns = self._columns_above(n, given, random) if given is not None else {}
         for name in self._order:
             variable = self._by_name[name]
-            columns[variable] = self._cpd_of[variable].sample(columns, n, random)
+            if variable not in columns:
+                columns[variable] = self._cpd_of[variable].sample(columns, n, random)
         return {v.name: decode(v, columns[v]) for v in self.variables}
+
+    def _columns_above(
+        self, n: int, given: Mapping[Name, Any], random: np.random.Generator
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return what is given, and draws of all that lies above it, as encoded columns."""
+        evidence = self.encode(given)
+        fixed = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
+        above = self._relevant([*evidence.columns, *evidence.likelihoods], ())
+        if not above:
+            return {}
+        # The rest is barren: it changes nothing about what lies above.
+        part = BayesianNetwork([cpd for cpd in self.cpds if cpd.variable in above])
+        if not above <= set(fixed):
+            return fixed | part._drawn(n, given, random)
+        if part.log_probability(given) == -np.inf:
+            raise impossible(given)
+        return fixed
 
     def to_factor_graph(
         self, exponents: Mapping[Name, ArrayLike] | None = None, *, domain: str = "nonnegative"

@@ -422,11 +422,19 @@ class Questions(BaseModel):
         """
         if not isinstance(n, (int, np.integer)) or n < 0:
             raise EvidenceError(f"n is a number of rows, 0 or more; got {n!r}.")
+        drawn = self._drawn(int(n), evidence, np.random.default_rng(random_state), memory_limit)
+        return {v.name: decode(v, drawn[v]) for v in self.variables if v in drawn}
+
+    def _drawn(
+        self,
+        n: int,
+        evidence: Mapping[Name, Any] | None,
+        random: np.random.Generator,
+        memory_limit: int | None = None,
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return the encoded columns of `sample_posterior`."""
         engine, findings = self._discrete(evidence, memory_limit)
-        random = np.random.default_rng(random_state)
-        numbers, states, log_mass = draw(
-            engine, findings, int(n), random, memory_limit=memory_limit
-        )
+        numbers, states, log_mass = draw(engine, findings, n, random, memory_limit=memory_limit)
         if log_mass == -np.inf:
             raise impossible(evidence)
         drawn: dict[Variable, NDArray[Any]] = {
@@ -435,8 +443,8 @@ class Questions(BaseModel):
         given = self.encode(evidence)
         continuous = [v for v in self.variables if isinstance(v, Continuous) and v not in given]
         if continuous and n:
-            drawn |= self._drawn_given(continuous, drawn, given, int(n), random)
-        return {v.name: decode(v, drawn[v]) for v in self.variables if v in drawn}
+            drawn |= self._drawn_given(continuous, drawn, given, n, random)
+        return drawn
 
     def _drawn_given(
         self,

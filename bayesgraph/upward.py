@@ -19,6 +19,7 @@ _HOMES = {
     "to_dot": "bayesgraph.io.dot:to_dot",
     "render": "bayesgraph.plots.render:render",
     "to_graphviz": "bayesgraph.plots.render:to_graphviz",
+    "contributions_figure": "bayesgraph.plots.waterfall:contributions_figure",
     "to_svg": "bayesgraph.plots.render:to_svg",
 }
 

@@ -28,6 +28,7 @@ LAYERS = [
     {"model"},
     {"factor_graph"},
     {"network"},
+    {"explain"},
     {"encoding", "statistics", "discretize"},
     {"learning"},
     {"classifiers"},

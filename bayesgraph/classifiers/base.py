@@ -24,8 +24,10 @@ from bayesgraph.classifiers.inputs import (
     weighted_rows,
 )
 from bayesgraph.classifiers.layout import VECTORS, Layout, make_layout
+from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
+from bayesgraph.explain import Contrast, Contributions, explain
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Assignment
@@ -352,6 +354,53 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = self._by_rows(X, _largest)
         return np.asarray(self.classes_[codes])
 
+    def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
+        """Return the log odds of a class against another for each row, in nats.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        positive : label, optional
+            Whose log odds; by default the second of two classes.
+        negative : label, optional
+            Against which class; by default against all others together.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,)
+            Of rows to which the model gives probability zero those of the prior, with one warning
+            that counts them; NaN where only the classes compared are impossible.
+        """
+        check_is_fitted(self, "network_")
+        return self._by_rows(X, Contrast.of(self.target_, positive, negative))
+
+    def contributions(
+        self, row: Any, *, positive: Any = None, negative: Any = None
+    ) -> Contributions:
+        """Return the log odds of one row as a sum of one term for each observed feature.
+
+        Parameters
+        ----------
+        row : mapping from name to value, list or array of values, or table of one row
+            What is not named, or missing, is not observed.
+        positive, negative : label, optional
+            As for `log_odds`.
+
+        Returns
+        -------
+        Contributions
+            A mapping from feature to its term, with `prior` and `total`; see
+            :func:`bayesgraph.contributions` for its meaning.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the row is impossible under both sides, so that there are no odds.
+        """
+        check_is_fitted(self, "network_")
+        contrast = Contrast.of(self.target_, positive, negative)
+        return explain(self.network_, contrast, row_evidence(self, row))
+
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
         parts = [self.network_.log_evidence_rows(part) for _, _, part in self._evidence(X)]
@@ -379,6 +428,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the most probable assignment; see :meth:`BayesianNetwork.most_probable`."""
         check_is_fitted(self, "network_")
         return self.network_.most_probable(evidence, joint=joint)
+
+    def sample(
+        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
+    ) -> dict[Name, NDArray[Any]]:
+        """Draw rows of the class and the features; see :meth:`BayesianNetwork.sample`."""
+        check_is_fitted(self, "network_")
+        return self.network_.sample(n, given=given, random_state=random_state)
 
     def save(self, path: Any) -> None:
         """Save to the native format; ``bayesgraph.load`` returns the classifier."""

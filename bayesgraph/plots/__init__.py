@@ -1,5 +1,6 @@
 """Pictures: rendered graphs and figures of how well a classifier does."""
 
+from bayesgraph.plots.boundaries import decision_boundaries_figure, plot_decision_boundary
 from bayesgraph.plots.figures import (
     Evaluated,
     confusion_matrix_figure,
@@ -7,16 +8,22 @@ from bayesgraph.plots.figures import (
     roc_figure,
     save_figure,
 )
+from bayesgraph.plots.nomogram import nomogram_figure
 from bayesgraph.plots.render import render, to_svg
 from bayesgraph.plots.roc import RocCurve, macro_average, one_against_rest, roc_curve
+from bayesgraph.plots.waterfall import contributions_figure
 
 __all__ = [
     "Evaluated",
     "RocCurve",
     "confusion_matrix_figure",
+    "contributions_figure",
+    "decision_boundaries_figure",
     "evaluation_figure",
     "macro_average",
+    "nomogram_figure",
     "one_against_rest",
+    "plot_decision_boundary",
     "render",
     "roc_curve",
     "roc_figure",

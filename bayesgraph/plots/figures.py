@@ -7,34 +7,36 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import DataError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.dot_labels import percentage, texts
+from bayesgraph.io.dot_labels import percentage
 from bayesgraph.io.files import PathLike, path_text, write_bytes
-from bayesgraph.optional import optional_module
+from bayesgraph.plots.look import (
+    COLOURS,
+    DASHES,
+    FRAME,
+    GRID,
+    INK,
+    MUTED,
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+)
 from bayesgraph.plots.roc import Classes, RocCurve, label_codes, macro_average, one_against_rest
-from bayesgraph.variables import plain
 
-# matplotlib is optional and carries no annotations that mypy reads here.
-Figure: TypeAlias = Any
-Axes: TypeAlias = Any
-
-_INK, _MUTED, _FRAME, _GRID = "#1f2937", "#566273", "#b4c0ce", "#d8dfe8"
 # Right answers are blue and mistakes orange, which stay apart for every common colour blindness.
 _RIGHT = ((0.94, 0.96, 0.98), (0.16, 0.37, 0.60))
 _WRONG = ((1.00, 0.96, 0.90), (0.78, 0.35, 0.05))
-# Okabe and Ito (2008) without black, which is the average, and yellow, too faint for a line.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
-_DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-_LONGEST_LABEL = 20
 _PANEL = 4.2
 
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -100,11 +102,11 @@ def confusion_matrix_figure(
         If matplotlib is not installed.
     """
     counts = _confusion_counts(y_true, y_pred, labels)
-    names = _names(labels)
-    with _style() as figure_class:
+    names = shown_names(labels)
+    with styled() as figure_class:
         side = _matrix_side(len(labels))
         margin = 0.9 + 0.07 * max(map(len, names))
-        figure = _figure(figure_class, side + margin, side + margin + 0.3)
+        figure = new_figure(figure_class, side + margin, side + margin + 0.3)
         _draw_confusion(figure.add_subplot(), counts, names, title, side / len(labels))
     return figure
 
@@ -141,10 +143,10 @@ def roc_figure(
         If matplotlib is not installed.
     """
     curves = one_against_rest(y_true, proba, classes)
-    with _style() as figure_class:
+    with styled() as figure_class:
         width = _PANEL + 0.9 + _legend_width(classes)
-        figure = _figure(figure_class, width, _PANEL + 1.1)
-        _draw_roc(figure.add_subplot(), curves, _names(classes), title)
+        figure = new_figure(figure_class, width, _PANEL + 1.1)
+        _draw_roc(figure.add_subplot(), curves, shown_names(classes), title)
     return figure
 
 
@@ -173,15 +175,15 @@ def evaluation_figure(results: Sequence[Evaluated]) -> Figure:
             result.name,
             _confusion_counts(result.y_true, result.y_pred, result.classes),
             one_against_rest(result.y_true, result.proba, result.classes),
-            _names(result.classes),
+            shown_names(result.classes),
         )
         for result in results
     ]
     side = max(max(_PANEL, _matrix_side(len(names))) for *_, names in drawn)
     left = side + 0.9 + 0.07 * max(len(name) for *_, names in drawn for name in names)
     right = side + 0.7 + max(_legend_width(result.classes) for result in results)
-    with _style() as figure_class:
-        figure = _figure(figure_class, left + right, len(drawn) * (side + 1.3))
+    with styled() as figure_class:
+        figure = new_figure(figure_class, left + right, len(drawn) * (side + 1.3))
         rows = figure.subfigures(len(drawn), 1, squeeze=False, hspace=0.05)[:, 0]
         for row, (name, counts, curves, names) in zip(rows, drawn, strict=True):
             matrix, roc = row.subplots(1, 2, width_ratios=[left, right])
@@ -213,62 +215,12 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
             f"{suffix!r}.{suggestion(suffix, _FORMATS)}"
         )
     buffer = io.BytesIO()
-    with _style():
+    with styled():
         figure.savefig(
             buffer, format=suffix[1:], dpi=dpi, bbox_inches="tight", pad_inches=0.12,
             **_FORMATS[suffix],
         )  # fmt: skip
     write_bytes(path, buffer.getvalue())
-
-
-# ------------------------------------------------------------------------------ the look of it
-
-
-@contextmanager
-def _style() -> Iterator[Any]:
-    """Give matplotlib's Figure class under settings of our own, whatever the user's are."""
-    style = optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
-    figure = optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
-    settings = {
-        "font.size": 9,
-        "text.color": _INK,
-        "axes.edgecolor": _GRID,
-        "axes.labelcolor": _MUTED,
-        "axes.linewidth": 0.8,
-        "xtick.color": _GRID,
-        "ytick.color": _GRID,
-        "xtick.labelcolor": _INK,
-        "ytick.labelcolor": _INK,
-        "svg.hashsalt": "bayesgraph",
-        "pdf.fonttype": 42,
-    }
-    with style.context(["default", settings]):
-        yield figure.Figure
-
-
-def _figure(figure_class: Any, width: float, height: float) -> Figure:
-    figure = figure_class(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    return figure
-
-
-def _heading(axes: Axes, title: str, note: str) -> None:
-    """Write a bold title and a quieter line below it, flush left with the axes."""
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23, parse_math=False)
-    axes.annotate(
-        note,
-        (0, 1),
-        xytext=(0, 8),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=9,
-        color=_MUTED,
-        parse_math=False,
-    )
-
-
-def _names(classes: Classes) -> list[str]:
-    return texts(map(plain, classes), _LONGEST_LABEL)
 
 
 def _matrix_side(n: int) -> float:
@@ -277,7 +229,7 @@ def _matrix_side(n: int) -> float:
 
 
 def _legend_width(classes: Classes) -> float:
-    longest = max(len("macro average"), *map(len, _names(classes)))
+    longest = max(len("macro average"), *map(len, shown_names(classes)))
     return (1.1 + 0.075 * longest) * _legend_columns(len(classes))
 
 
@@ -313,7 +265,7 @@ def _draw_confusion(
     line = size / 72 / cell
     for row, column in zip(*np.nonzero(counts), strict=True):
         dark = _luminance(colours[row, column]) < 0.2
-        where = {"ha": "center", "color": "white" if dark else _INK}
+        where = {"ha": "center", "color": "white" if dark else INK}
         x = column + 0.5
         axes.text(
             x, row + 0.5 - 0.42 * line, f"{counts[row, column]:,}", va="center", size=size, **where
@@ -335,7 +287,7 @@ def _draw_confusion(
     axes.set_xlabel("predicted class", labelpad=7)
     axes.set_ylabel("actual class (a row is 100%)", labelpad=7)
     right, rows = int(np.trace(counts)), int(counts.sum())
-    _heading(axes, title, f"accuracy {percentage(right / rows)} ({right:,} of {rows:,})")
+    heading(axes, title, f"accuracy {percentage(right / rows)} ({right:,} of {rows:,})")
 
 
 def _cell_colours(counts: NDArray[np.intp], shares: Floats) -> Floats:
@@ -370,16 +322,16 @@ def _draw_roc(
     if summary is not None and summary.area > 0.9:
         panels.append(_magnified(axes))
     for panel in panels:
-        panel.plot([0, 1], [0, 1], color=_GRID, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        panel.plot([0, 1], [0, 1], color=GRID, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     if average is not None:
-        handles.append(_line(panels, average, color=_INK, linewidth=2, zorder=4))
+        handles.append(_line(panels, average, color=INK, linewidth=2, zorder=4))
         entries.append(f"{average.area:.3f}  macro average")
     for code, (curve, name) in enumerate(zip(curves, names, strict=True)):
         if binary and code == 0 and curve is not None:
             continue  # the mirror image of the other
         look = {
-            "color": _COLOURS[0 if binary else code % len(_COLOURS)],
-            "linestyle": _DASHES[code // len(_COLOURS) % len(_DASHES)],
+            "color": COLOURS[0 if binary else code % len(COLOURS)],
+            "linestyle": DASHES[code // len(COLOURS) % len(DASHES)],
             "linewidth": 1.8 if binary else 1.2,
             "zorder": 3,
         }
@@ -396,11 +348,11 @@ def _draw_roc(
     axes.set_xticks(ticks)
     axes.set_yticks(ticks)
     axes.tick_params(length=0, pad=5)
-    axes.grid(color=_GRID, linewidth=0.5)
+    axes.grid(color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     _legend(axes, handles, entries)
     note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
-    _heading(axes, title, note)
+    heading(axes, title, note)
 
 
 def _line(panels: Sequence[Axes], curve: RocCurve, **look: Any) -> Any:
@@ -415,10 +367,10 @@ def _magnified(axes: Axes) -> Axes:
     inset = axes.inset_axes((0.44, 0.1, 0.5, 0.5))
     inset.set(xlim=(-0.002, 0.2), ylim=(0.8, 1.002), xticks=[0, 0.1, 0.2], yticks=[0.8, 0.9, 1.0])
     inset.tick_params(length=0, labelsize=7.5, pad=3)
-    inset.grid(color=_GRID, linewidth=0.5)
+    inset.grid(color=GRID, linewidth=0.5)
     for spine in inset.spines.values():
-        spine.set_edgecolor(_FRAME)
-    axes.indicate_inset_zoom(inset, edgecolor=_FRAME, alpha=1, linewidth=0.7)
+        spine.set_edgecolor(FRAME)
+    axes.indicate_inset_zoom(inset, edgecolor=FRAME, alpha=1, linewidth=0.7)
     return inset
 
 
@@ -438,6 +390,6 @@ def _legend(axes: Axes, handles: Sequence[Any], entries: Sequence[str]) -> None:
         labelspacing=0.45,
         ncols=_legend_columns(math.ceil(len(entries))),
     )
-    legend.get_title().set_color(_MUTED)
+    legend.get_title().set_color(MUTED)
     for text in legend.get_texts():
         text.set_parse_math(False)

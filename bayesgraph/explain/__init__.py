@@ -1,0 +1,7 @@
+"""Why an answer is what it is: log odds as a sum of what each finding adds."""
+
+from bayesgraph.explain.chain_rule import contributions, explain
+from bayesgraph.explain.contrast import Contrast
+from bayesgraph.explain.results import Contribution, Contributions
+
+__all__ = ["Contrast", "Contribution", "Contributions", "contributions", "explain"]

@@ -1,0 +1,281 @@
+"""The log odds of a row, one term for each finding, exact in every graph.
+
+With the observed features x_1, ..., x_n in topological order the chain rule says
+
+    log P(c, x) = log P(c) + sum_i log P(x_i | x_1, ..., x_{i-1}, c)
+
+for every class c, whatever is missing; the log odds of two classes are the differences. Where the
+parents of x_i are the class or observed, and the class is not below it, x_i is independent of the
+rest of what precedes it (the local Markov property, Pearl 1988, section 3.3): its term is read off
+its local distribution. In a naive Bayes that is the log ratio of the feature's own distributions,
+the weight of evidence of Good (1950). All other terms come out of one batch of the engine, whose
+rows observe growing sets of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import EvidenceError, quoted
+from bayesgraph.explain.contrast import Contrast
+from bayesgraph.explain.results import Contribution, Contributions
+from bayesgraph.factor_graph import FactorGraph, Term
+from bayesgraph.factors import Evidence, Factor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.findings import impossible
+from bayesgraph.graph import ancestral_set
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Continuous, Discrete, Name, Variable, decode, plain
+
+_Set: TypeAlias = frozenset[Variable]
+_NOTHING: _Set = frozenset()
+
+
+def contributions(
+    model: BayesianNetwork | FactorGraph,
+    target: Name,
+    evidence: Mapping[Name, Any] | None,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+) -> Contributions:
+    """Return the log odds of a discrete variable as a sum of one term for each finding.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+        A factor graph has one term for each of its factors, raised to its exponent, and takes a
+        value for every variable but the target.
+    target : name
+        A discrete variable.
+    evidence : mapping from name to value
+        Values, not likelihoods; None and NaN mean not observed.
+    positive : state, optional
+        Whose log odds; by default the second of two states.
+    negative : state, optional
+        Against which other state; by default against all others together. Then the terms depend on
+        their order, because what is observed shifts the shares among the others.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError, DataError
+        With what is known and the nearest match.
+    ImpossibleEvidenceError
+        If the evidence is impossible under both sides, so that there are no odds.
+    """
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
+    row = model.encode(evidence)
+    if row.likelihoods:
+        raise EvidenceError(
+            "A contribution is that of a value; the evidence on "
+            f"{quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it out."
+        )
+    return explain(model, Contrast.of(variable, positive, negative), row)
+
+
+def explain(
+    model: BayesianNetwork | FactorGraph, contrast: Contrast, row: Evidence
+) -> Contributions:
+    """Return the contributions of one row of encoded evidence; see `contributions`."""
+    target = contrast.target
+    if target in row:
+        raise EvidenceError(
+            f"The evidence has {target.name!r}, whose log odds are asked; leave it out."
+        )
+    row, _ = row.split()
+    findings = _Findings(contrast, row)
+    if isinstance(model, FactorGraph):
+        prior, steps = _factor_steps(model, findings)
+    else:
+        prior, steps = _network_steps(model, findings)
+    likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
+    # What follows an impossible finding adds nothing to the class that it ruled out.
+    added = np.where(np.isnan(likelihoods), 0.0, likelihoods)
+    log_scores = np.cumsum([prior, *added], axis=0)
+    if np.isnan(contrast(log_scores[-1])):
+        raise impossible({v.name: findings.value(v) for v in row.columns})
+    # Nor does anything more move odds that are decided.
+    moved = contrast.shift(log_scores[:-1], likelihoods)
+    terms = np.where(np.isnan(moved), 0.0, moved)
+    alone = contrast.shift(prior, likelihoods)
+    return Contributions(
+        contrast,
+        float(contrast(prior)),
+        tuple(
+            Contribution(
+                step.name,
+                step.value,
+                float(term),
+                float(by_itself) if step.alone is None else step.alone,
+                step.arcs,
+                step.log_likelihoods,
+            )
+            for step, term, by_itself in zip(steps, terms, alone, strict=True)
+        ),
+        log_scores[-1],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A term before classes are compared.
+
+    Attributes
+    ----------
+    log_likelihoods : ndarray, shape (n_classes,)
+    alone : float or None
+        None where the likelihoods do not depend on what else is observed.
+    """
+
+    name: Name
+    value: Any
+    log_likelihoods: Floats
+    alone: float | None
+    arcs: Mapping[Name, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Findings:
+    """One row of evidence and what it is asked for."""
+
+    contrast: Contrast
+    row: Evidence
+
+    def value(self, variable: Variable) -> Any:
+        """Return the value of an observed variable as the user knows it."""
+        return plain(decode(variable, self.row.columns[variable])[0])
+
+    def by_class(self, potential: Potential) -> Floats:
+        """Return a potential over at most the target, shape (n_classes,)."""
+        assert isinstance(potential, Factor)  # everything but the target is observed
+        target = self.contrast.target
+        return np.broadcast_to(potential.aligned([target])[0], (target.cardinality,))
+
+    def moved(self, before: Floats, after: Floats) -> float:
+        """Return the change of the log odds from one set of log scores to another."""
+        with np.errstate(invalid="ignore"):
+            return float(self.contrast(after) - self.contrast(before))
+
+    def log_scores(self, network: BayesianNetwork, sets: Collection[_Set]) -> dict[_Set, Floats]:
+        """Return log P(class, findings) for several sets of the findings, in one batch."""
+        known = list(dict.fromkeys(sets))
+        if not known:
+            return {}
+        asked = frozenset().union(*known)
+        columns = {}
+        for variable, value in self.row.columns.items():
+            if variable in asked:
+                seen = np.array([variable in chosen for chosen in known])
+                gone = np.nan if isinstance(variable, Continuous) else -1
+                columns[variable] = np.where(seen, value, gone)
+        scores = network.log_posterior_rows(self.contrast.target, Evidence(len(known), columns))
+        return dict(zip(known, scores, strict=True))
+
+
+# ------------------------------------------------------------------------------------ networks
+
+
+def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
+    """Return the log prior of the classes and the terms in topological order."""
+    target, columns = findings.contrast.target, findings.row.columns
+    nodes = network.nodes()
+    cpds = [cpd for cpd in nodes if cpd.variable in columns]
+    known = {target, *columns}
+    above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
+    local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
+    prefixes = _prefixes(cpds, local)
+    chains = {
+        cpd.variable: _chain(cpd, columns)
+        for cpd in cpds
+        if cpd.variable not in local or set(cpd.parents) - {target}
+    }
+    sets = [_NOTHING]
+    sets += [s for before in prefixes.values() for s in before]
+    sets += [s for chain in chains.values() for pair in chain for s in pair]
+    scores = findings.log_scores(network, sets)
+
+    def log_likelihoods(cpd: CPD) -> Floats:
+        if cpd.variable in local:
+            return findings.by_class(cpd.potential(findings.row))
+        before, after = prefixes[cpd.variable]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(scores[after] - scores[before])
+
+    steps = []
+    for cpd in cpds:
+        variable = cpd.variable
+        alone, arcs = None, {}
+        if variable in chains:
+            moved = [findings.moved(scores[a], scores[b]) for a, b in chains[variable]]
+            alone = moved[0]
+            parents = [p.name for p in cpd.parents if p in columns]
+            arcs = dict(zip(parents, np.diff(moved).tolist(), strict=True))
+        steps.append(
+            _Step(variable.name, findings.value(variable), log_likelihoods(cpd), alone, arcs)
+        )
+    return scores[_NOTHING], steps
+
+
+def _prefixes(
+    cpds: Sequence[CPD], local: Collection[Variable]
+) -> dict[Variable, tuple[_Set, _Set]]:
+    """Return what is observed before and after each feature that the engine must answer for."""
+    found = {}
+    before: list[Variable] = []
+    for cpd in cpds:
+        if cpd.variable not in local:
+            found[cpd.variable] = (frozenset(before), frozenset([*before, cpd.variable]))
+        before.append(cpd.variable)
+    return found
+
+
+def _chain(cpd: CPD, observed: Collection[Variable]) -> list[tuple[_Set, _Set]]:
+    """Return what is observed without and with a feature: alone, given one parent, given two..."""
+    parents = [p for p in cpd.parents if p in observed]
+    given = [frozenset(parents[:j]) for j in range(len(parents) + 1)]
+    return [(few, few | {cpd.variable}) for few in given]
+
+
+# ------------------------------------------------------------------------------- factor graphs
+
+
+def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list[_Step]]:
+    """Return the log of all factors of the class alone, and a term for each other factor."""
+    target, columns = findings.contrast.target, findings.row.columns
+    if missing := [v.name for v in graph.variables if v != target and v not in columns]:
+        raise EvidenceError(
+            "The factors of a factor graph add up where every variable is observed; "
+            f"{quoted(missing)} are not. Give their values, or ask the BayesianNetwork."
+        )
+    prior = np.zeros(target.cardinality)
+    steps = []
+    taken: set[Name] = set()
+    for number, term in enumerate(graph.terms):
+        logs = findings.by_class(term.potential(findings.row))
+        if term.scope == (target,):
+            prior = prior + logs
+            continue
+        name, value = _called(term, findings)
+        if name in taken:
+            name = (name, number)
+        taken.add(name)
+        steps.append(_Step(name, value, logs, None, {}))
+    return prior, steps
+
+
+def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
+    """Return the name and the value of a factor: those of its child, or of all but the class."""
+    target = findings.contrast.target
+    shown = [v for v in term.scope if v != target]
+    if isinstance(term.source, CPD) and term.source.variable != target:
+        shown = [term.source.variable]
+    if len(shown) == 1:
+        return shown[0].name, findings.value(shown[0])
+    return tuple(v.name for v in shown), tuple(findings.value(v) for v in shown)

@@ -1,0 +1,101 @@
+"""What log odds compare: one class and another, or all others together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.variables import Discrete
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One class against another, or against all others together.
+
+    Attributes
+    ----------
+    target : Discrete
+        The class variable.
+    positive : int
+        Code of the class whose log odds are asked.
+    negative : int or None
+        Code of the class it is compared to; None for all others together.
+    """
+
+    target: Discrete
+    positive: int
+    negative: int | None
+
+    @classmethod
+    def of(cls, target: Discrete, positive: Any = None, negative: Any = None) -> Contrast:
+        """Return the contrast that a user names; of two classes, the second against the first.
+
+        Raises
+        ------
+        DataError
+            For one class only, more than two without `positive`, or twice the same class.
+        UnknownStateError
+            For a class that there is not.
+        """
+        n = target.cardinality
+        if n < 2:
+            raise DataError(
+                f"Log odds compare classes; {target.name!r} has only {quoted(target.states)}."
+            )
+        if positive is None and n > 2:
+            raise DataError(
+                f"{target.name!r} has {n} classes: say with positive= whose log odds you want, "
+                f"one of {quoted(target.states)}, and with negative= against which (by default all "
+                "others together)."
+            )
+        other = None if negative is None else target.index(negative)
+        if positive is not None:
+            wanted = target.index(positive)
+        else:
+            wanted = 1 if other is None else 1 - other
+        if other is None and n == 2:
+            other = 1 - wanted
+        if wanted == other:
+            raise DataError(
+                f"positive= and negative= both name {target.states[wanted]!r}; log odds compare "
+                "two classes."
+            )
+        return cls(target, wanted, other)
+
+    def __call__(self, log_scores: Floats) -> Floats:
+        """Return log odds of shape (...) from log scores of all classes, shape (..., n_classes).
+
+        NaN where both sides are impossible.
+        """
+        positive = log_scores[..., self.positive]
+        with np.errstate(invalid="ignore"):
+            if self.negative is not None:
+                return np.asarray(positive - log_scores[..., self.negative])
+            others = np.delete(log_scores, self.positive, axis=-1)
+            return np.asarray(positive - log_sum_exp(others, -1))
+
+    def shift(self, before: Floats, step: Floats) -> Floats:
+        """Return by how much log scores that grow by `step` move the log odds.
+
+        Parameters
+        ----------
+        before, step : ndarray, shape (..., n_classes)
+
+        Returns
+        -------
+        ndarray, shape (...)
+            NaN where that is not defined. Between two classes it does not depend on `before`.
+        """
+        if self.negative is not None:
+            return self(step)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self(before + step) - self(before))
+
+    def __str__(self) -> str:
+        states = self.target.states
+        against = "the rest" if self.negative is None else repr(states[self.negative])
+        return f"{self.target.name} = {states[self.positive]!r} against {against}"

@@ -1,0 +1,234 @@
+"""The log odds of a row as a sum: a mapping from finding to term that reads well."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bayesgraph import upward
+from bayesgraph.errors import unknown_variable
+from bayesgraph.explain.contrast import Contrast
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.optional import optional_module
+from bayesgraph.variables import Discrete, Name, State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_LINES = 40
+_BAR = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """What one observed feature adds to the log odds, in nats.
+
+    Attributes
+    ----------
+    name : name
+        Of the feature; in a factor graph, what the factor is called.
+    value : state or number
+        What was observed; a tuple for a factor over several features.
+    log_odds : float
+        The term: the log ratio of P(x_i | what is observed above, class).
+    alone : float
+        What the feature would add if nothing else were observed: the log ratio of P(x_i | class).
+    arcs : mapping from name to float
+        What the arc from each observed parent changes about that, in the order of the parents:
+        with the first one observed as well, then with the second, and so on.
+    log_likelihoods : ndarray, shape (n_classes,)
+        log P(x_i | what is observed above, class); NaN for a class that is impossible above.
+    """
+
+    name: Name
+    value: Any
+    log_odds: float
+    alone: float
+    arcs: Mapping[Name, float]
+    log_likelihoods: Floats
+
+    @property
+    def beyond(self) -> float:
+        """What `alone` and `arcs` leave over of the term; NaN if some of them are infinite.
+
+        Evidence that arrives through unobserved variables. It is zero where all parents are
+        observed and two classes are compared; with all other classes together on one side, what is
+        observed above also shifts the shares among them.
+        """
+        return self.log_odds - (self.alone + sum(self.arcs.values()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions(Mapping[Name, float]):
+    """The log odds of a class as a sum: a mapping from observed feature to its term, in nats.
+
+    Attributes
+    ----------
+    contrast : Contrast
+        Which class against which.
+    prior : float
+        Log odds with nothing observed.
+    terms : tuple of Contribution
+        In topological order: each is given what was observed before.
+    log_scores : ndarray, shape (n_classes,)
+        log P(class, observed features) of every class; for a factor graph, log of the product.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> spam = bg.Discrete("spam", ["no", "yes"])
+    >>> free, name = bg.Discrete("free", ["no", "yes"]), bg.Discrete("name", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(spam, [0.75, 0.25]),
+    ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
+    ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
+    ... ])
+    >>> bg.contributions(net, "spam", {"free": "yes", "name": "yes"})
+    Log odds of spam = 'yes' against 'no'
+      prior         −1.0986  −−−−−−−−−−−−
+      free = 'yes'  +1.7918  ++++++++++++++++++++
+      name = 'yes'  −0.4700  −−−−−
+      total         +0.2231  probability 0.5556
+    """
+
+    contrast: Contrast
+    prior: float
+    terms: tuple[Contribution, ...]
+    log_scores: Floats
+
+    @cached_property
+    def _by_name(self) -> dict[Name, Contribution]:
+        return {term.name: term for term in self.terms}
+
+    @property
+    def target(self) -> Discrete:
+        """The class variable."""
+        return self.contrast.target
+
+    @property
+    def positive(self) -> State:
+        """The class whose log odds these are."""
+        return self.target.states[self.contrast.positive]
+
+    @property
+    def negative(self) -> State | None:
+        """The class it is compared to; None for all others together."""
+        code = self.contrast.negative
+        return None if code is None else self.target.states[code]
+
+    @property
+    def total(self) -> float:
+        """The log odds, prior and all terms together, in nats."""
+        return float(self.contrast(self.log_scores))
+
+    @property
+    def probability(self) -> float:
+        """Probability of the positive class among those compared."""
+        return 0.5 * (1.0 + math.tanh(0.5 * self.total))
+
+    def term(self, name: Name) -> Contribution:
+        """Return the term of a feature with all it is made of.
+
+        Raises
+        ------
+        UnknownVariableError
+            If there is none of that name among the observed ones.
+        """
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            where = "The mapping from observed features to contributions"
+            raise unknown_variable(name, self._by_name, where=where) from None
+
+    def sorted_terms(self) -> list[Contribution]:
+        """Return the terms by decreasing magnitude, ties in topological order."""
+        return sorted(self.terms, key=lambda term: -abs(term.log_odds))
+
+    def __getitem__(self, name: Name) -> float:
+        return self.term(name).log_odds
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return columns for a table of any library: a row for each feature, by magnitude.
+
+        ``feature``, ``value``, ``log_odds`` (the term), ``alone`` and ``arcs`` (what all observed
+        parents change about that).
+        """
+        terms = self.sorted_terms()
+        return {
+            "feature": [term.name for term in terms],
+            "value": [term.value for term in terms],
+            "log_odds": [term.log_odds for term in terms],
+            "alone": [term.alone for term in terms],
+            "arcs": [float(sum(term.arcs.values())) for term in terms],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `to_columns` as a pandas DataFrame."""
+        pandas = optional_module("pandas", extra="pandas", what="Contributions.to_frame")
+        frame: pd.DataFrame = pandas.DataFrame(self.to_columns())
+        return frame
+
+    def plot(self, **options: Any) -> Any:
+        """Return a figure; see :func:`bayesgraph.plots.contributions_figure`."""
+        return upward.call("contributions_figure", self, **options)
+
+    def _lines(self) -> list[tuple[str, float]]:
+        """Return (label, log odds) of the prior and of the terms by magnitude, a long tail summed.
+
+        The total is not among them.
+        """
+        terms = self.sorted_terms()
+        shown = terms if len(terms) <= _MOST_LINES else terms[: _MOST_LINES - 1]
+        rows = [("prior", self.prior)]
+        rows += [(f"{term.name} = {term.value!r}", term.log_odds) for term in shown]
+        if rest := terms[len(shown) :]:
+            rows.append((f"... {len(rest)} more", sum(term.log_odds for term in rest)))
+        return rows
+
+    def _shares(self, rows: list[tuple[str, float]]) -> list[float]:
+        """Return how long the bar of each row is, the longest being 1."""
+        longest = max((abs(value) for _, value in rows if math.isfinite(value)), default=0.0) or 1.0
+        return [min(1.0, abs(value) / longest) for _, value in rows]
+
+    def __repr__(self) -> str:
+        rows = self._lines()
+        width = max(len(label) for label, _ in rows)
+        lines = [f"Log odds of {self.contrast}"]
+        for (label, value), share in zip(rows, self._shares(rows), strict=True):
+            bar = ("−" if value < 0 else "+") * round(_BAR * share)
+            lines.append(f"  {label:<{width}}  {signed(value)}  {bar}".rstrip())
+        total = f"{signed(self.total)}  probability {self.probability:.4f}"
+        lines.append(f"  {'total':<{width}}  {total}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = self._lines()
+        body = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(label)}</td><td>{signed(value)}</td>"
+            "<td style='text-align:left'><div style='background:"
+            f"{'#4c78a8' if value >= 0 else '#e58a2b'};height:.8em;width:{8 * share:.2f}em'>"
+            "</div></td></tr>"
+            for (label, value), share in zip(rows, self._shares(rows), strict=True)
+        )
+        total = f"<tr><th style='text-align:left'>total</th><th>{signed(self.total)}</th>"
+        title = html.escape(f"Log odds of {self.contrast}")
+        return (
+            f"<table><caption>{title}</caption>{body}{total}"
+            f"<th style='text-align:left'>probability {self.probability:.4f}</th></tr></table>"
+        )
+
+
+def signed(value: float, decimals: int = 4) -> str:
+    """Return a number with its sign; minus and plus are of one width."""
+    size = "∞" if math.isinf(value) else f"{abs(value):.{decimals}f}"
+    return ("−" if value < 0 else "+") + size

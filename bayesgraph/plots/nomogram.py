@@ -1,0 +1,291 @@
+"""Nomograms of naive Bayes classifiers: a ruler for each feature, to add up on paper.
+
+The log odds of two classes are a sum of one function of each feature, so that points on parallel
+rulers add up to them (Lubsen, Pool and van der Does 1978; for naive Bayes Mozina, Demsar, Kattan
+and Zupan 2004).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError, UnsupportedModelError, quoted
+from bayesgraph.explain import Contrast
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.dot_labels import number, percentage, texts
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.optional import optional_module
+from bayesgraph.plots.look import (
+    COLOURS,
+    FRAME,
+    INK,
+    MUTED,
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+)
+from bayesgraph.variables import Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers.base import NetworkClassifier
+
+_POINTS = 100.0
+_WIDTH, _ROW = 8.6, 0.62
+# Points that one character of a label takes, and the least gap between two labels.
+_CHARACTER, _GAP = 1.05, 1.2
+_LEVELS = (0.2, -0.2, 0.42, -0.42)
+_BRANCH = 0.1
+_SAMPLES = 801
+# The tails that a ruler of a continuous feature leaves out.
+_TAIL = 0.005
+# Beyond these log odds the ruler of the probability ends.
+_LARGEST_ODDS = 5.5
+_PROBABILITIES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+def nomogram_figure(
+    clf: NetworkClassifier,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    most: int = 10,
+    title: str | None = None,
+) -> Figure:
+    """Return a nomogram: points for every value, whose sum shows the probability of a class.
+
+    A continuous feature whose log odds rise and fall has two branches: values on the rising one are
+    written above its ruler, those on the falling one below. An open diamond marks the points of a
+    feature that is not observed.
+
+    Parameters
+    ----------
+    clf : NetworkClassifier
+        Fitted; a naive Bayes, that is, the class is the only parent of every feature.
+    positive, negative : label, optional
+        The classes to compare; by default the second of two against the first.
+    most : int
+        Features to draw, those whose points differ most; others count as not observed.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnsupportedModelError
+        For a feature with other parents than the class.
+    DataError
+        For more than two classes without `negative`, a value that a class rules out, or `most`
+        below 1.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    contrast = Contrast.of(clf.target_, positive, negative)
+    if contrast.negative is None:
+        raise DataError(
+            "A nomogram compares two classes; say with negative= which of "
+            f"{quoted(clf.target_.states)} the other one is."
+        )
+    if most < 1:
+        raise DataError(f"most is a number of features, 1 or more; got {most!r}.")
+    network = clf.network_
+    _check_star(network, clf.target_)
+    rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
+    shown = sorted(rulers, key=lambda ruler: -ruler.span)[:most]
+    prior = float(contrast(network.log_posterior_rows(clf.target_, Evidence(1, {})))[0])
+    label = shown_names([clf.target_.states[contrast.positive]])[0]
+    other = shown_names([clf.target_.states[contrast.negative]])[0]
+    with styled() as figure_class:
+        figure = new_figure(figure_class, _WIDTH, _ROW * (len(shown) + 3) + 1.0)
+        axes = figure.add_subplot()
+        _draw(axes, shown, prior, f"P({label})")
+        note = f"against {other}: add up the points of all values (◇ where not observed)"
+        if hidden := len(rulers) - len(shown):
+            note += f"; {hidden} more features not drawn"
+        heading(axes, f"{clf.target_.name} = {label}" if title is None else title, note)
+    return figure
+
+
+# ------------------------------------------------------------------------------------ rulers
+
+
+@dataclass(frozen=True, eq=False)
+class _Ruler:
+    """The log odds of a feature's values.
+
+    Attributes
+    ----------
+    variable : Variable
+    values : ndarray, shape (n,)
+        Codes of states, or a grid of numbers.
+    log_odds : ndarray, shape (n,)
+    """
+
+    variable: Variable
+    values: NDArray[Any]
+    log_odds: Floats
+
+    @cached_property
+    def low(self) -> float:
+        """The smallest log odds: no points."""
+        return float(self.log_odds.min())
+
+    @cached_property
+    def span(self) -> float:
+        """By how much the log odds vary."""
+        return float(self.log_odds.max()) - self.low
+
+    def branches(self) -> list[slice]:
+        """Return the stretches of the grid on which the log odds rise or fall throughout."""
+        signs = np.sign(np.diff(self.log_odds))
+        turns = np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1
+        edges = [0, *turns.tolist(), len(self.values) - 1]
+        return [slice(a, b + 1) for a, b in itertools.pairwise(edges)]
+
+
+def _check_star(network: BayesianNetwork, target: Discrete) -> None:
+    for cpd in network.nodes():
+        if cpd.parents != (() if cpd.variable == target else (target,)):
+            raise UnsupportedModelError(
+                f"A nomogram is of a naive Bayes; {cpd!r} makes the points of one feature depend "
+                "on another. Explain single rows with clf.contributions instead."
+            )
+
+
+def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> _Ruler:
+    if isinstance(variable, Discrete):
+        values: NDArray[Any] = np.arange(variable.cardinality)
+    else:
+        marginal = network.query(variable.name)
+        values = np.linspace(marginal.quantile(_TAIL), marginal.quantile(1 - _TAIL), _SAMPLES)
+    found = network.cpd(variable.name).potential(Evidence(len(values), {variable: values}))
+    assert isinstance(found, Factor)  # the class is the only parent
+    log_odds = contrast(found.aligned([contrast.target]))
+    if isinstance(variable, Discrete) and not np.isfinite(log_odds).all():
+        state = variable.states[int(np.flatnonzero(~np.isfinite(log_odds))[0])]
+        raise DataError(
+            f"{variable.name!r} = {state!r} is impossible in one of the two classes, which no "
+            "number of points can say. Fit with alpha= above 0."
+        )
+    return _Ruler(variable, values, log_odds)
+
+
+# --------------------------------------------------------------------------------- drawing it
+
+
+def _draw(axes: Axes, rulers: Sequence[_Ruler], prior: float, probability: str) -> None:
+    unit = _POINTS / max(*(ruler.span for ruler in rulers), 1e-12)
+    n = len(rulers)
+    _line(axes, 0, 0.0, _POINTS, MUTED)
+    for tick in np.arange(0, _POINTS + 1, 10):
+        _tick(axes, 0, tick, _LEVELS[0], f"{tick:.0f}", MUTED)
+    for row, ruler in enumerate(rulers, 1):
+        place = (ruler.log_odds - ruler.low) * unit
+        if isinstance(ruler.variable, Discrete):
+            _line(axes, row, place.min(), place.max(), INK)
+            _labels(axes, row, place, texts(ruler.variable.states, 22), _LEVELS)
+        else:
+            _curve(axes, row, ruler, place)
+        axes.plot(
+            -ruler.low * unit, row, marker="D", markersize=5.5, markerfacecolor="white",
+            markeredgecolor=COLOURS[1], linestyle="none", zorder=4, clip_on=False,
+        )  # fmt: skip
+    offset = prior + sum(ruler.low for ruler in rulers)
+    _totals(axes, n, offset, unit, sum(ruler.span for ruler in rulers))
+    labels = ["points", *texts([r.variable.name for r in rulers], 24), "total points", probability]
+    axes.set(xlim=(-2, _POINTS + 2), ylim=(n + 2.7, -0.6))
+    axes.set_yticks(range(n + 3), labels, parse_math=False)
+    for line, text in enumerate(axes.get_yticklabels()):
+        text.set(fontweight="bold" if line > n else "normal", color=MUTED if not line else INK)
+    axes.axhline(n + 0.5, color=FRAME, linewidth=0.6)
+    axes.set_xticks([])
+    axes.tick_params(length=0, pad=8)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _line(axes: Axes, y: float, start: float, end: float, colour: str) -> None:
+    axes.plot([start, end], [y, y], color=colour, linewidth=1.1, zorder=2, clip_on=False)
+
+
+def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str = INK) -> None:
+    """Draw a tick and its label, above the ruler if the level is positive."""
+    # Rows count downwards: up is minus.
+    axes.plot([x, x], [y, y - level * 0.75], color=colour, linewidth=0.7, zorder=2, clip_on=False)
+    axes.text(
+        x, y - level, label, ha="center", va="bottom" if level > 0 else "top", fontsize=7.5,
+        color=colour, parse_math=False,
+    )  # fmt: skip
+
+
+def _labels(
+    axes: Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
+) -> None:
+    """Write labels where they do not touch; what fits on no level keeps a bare tick."""
+    ends = dict.fromkeys(levels, -math.inf)
+    for at in np.argsort(places, kind="stable"):
+        x, label = float(places[at]), labels[at]
+        half = 0.5 * _CHARACTER * len(label)
+        free = [level for level in levels if ends[level] + _GAP <= x - half]
+        if free:
+            _tick(axes, y, x, free[0], label)
+            ends[free[0]] = x + half
+        else:
+            _tick(axes, y, x, math.copysign(0.1, levels[0]), "")
+
+
+def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
+    """Draw one ruler, or two that meet where the log odds turn."""
+    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
+    values = ruler.values
+    ticks = ticker.MaxNLocator(nbins=12).tick_values(values[0], values[-1])
+    ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
+    branches = ruler.branches()
+    for branch in branches:
+        rising = place[branch][-1] >= place[branch][0]
+        apart = _BRANCH * (len(branches) > 1) * (1 if rising else -1)
+        y = row - apart
+        _line(axes, y, place[branch].min(), place[branch].max(), INK)
+        inside = ticks[(ticks >= values[branch][0]) & (ticks <= values[branch][-1])]
+        at = np.interp(inside, values[branch], place[branch])
+        level = _LEVELS[0] if rising else _LEVELS[1]
+        _labels(axes, y, at, [number(float(t)) for t in inside], [level])
+    for before in branches[:-1]:
+        turn = place[before][-1]
+        axes.plot([turn, turn], [row - _BRANCH, row + _BRANCH], color=INK, linewidth=1.1, zorder=2)
+
+
+def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
+    """Draw total points above the probability, where that is not as good as 0 or 1."""
+    low, high = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
+    if low >= high:  # all sums lie beyond
+        low, high = offset, offset + max(span, 1e-12)
+
+    def place(log_odds: Floats) -> Floats:
+        return np.asarray((log_odds - low) / (high - low) * _POINTS)
+
+    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
+    first, last = (low - offset) * unit, (high - offset) * unit
+    totals = ticker.MaxNLocator(nbins=12).tick_values(first, last)
+    totals = totals[(totals >= first) & (totals <= last)]
+    _line(axes, n + 1, 0.0, _POINTS, INK)
+    _labels(axes, n + 1, place(offset + totals / unit), [f"{t:.0f}" for t in totals], _LEVELS[:1])
+    shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])
+    odds = np.log(shares / (1 - shares))
+    inside = (odds >= low) & (odds <= high)
+    _line(axes, n + 2, 0.0, _POINTS, INK)
+    shown = [percentage(float(p)).replace(".0%", "%") for p in shares[inside]]
+    _labels(axes, n + 2, place(odds[inside]), shown, _LEVELS[1:2])

@@ -1,0 +1,221 @@
+"""A waterfall of log odds: from the prior, one finding after the other, to the total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import DataError
+from bayesgraph.explain import Contribution, Contributions
+from bayesgraph.explain.results import signed
+from bayesgraph.io.dot_labels import number, percentage, texts
+from bayesgraph.plots.look import (
+    COLOURS,
+    FRAME,
+    GRID,
+    INK,
+    MUTED,
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+)
+
+_FOR, _AGAINST = COLOURS[0], COLOURS[1]
+_LONGEST_LABEL = 36
+_ROW = 0.3
+# Shares of a term smaller than this are rounding.
+_NOTHING = 1e-9
+
+
+def contributions_figure(
+    contributions: Contributions,
+    *,
+    most: int = 14,
+    arcs: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Return a figure of how the findings lead from the prior to the log odds of a row.
+
+    Each bar starts where the one above it ends: blue ones speak for the positive class, orange ones
+    against it. A finding that rules a side out is an arrow to the edge.
+
+    Parameters
+    ----------
+    contributions : Contributions
+    most : int
+        Findings to show, by magnitude; the rest are one bar.
+    arcs : bool
+        Part each finding into what it says alone and, in paler bars, what the arc from each
+        observed parent changes about that.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        For `most` below 1.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if most < 1:
+        raise DataError(f"most is a number of findings, 1 or more; got {most!r}.")
+    bars = _bars(contributions, most, arcs=arcs)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
+        axes = figure.add_subplot()
+        _draw(axes, bars, contributions)
+        positive = shown_names([contributions.positive])[0]
+        negative = contributions.negative
+        against = "the rest" if negative is None else shown_names([negative])[0]
+        name = str(contributions.target.name)
+        heading(
+            axes,
+            f"Evidence for {name} = {positive}" if title is None else title,
+            f"log odds of {positive} against {against}: {signed(contributions.total, 2)}, "
+            f"a probability of {percentage(contributions.probability)}",
+        )
+    return figure
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """One row of the picture: a finding, or a part of one."""
+
+    label: str
+    value: float
+    part: bool = False
+    grey: bool = False
+
+
+def _bars(contributions: Contributions, most: int, *, arcs: bool) -> list[_Bar]:
+    """Return the prior and the findings; infinite ones last, so that the others can be read."""
+    terms = contributions.sorted_terms()
+    kept = terms if len(terms) <= most + 1 else terms[:most]
+    kept = sorted(kept, key=lambda term: math.isinf(term.log_odds))
+    labels = texts([_label(term) for term in kept], _LONGEST_LABEL)
+    bars = [_Bar("prior", contributions.prior, grey=True)]
+    for term, label in zip(kept, labels, strict=True):
+        bars += _parts(term, label) if arcs else [_Bar(label, term.log_odds)]
+    if rest := terms[len(kept) :]:
+        position = sum(math.isfinite(bar.value) for bar in bars)
+        bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
+    return bars
+
+
+def _label(term: Contribution) -> str:
+    value = number(term.value) if isinstance(term.value, float) else term.value
+    return f"{term.name} = {value}"
+
+
+def _parts(term: Contribution, label: str) -> list[_Bar]:
+    if not math.isfinite(term.beyond):
+        return [_Bar(label, term.log_odds)]
+    parts = [_Bar(label, term.alone)]
+    names = texts(term.arcs, _LONGEST_LABEL - 10)
+    for name, value in zip(names, term.arcs.values(), strict=True):
+        parts.append(_Bar(f"given {name}", value, part=True))
+    if abs(term.beyond) > _NOTHING * max(1.0, abs(term.alone)):
+        parts.append(_Bar("given the rest", term.beyond, part=True))
+    return parts
+
+
+def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
+    finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
+    ends = np.cumsum(finite)
+    starts = ends - finite
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    width = max(high - low, 1e-3)
+    infinite = any(not math.isfinite(bar.value) for bar in bars)
+    room = 0.25 if infinite else 0.13
+    edges = (low - room * width, high + room * width)
+    axes.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+    for row, (bar, start, end) in enumerate(zip(bars, starts, ends, strict=True)):
+        if math.isfinite(bar.value):
+            _bar(axes, row, float(start), float(end), bar)
+        else:
+            _arrow(axes, row, float(start), edges, bar.value)
+            continue
+        axes.plot([end, end], [row, row + 1], color=FRAME, linewidth=0.7, zorder=1)
+    n = len(bars)
+    total = contributions.total
+    if math.isfinite(total):
+        _bar(axes, n, 0.0, total, _Bar("total", total, grey=True), colour=INK)
+    else:
+        _arrow(axes, n, 0.0, edges, total, colour=INK)
+    axes.axhline(n - 0.5, color=GRID, linewidth=0.8)
+    axes.set(xlim=edges, ylim=(n + 0.6, -0.6))
+    axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"], parse_math=False)
+    for label, bar in zip(axes.get_yticklabels(), [*bars, _Bar("total", total)], strict=True):
+        if bar.part:
+            label.set(color=MUTED, fontsize=8)
+        if bar.label == "total":
+            label.set_fontweight("bold")
+    _odds_axis(axes)
+
+
+def _bar(
+    axes: Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
+) -> None:
+    chosen = colour or (MUTED if bar.grey else _FOR if bar.value >= 0 else _AGAINST)
+    look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.part else 1.0, "zorder": 2}
+    axes.barh(row, end - start, left=start, height=0.4 if bar.part else 0.62, **look)
+    right = bar.value >= 0
+    axes.annotate(
+        signed(bar.value, 2),
+        (end, row),
+        xytext=(4 if right else -4, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="center",
+        fontsize=8 if bar.part else 8.5,
+        color=MUTED if bar.part else INK,
+        # White behind the number: the connecting line passes under it.
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        zorder=3,
+    )
+
+
+def _arrow(
+    axes: Axes,
+    row: int,
+    start: float,
+    edges: tuple[float, float],
+    value: float,
+    colour: str | None = None,
+) -> None:
+    tip = edges[1] if value > 0 else edges[0]
+    end = tip + 0.06 * (edges[0] - edges[1]) * math.copysign(1.0, value)
+    chosen = colour or (_FOR if value > 0 else _AGAINST)
+    axes.annotate(
+        "",
+        (end, row),
+        xytext=(start, row),
+        arrowprops={"arrowstyle": "-|>", "color": chosen, "linewidth": 4, "shrinkA": 0},
+        zorder=2,
+    )
+    axes.text(
+        end, row, f" {signed(value)} ", ha="left" if value > 0 else "right", va="center", size=9
+    )
+
+
+def _odds_axis(axes: Axes) -> None:
+    """Write the probability below each log odds: equal steps of one are not of the other."""
+    ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
+    labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
+    axes.set_xticks(ticks, labels)
+    axes.tick_params(length=0, pad=5)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)

@@ -1,0 +1,41 @@
+"""Why this class? One patient's log odds finding by finding, and three kinds of pictures."""
+
+import sys
+from pathlib import Path
+
+import bayesgraph as bg
+from bayesgraph.plots import decision_boundaries_figure, nomogram_figure, save_figure
+
+heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
+X, y = heart.drop_columns("disease"), heart.select(["disease"])
+out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
+out.mkdir(exist_ok=True)
+
+print("Log odds are a sum, in a TAN too; what is not observed is summed out:")
+tan = bg.TANClassifier().fit(X, y)
+patient = {"age": 63, "thalach": 150, "cp": "asympt", "slope": "flat", "oldpeak": 2.3}
+why = tan.contributions(patient, positive="yes")
+print(why, "\n")
+
+print("What a finding says alone, and what the arc from its parent changes about that:")
+term = why.term("oldpeak")
+arcs = ", ".join(f"given {parent} {added:+.3f}" for parent, added in term.arcs.items())
+print(f"  {term.name}: alone {term.alone:+.3f}, {arcs}, together {term.log_odds:+.3f}\n")
+save_figure(why.plot(arcs=True), out / "why.png")
+
+print("The same for a whole table at once:")
+print(tan.log_odds(X, positive="yes")[:4].round(3), "\n")
+
+print("A naive Bayes on paper: a ruler for each feature, to add up by hand.")
+bayes = bg.NaiveBayesClassifier().fit(X, y)
+save_figure(nomogram_figure(bayes, positive="yes"), out / "nomogram.png")
+
+print("Where each model draws the line, the other eleven features not observed.")
+figure = decision_boundaries_figure(
+    {"naive Bayes": bayes, "TAN": tan}, X, heart["disease"].to_pylist(), ("age", "thalach")
+)
+save_figure(figure, out / "boundaries.png")
+
+print("\nMore patients like this one, drawn from the exact posterior:")
+drawn = tan.sample(1000, given=patient, random_state=0)
+print(f"  {(drawn['disease'] == 'yes').mean():.3f} ill; the model says {why.probability:.3f}")
