@@ -7,7 +7,11 @@ from .classifiers import TANClassifier as TANClassifier
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
+from .cpds import HistogramCPD as HistogramCPD
+from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
+from .cpds import Tree as Tree
+from .cpds import TreeCPD as TreeCPD
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
 from .findings import Belief as Belief

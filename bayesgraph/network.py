@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import upward
 from bayesgraph.cpds import CPD, TableCPD, combined_potentials
+from bayesgraph.cpds.roots import summed_roots, without_summed_roots
 from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
@@ -169,8 +170,13 @@ class BayesianNetwork(GraphicalModel):
         trimmed, partial = evidence.split()
         blocking = self.blocking(trimmed, partial, keep)
         relevant = self._relevant([*trimmed.columns, *trimmed.likelihoods], keep)
-        cpds = [cpd for cpd in self.cpds if cpd.variable in relevant]
-        potentials = combined_potentials(cpds, trimmed.without(blocking))
+        shown = trimmed.without(blocking)
+        cpds = without_summed_roots(
+            [cpd for cpd in self.cpds if cpd.variable in relevant],
+            shown.columns,
+            [*keep, *trimmed.likelihoods],
+        )
+        potentials = combined_potentials(cpds, shown)
         potentials += evidence_factors(trimmed, blocking)
         return Problem(potentials, partial_columns(trimmed, blocking))
 
@@ -179,22 +185,27 @@ class BayesianNetwork(GraphicalModel):
     ) -> list[tuple[Variable, ...]]:
         """See GraphicalModel."""
         relevant = self._relevant(observed, keep)
+        cpds = [cpd for cpd in self.cpds if cpd.variable in relevant]
         return [
             tuple(v for v in cpd.scope if v not in observed)
-            for cpd in self.cpds
-            if cpd.variable in relevant
+            for cpd in without_summed_roots(cpds, observed, keep)
         ]
 
     def blocking(
         self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
     ) -> list[Variable]:
-        """See GraphicalModel: all but leaves, whose sum where they are missing is one."""
+        """See GraphicalModel: all but leaves, whose sum where they are missing is one.
+
+        Nor roots that are summed out where they enter.
+        """
         if not partial:
             return []
         relevant = self._relevant([*evidence.columns, *evidence.likelihoods], keep)
         inner = {parent for variable in relevant for parent in self._parents[variable]}
-        inner.update(keep, evidence.likelihoods)
-        return [variable for variable in partial if variable in inner]
+        kept = [*keep, *evidence.likelihoods]
+        inner.update(kept)
+        summed = summed_roots([cpd for cpd in self.cpds if cpd.variable in relevant], kept)
+        return [variable for variable in partial if variable in inner and variable not in summed]
 
     def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:
         return ancestral_set(self._parents, [*observed, *keep])  # type: ignore[arg-type, return-value]
