@@ -2,6 +2,8 @@ from . import errors as errors
 from . import io as io
 from . import plots as plots
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
+from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers.evaluation import cross_validate as cross_validate

@@ -11,16 +11,23 @@ import numpy as np
 from bayesgraph.classifiers import network_classifiers
 from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.network_classifiers import LEARNERS
+from bayesgraph.classifiers.trees import (
+    DecisionTreeNetworkClassifier,
+    DecisionTreeNetworkRegressor,
+)
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import NETWORK, Kind
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Continuous, Discrete
 
 _CLASSES: dict[str, type[NetworkClassifier]] = {
     name: getattr(network_classifiers, name)
     for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
 }
+_CLASSES["DecisionTreeNetworkClassifier"] = DecisionTreeNetworkClassifier
+# What some estimators have besides.
+_NUMBERS = ("ccp_alpha_",)
 
 
 def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
@@ -35,7 +42,18 @@ def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
         "named": hasattr(model, "feature_names_in_"),
+        "numbers": _encode_numbers(model),
     }
+
+
+def _encode_numbers(model: Any) -> dict[str, Any]:
+    return {name: encode_value(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
+
+
+def _decode_numbers(model: Any, numbers: Any) -> None:
+    for name in _NUMBERS:
+        if name in numbers:
+            setattr(model, name, float(decode_value(numbers[name])))
 
 
 def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
@@ -54,6 +72,39 @@ def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
     model.classes_[:] = target.states
     if item["named"]:
         model.feature_names_in_ = np.array([v.name for v in model.features_], dtype=object)
+    _decode_numbers(model, item.get("numbers", {}))
+    return model
+
+
+def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) -> dict[str, Any]:
+    at = {variable: i for i, variable in enumerate(model.network_.variables)}
+    return {
+        "parameters": {
+            name: _encode_parameter(name, value) for name, value in model.get_params().items()
+        },
+        "network": NETWORK.encode(model.network_, arrays),
+        "target": at[model.target_],
+        "leaf": at[model.leaf_],
+        "features": [at[variable] for variable in model.features_],
+        "named": hasattr(model, "feature_names_in_"),
+        "numbers": _encode_numbers(model),
+    }
+
+
+def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegressor:
+    parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
+    model = DecisionTreeNetworkRegressor(**parameters)
+    model.network_ = NETWORK.decode(item["network"], arrays)
+    variables = model.network_.variables
+    target, leaf = variables[item["target"]], variables[item["leaf"]]
+    if not (isinstance(target, Continuous) and isinstance(leaf, Discrete)):
+        raise ValueError(f"{target.name!r} and {leaf.name!r} are no number and its leaf")
+    model.target_, model.leaf_ = target, leaf
+    model.features_ = tuple(variables[at] for at in item["features"])
+    model.n_features_in_ = len(model.features_)
+    if item["named"]:
+        model.feature_names_in_ = np.array([v.name for v in model.features_], dtype=object)
+    _decode_numbers(model, item["numbers"])
     return model
 
 
@@ -70,6 +121,9 @@ def _encode_parameter(name: str, value: Any) -> Any:
         return {"nodes": nodes, "arcs": _encode_parameter(name, list(value.edges))}
     if isinstance(value, np.ndarray):
         return {"list": [_encode_parameter(name, item) for item in value.tolist()]}
+    if isinstance(value, dict):
+        pairs = [[_encode_parameter(name, part) for part in pair] for pair in value.items()]
+        return {"mapping": pairs}
     if isinstance(value, (set, frozenset)):
         # A set has no order, and files of the same model are the same.
         return {"set": [_encode_parameter(name, item) for item in sorted(value, key=repr)]}
@@ -99,6 +153,8 @@ def _decode_parameter(item: Any) -> Any:
         graph.add_nodes_from(_decode_parameter(item["nodes"]))
         graph.add_edges_from(_decode_parameter(item["arcs"]))
         return graph
+    if "mapping" in item:
+        return {_decode_parameter(key): _decode_parameter(v) for key, v in item["mapping"]}
     if "set" in item:
         return {_decode_parameter(value) for value in item["set"]}
     if "list" in item:
@@ -107,3 +163,6 @@ def _decode_parameter(item: Any) -> Any:
 
 
 CLASSIFIER = Kind(lambda model: type(model) in _CLASSES.values(), _encode, _decode)
+REGRESSOR = Kind(
+    lambda model: type(model) is DecisionTreeNetworkRegressor, _encode_regressor, _decode_regressor
+)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import CPD, GaussianCPD, HistogramCPD, TableCPD, Tree, TreeCPD
+from bayesgraph.cpds.tree import ARRAYS as TREE_ARRAYS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
@@ -53,15 +54,42 @@ class Family:
     arrays : tuple of str
         Its arguments besides variable and parents: each is an attribute of that name too, and an
         array whose first axes are those of the discrete parents.
+    others : tuple of str
+        More such arguments, arrays of other shapes.
+    part : (str, type), optional
+        The one argument besides variable and parents, also an attribute, that the arrays are
+        arguments and attributes of.
     """
 
     type: type[Any]
     arrays: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    part: tuple[str, Any] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All arrays."""
+        return (*self.arrays, *self.others)
+
+    def values(self, cpd: CPD) -> dict[str, Any]:
+        """Return the arrays of a CPD."""
+        holder = cpd if self.part is None else getattr(cpd, self.part[0])
+        return {name: getattr(holder, name) for name in self.names}
+
+    def make(self, variable: Variable, parents: list[Variable], values: dict[str, Any]) -> CPD:
+        """Return the CPD of these arrays."""
+        if self.part is not None:
+            name, kind = self.part
+            values = {name: kind(**values)}
+        cpd: CPD = self.type(variable, parents=parents, **values)
+        return cpd
 
 
 FAMILIES: dict[str, Family] = {
     "table": Family(TableCPD, ("values",)),
     "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
+    "histogram": Family(HistogramCPD, ("values",), ("edges",)),
+    "tree": Family(TreeCPD, (), TREE_ARRAYS, ("tree", Tree)),
 }
 
 
@@ -121,7 +149,7 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
             f"{cpd!r}: the native format has no entry for {type(cpd).__name__}; it holds "
             f"{', '.join(family.type.__name__ for family in FAMILIES.values())}."
         )
-    values = {key: getattr(cpd, key) for key in FAMILIES[name].arrays}
+    values = FAMILIES[name].values(cpd)
     return {
         "family": name,
         "variable": at[cpd.variable],
@@ -138,14 +166,14 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     family = FAMILIES[name]
     variable = _at(variables, item["variable"])
     parents = [_at(variables, parent) for parent in item["parents"]]
-    values = {key: arrays.view(item[key]) for key in family.arrays}
+    values = {key: arrays.view(item[key]) for key in family.names}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
-    for key, array in values.items():
+    for key in family.arrays:
+        array = values[key]
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {variable.name!r} has the shape {array.shape}")
-    cpd: CPD = family.type(variable, parents=parents, **values)
-    return cpd
+    return family.make(variable, parents, values)
 
 
 def _at(variables: list[Variable], position: Any) -> Variable:
