@@ -20,6 +20,8 @@ _HOMES = {
     "render": "bayesgraph.plots.render:render",
     "to_graphviz": "bayesgraph.plots.render:to_graphviz",
     "to_svg": "bayesgraph.plots.render:to_svg",
+    "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",
+    "render_tree": "bayesgraph.plots.trees:render_tree",
 }
 
 

@@ -219,6 +219,14 @@ class DecisionTreeNetworkClassifier(NetworkClassifier):
         assert isinstance(cpd, TreeCPD)  # fit makes it one
         return cpd
 
+    def tree_to_dot(self, **options: Any) -> str:
+        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
+        return str(upward.call("tree_to_dot", self.tree_, **options))
+
+    def render_tree(self, path: Any, **options: Any) -> None:
+        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
+        upward.call("render_tree", self.tree_, path, **options)
+
 
 @_with_parameters
 class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -379,8 +387,7 @@ class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: igno
             Return the posterior standard deviations as well, as a second array.
         """
         evidence = self._evidence(X)
-        cpd = self.network_.cpd(self.target_.name)
-        assert isinstance(cpd, GaussianCPD)  # fit makes it one
+        cpd = self._numbers
         result = np.empty((2, evidence.n_rows))
         step = max(1, _CHUNK_NUMBERS // self.leaf_.cardinality)
         for start in range(0, evidence.n_rows, step):
@@ -423,6 +430,21 @@ class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: igno
         """Return the network in Graphviz' DOT language, the target highlighted."""
         check_is_fitted(self, "network_")
         return self.network_.to_dot(**{"target": self.target_.name, **options})
+
+    def tree_to_dot(self, **options: Any) -> str:
+        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
+        return str(upward.call("tree_to_dot", self.tree_, numbers=self._numbers, **options))
+
+    def render_tree(self, path: Any, **options: Any) -> None:
+        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
+        upward.call("render_tree", self.tree_, path, numbers=self._numbers, **options)
+
+    @property
+    def _numbers(self) -> GaussianCPD:
+        check_is_fitted(self, "network_")
+        cpd = self.network_.cpd(self.target_.name)
+        assert isinstance(cpd, GaussianCPD)  # fit makes it one
+        return cpd
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -126,11 +126,12 @@ def to_dot(
         kind, body = "graph FactorGraph", drawing.factor_graph(model)
     else:
         kind, body = "digraph BayesianNetwork", drawing.network(model, plate)
-    lines = [*_defaults(rankdir), *body]
+    lines = [*defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _defaults(rankdir: str) -> list[str]:
+def defaults(rankdir: str) -> list[str]:
+    """Return the statements that set the look of a picture."""
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": labels.NOTE_SIZE,
@@ -141,9 +142,9 @@ def _defaults(rankdir: str) -> list[str]:
     edge = {"color": _ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": labels.NOTE_SIZE,
             "fontcolor": labels.MUTED}  # fmt: skip
     return [
-        _statement("graph", graph | font),
-        _statement("node", node | font),
-        _statement("edge", edge | font),
+        statement("graph", graph | font),
+        statement("node", node | font),
+        statement("edge", edge | font),
     ]
 
 
@@ -203,7 +204,7 @@ class _Drawing:
                 "color": _PALE, "fillcolor": _BOX, "margin": "14"}  # fmt: skip
         return [
             "subgraph cluster_plate {",
-            *(f"  {line}" for line in [_statement("graph", look), *inner]),
+            *(f"  {line}" for line in [statement("graph", look), *inner]),
             "}",
         ]
 
@@ -216,7 +217,7 @@ class _Drawing:
                 # The weight makes it upright.
                 attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
                               "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
-            lines.append(_statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
+            lines.append(statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
         return lines
 
     def arcs(self, arcs: Mapping[tuple[Variable, Variable], float | None]) -> list[str]:
@@ -235,13 +236,13 @@ class _Drawing:
             elif known:
                 attributes |= {"color": _PALE, "penwidth": "0.7"}
             attributes["tooltip"] = tooltip
-            lines.append(_statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
         return lines
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
         """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
         return [
-            _statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
+            statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
             for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
         ]
 
@@ -249,7 +250,7 @@ class _Drawing:
         """Return the statements of a factor graph: variables, factors, and what they touch."""
         lines = [self.node(variable, None) for variable in model.variables]
         for i, term in enumerate(model.terms):
-            lines.append(_statement(f"f{i}", self.factor(term)))
+            lines.append(statement(f"f{i}", self.factor(term)))
         for i, term in enumerate(model.terms):
             # Parents above the factor and the child below it, as in the network it came from.
             lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
@@ -302,7 +303,7 @@ class _Drawing:
             attributes |= {"color": _TARGET_LINE, "penwidth": "2.2"}
             attributes.setdefault("fillcolor", _TARGET)
         attributes["tooltip"] = labels.tooltip(variable)
-        return _statement(self.ids[variable], attributes)
+        return statement(self.ids[variable], attributes)
 
     def table(self, source: object) -> str:
         """Return the table of a local distribution."""
@@ -357,10 +358,18 @@ def _exponent(values: Floats) -> str:
 
 
 def _caption(note: str) -> str:
-    return _statement("graph", {"label": note, "labelloc": "b"})
+    return statement("graph", {"label": note, "labelloc": "b"})
 
 
-def _statement(subject: str, attributes: Mapping[str, str]) -> str:
+def statement(subject: str, attributes: Mapping[str, str]) -> str:
+    """Return a statement about a node or an arc (or ``graph``, ``node`` and ``edge`` in general).
+
+    Parameters
+    ----------
+    subject : str
+    attributes : mapping from str to str
+        Values are text, quoted here, or HTML-like labels.
+    """
     listed = ", ".join(f"{key}={_value(key, value)}" for key, value in attributes.items())
     return f"{subject} [{listed}];"
 

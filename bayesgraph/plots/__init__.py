@@ -1,5 +1,6 @@
 """Pictures: rendered graphs and figures of how well a classifier does."""
 
+from bayesgraph.learning.impurity import impurity, impurity_decrease
 from bayesgraph.plots.figures import (
     Evaluated,
     confusion_matrix_figure,
@@ -7,19 +8,26 @@ from bayesgraph.plots.figures import (
     roc_figure,
     save_figure,
 )
+from bayesgraph.plots.impurities import impurity_figure
 from bayesgraph.plots.render import render, to_svg
 from bayesgraph.plots.roc import RocCurve, macro_average, one_against_rest, roc_curve
+from bayesgraph.plots.trees import render_tree, tree_to_dot
 
 __all__ = [
     "Evaluated",
     "RocCurve",
     "confusion_matrix_figure",
     "evaluation_figure",
+    "impurity",
+    "impurity_decrease",
+    "impurity_figure",
     "macro_average",
     "one_against_rest",
     "render",
+    "render_tree",
     "roc_curve",
     "roc_figure",
     "save_figure",
     "to_svg",
+    "tree_to_dot",
 ]
