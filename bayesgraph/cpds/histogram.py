@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import check_family
 from bayesgraph.cpds.roots import NumericCPD
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
@@ -118,6 +119,14 @@ class HistogramCPD(NumericCPD):
         tail = -(_SHAPE + 1) * np.log1p(self._outside(x) / self._range)
         log_density = log_density + tail.reshape(-1, *lead)
         return Factor.from_log(rest, np.where(missing.reshape(-1, *lead), 0.0, log_density))
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        if self.parents or self.variable not in evidence:
+            super().accumulate(evidence, scope, out)
+            return
+        x = np.ascontiguousarray(evidence.columns[self.variable], dtype=np.float64)
+        kernels.add_histogram(out[0], x, self.edges, self._log_density, _SHAPE + 1.0)
 
     def check_observed(self, observed: Collection[Variable]) -> None:
         """See NumericCPD."""

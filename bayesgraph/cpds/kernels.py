@@ -95,6 +95,44 @@ def _add_gaussian(
                 target[i] += added if added == added else 0.0
 
 
+@numba.njit(cache=True, nogil=True)
+def add_histogram(
+    out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
+) -> None:
+    """Add log densities of a histogram with power-law tails to `out`; NaN adds nothing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_rows,)
+    x : ndarray, shape (n_rows,)
+    edges : ndarray, shape (n_cells + 1,)
+        Increasing; a value on an edge belongs to the cell below, the first edge to the first cell.
+    log_density : ndarray, shape (n_cells + 2,)
+        In the cells, and in the tails where they begin.
+    exponent : float
+        Of the tails, whose scale is the range of the edges.
+    """
+    last = len(edges) - 1
+    scale = edges[last] - edges[0]
+    for i in range(len(x)):
+        value = x[i]
+        if value != value:
+            continue
+        if value < edges[0]:
+            out[i] += log_density[0] - exponent * np.log1p((edges[0] - value) / scale)
+        elif value > edges[last]:
+            out[i] += log_density[last + 1] - exponent * np.log1p((value - edges[last]) / scale)
+        else:
+            low, high = 0, last  # edges[low] < value <= edges[high], but for the first edge
+            while high - low > 1:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle
+                else:
+                    high = middle
+            out[i] += log_density[high]
+
+
 # ------------------------------------------------------------------------------------------ trees
 
 # What the functions below know of a tree, each of shape (n_nodes, ...) but the second: number of

@@ -33,6 +33,14 @@ def test_density_by_hand():
     np.testing.assert_allclose(tails, 0.1 * lomax.pdf([60.0, 80.0], 3, scale=120.0))
 
 
+def test_the_kernel_equals_the_potential():
+    cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
+    x = np.array([-1e300, -60.0, 0.0, 15.0, 30.0, 30.1, 60.0, 99.0, 120.0, 200.0, np.nan])
+    out = np.ones((1, len(x)))
+    cpd.accumulate(Evidence(len(x), {AGE: x}), [], out)
+    np.testing.assert_allclose(out[0], 1.0 + log_density(cpd, x), rtol=1e-14)
+
+
 def test_density_far_away_stays_small_beside_others():
     cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
     assert (log_density(cpd, [1e300, -1e308]) > -3000).all()
