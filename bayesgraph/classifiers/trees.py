@@ -26,9 +26,10 @@ from bayesgraph.classifiers.inputs import (
 from bayesgraph.classifiers.tree_growing import Pruning, encoded, grow
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, format_bytes
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.trees import (
     estimate_roots,
@@ -237,7 +238,9 @@ class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: igno
     prediction is its mean. Where nothing is missing that is scikit-learn's prediction (for
     squared errors).
 
-    Missing values in fitting are treated as by DecisionTreeNetworkClassifier.
+    Missing values in fitting are treated as by DecisionTreeNetworkClassifier. Answers take time and
+    memory in proportion to the leaves: of more than some thousands of rows grow no tree to the end
+    (`min_samples_leaf`), which predicts no better either.
 
     Parameters
     ----------
@@ -352,6 +355,7 @@ class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: igno
         self.target_ = Continuous(_unlike(name if name is not None else "target", taken))
         leaf_name = _unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
+        _check_size(splits)
         reached = np.zeros((splits.n_nodes, self.leaf_.cardinality))
         reached[splits.leaves, np.arange(self.leaf_.cardinality)] = 1.0
         cpds: list[CPD] = [
@@ -469,6 +473,17 @@ def _as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     if sample_weight is None:
         return np.ones(n_rows)
     return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), n_rows)
+
+
+def _check_size(splits: Tree) -> None:
+    """Refuse a tree whose table of leaves, probabilities and their logs, does not fit."""
+    entries = 2 * splits.n_nodes * len(splits.leaves)
+    if BYTES * entries > default_memory_limit():
+        raise MemoryLimitError(
+            f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node takes "
+            f"{format_bytes(BYTES * entries)}. Grow a smaller one: min_samples_leaf, "
+            "max_leaf_nodes, or ccp_alpha='cv'."
+        )
 
 
 def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:

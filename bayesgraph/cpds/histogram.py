@@ -80,10 +80,11 @@ class HistogramCPD(NumericCPD):
         self._axes = (*self.parents, cells)
         table = checked_table(values, self._axes, what=what)
         sums = table.sum(axis=-1)
-        if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+        wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+        if wrong.any():
             raise CPDError(
-                f"{what}: the probabilities of tails and cells sum to {np.ravel(sums)[0]:.9g} "
-                "and so on, not to 1. Divide them by their sum if they are weights."
+                f"{what}: the probabilities of tails and cells sum to {sums[wrong][0]:.9g}, not to "
+                "1. Divide them by their sum if they are weights."
             )
         table.flags.writeable = False
         self.values = table

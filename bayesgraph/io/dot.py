@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesgraph.cpds import CPD
-from bayesgraph.errors import DataTypeError, GraphError, quoted
+from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
 from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -64,7 +65,8 @@ def to_dot(
         List the states under the names.
     beliefs : bool
         Draw the posterior of every variable given the evidence: a bar for each state; mean ±
-        standard deviation and the density of a continuous variable.
+        standard deviation and the density of a continuous variable. Where there is no exact
+        posterior, as of a continuous feature of a tree, nothing is drawn.
     tables : bool
         Write the conditional distributions (the factors' tables) into the nodes.
     scores : bool
@@ -112,9 +114,7 @@ def to_dot(
         ids={variable: f"n{i}" for i, variable in enumerate(model.variables)},
         evidence=given,
         target=None if target is None else model.variable(target),
-        posteriors={
-            v: model.query(v.name, evidence) for v in model.variables if beliefs and v not in given
-        },
+        posteriors=_posteriors(model, evidence, given) if beliefs else {},
         states=states,
         beliefs=beliefs,
         tables=tables,
@@ -128,6 +128,19 @@ def to_dot(
         kind, body = "digraph BayesianNetwork", drawing.network(model, plate)
     lines = [*defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _posteriors(
+    model: GraphicalModel, evidence: Mapping[Name, Any] | None, given: Evidence
+) -> dict[Variable, Any]:
+    """Return the posterior of every free variable that has an exact one."""
+    found: dict[Variable, Any] = {}
+    for variable in model.variables:
+        if variable not in given:
+            # A continuous feature of a tree has none: its node is drawn without.
+            with suppress(UnsupportedModelError):
+                found[variable] = model.query(variable.name, evidence)
+    return found
 
 
 def defaults(rankdir: str) -> list[str]:

@@ -1,5 +1,7 @@
 """Decision trees as networks: beside scikit-learn's, and beside enumeration where values miss."""
 
+import sys
+
 import cases
 import numpy as np
 import pandas as pd
@@ -69,7 +71,6 @@ def test_random_data_give_scikit_learns_probabilities(seed):
     X = random.integers(0, 9, size=(n, 3)) * 0.37
     y = random.integers(0, 3, size=n)
     weights = random.integers(1, 4, size=n).astype(float)
-    # Text states in the order in which they sort: the same columns, so the same ties.
     depth = int(random.integers(1, 6))
     ours = bg.DecisionTreeNetworkClassifier(max_depth=depth).fit(X, y, weights)
     theirs = DecisionTreeClassifier(criterion="entropy", max_depth=depth, random_state=0)
@@ -236,6 +237,15 @@ def test_variances_of_leaves():
     with pytest.raises(bg.errors.DataError, match="constant in some leaf"):
         bg.DecisionTreeNetworkRegressor(shrinkage=0.0, var_smoothing=0.0).fit(X, y)
     assert bg.DecisionTreeNetworkRegressor().fit(X, [2.0] * 4).predict(X).tolist() == [2.0] * 4
+
+
+def test_a_tree_of_too_many_leaves_is_refused(monkeypatch):
+    module = sys.modules["bayesgraph.classifiers.trees"]
+    monkeypatch.setattr(module, "default_memory_limit", lambda: 1000)
+    X = np.arange(40.0)[:, None]
+    with pytest.raises(bg.errors.MemoryLimitError, match=r"40 leaves.*min_samples_leaf"):
+        bg.DecisionTreeNetworkRegressor().fit(X, X[:, 0])
+    bg.DecisionTreeNetworkRegressor(max_leaf_nodes=3).fit(X, X[:, 0])
 
 
 def test_weights_of_a_regression_are_repetitions():

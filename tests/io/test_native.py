@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tree_oracle import random_tree_network
 
 import bayesgraph as bg
 from bayesgraph.errors import FileFormatError, LossyExportError
@@ -442,3 +443,10 @@ def test_files_keep_trees_and_histograms(tmp_path):
     graph = net.to_factor_graph()
     graph.save(tmp_path / "graph.bayesgraph")
     assert bg.load(tmp_path / "graph.bayesgraph") == graph
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_files_keep_random_trees(tmp_path, seed):
+    net = random_tree_network(seed)
+    net.save(tmp_path / "net.bayesgraph")
+    assert bg.load(tmp_path / "net.bayesgraph") == net

@@ -86,6 +86,17 @@ def test_files(tmp_path, suffix):
     clf.render(tmp_path / f"net.{suffix}", tables=True)
 
 
+def test_beliefs_of_a_network_with_a_tree():
+    net = bg.BayesianNetwork(
+        [bg.HistogramCPD(AGE, [0, 50, 99], [0, 0.4, 0.6, 0]), bg.TableCPD(PLACE, [1 / 6] * 6), CPD]
+    )
+    text = net.to_dot(beliefs=True, tables=True)
+    assert "%" in text
+    assert "HistogramCPD, 3 parameters" in text
+    shares = net.query("sick").probabilities
+    assert f"{100 * shares[0]:.1f}%" in text
+
+
 def test_errors(tmp_path):
     with pytest.raises(DataTypeError, match="TreeCPD"):
         tree_to_dot(bg.TableCPD(SICK, [0.5, 0.5]))
