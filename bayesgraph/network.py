@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import upward
 from bayesgraph.cpds import CPD, TableCPD, combined_potentials
+from bayesgraph.cpds.roots import summed_roots, without_summed_roots
 from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
@@ -203,22 +204,23 @@ class BayesianNetwork(GraphicalModel):
         trimmed, partial = evidence.split()
         blocking = self.blocking(trimmed, partial, keep)
         shown = trimmed.without(blocking) if blocking else trimmed
-        pieces = self._pieces([*trimmed.columns, *trimmed.likelihoods], keep, shown)
+        observed = [*trimmed.columns, *trimmed.likelihoods]
+        pieces = self._pieces(observed, [*keep, *trimmed.likelihoods], shown.columns)
         potentials = combined_potentials(pieces, shown)
         potentials += evidence_factors(trimmed, blocking)
         return Problem(potentials, partial_columns(trimmed, blocking))
 
     def _pieces(
-        self, observed: Iterable[Variable], keep: Collection[Variable], shown: Container[Variable]
+        self, observed: Iterable[Variable], keep: Collection[Variable], shown: Collection[Variable]
     ) -> list[CPD]:
         """Return the distributions that matter, each a potential of its own."""
         relevant = self._relevant(observed, keep)
-        return [
-            piece
-            for cpd in self.blocks
-            if not relevant.isdisjoint(cpd.children)
-            for piece in cpd.pieces(relevant, shown)
-        ]
+        blocks = self._relevant_blocks(relevant)
+        pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
+        return without_summed_roots(pieces, shown, keep)
+
+    def _relevant_blocks(self, relevant: set[Variable]) -> list[CPD]:
+        return [cpd for cpd in self.blocks if not relevant.isdisjoint(cpd.children)]
 
     def scopes(
         self, observed: Collection[Variable], keep: Collection[Variable]
@@ -234,17 +236,20 @@ class BayesianNetwork(GraphicalModel):
     ) -> list[Variable]:
         """See GraphicalModel: all but leaves, whose sum where they are missing is one.
 
-        A leaf whose siblings depend on it counts as one while they are all observed.
+        Nor roots that are summed out where they enter. A leaf whose siblings depend on it counts
+        as one while they are all observed.
         """
         if not partial:
             return []
         relevant = self._relevant([*evidence.columns, *evidence.likelihoods], keep)
         inner = {parent for variable in relevant for parent in self._parents[variable]}
-        inner.update(keep, evidence.likelihoods)
+        kept = [*keep, *evidence.likelihoods]
+        inner.update(kept)
         for cpd in self.blocks:
             if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
                 inner.update(cpd.children)
-        return [variable for variable in partial if variable in inner]
+        summed = summed_roots(self._relevant_blocks(relevant), kept)
+        return [variable for variable in partial if variable in inner and variable not in summed]
 
     def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:
         return ancestral_set(self._parents, [*observed, *keep])  # type: ignore[arg-type, return-value]

@@ -21,6 +21,8 @@ _HOMES = {
     "to_graphviz": "bayesgraph.plots.render:to_graphviz",
     "contributions_figure": "bayesgraph.plots.waterfall:contributions_figure",
     "to_svg": "bayesgraph.plots.render:to_svg",
+    "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",
+    "render_tree": "bayesgraph.plots.trees:render_tree",
 }
 
 

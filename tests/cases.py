@@ -10,7 +10,7 @@ that a graph given by name fits all of them; arcs go from discrete to continuous
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,8 @@ class Case:
         come with arrays of any width, are not run.
     class_is_root : bool
         The class has no parents, so `priors=` is its distribution.
+    without : dict from str to str
+        Tests that cannot apply, each with the reason why.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Case:
     kinds: tuple[str, ...] = KINDS
     named: bool = False
     class_is_root: bool = True
+    without: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -57,6 +60,7 @@ class Case:
 _STAR = [("class", name) for name in NAMES]
 _GIVEN = [*_STAR, ("a", "b"), ("a", "c"), ("c", "d"), ("a", "d")]
 _BLANKET = [("a", "class"), ("class", "b"), ("class", "c"), ("b", "c"), ("a", "d")]
+_TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
@@ -85,6 +89,18 @@ CLASSIFIERS = (
         kinds=("discrete", "mixed"),
         named=True,
         class_is_root=False,
+    ),
+    Case(
+        "tree",
+        partial(bg.DecisionTreeNetworkClassifier, alpha=1.0, min_weight_fraction_leaf=0.05),
+        class_is_root=False,
+        without=_TREE,
+    ),
+    Case(
+        "tree-gini",
+        partial(bg.DecisionTreeNetworkClassifier, criterion="gini", alpha=0.1, max_leaf_nodes=9),
+        class_is_root=False,
+        without=_TREE,
     ),
 )
 

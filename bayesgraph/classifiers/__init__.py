@@ -5,5 +5,15 @@ from bayesgraph.classifiers.network_classifiers import (
     NaiveBayesClassifier,
     TANClassifier,
 )
+from bayesgraph.classifiers.trees import (
+    DecisionTreeNetworkClassifier,
+    DecisionTreeNetworkRegressor,
+)
 
-__all__ = ["BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier"]
+__all__ = [
+    "BayesianNetworkClassifier",
+    "DecisionTreeNetworkClassifier",
+    "DecisionTreeNetworkRegressor",
+    "NaiveBayesClassifier",
+    "TANClassifier",
+]

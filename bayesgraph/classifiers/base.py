@@ -1,17 +1,15 @@
-"""The one classifier: a network with a class variable, fitted and asked through scikit-learn."""
+"""Classifiers whose networks are estimated from additive statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesgraph import upward
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -23,41 +21,27 @@ from bayesgraph.classifiers.inputs import (
     target_name,
     weighted_rows,
 )
-from bayesgraph.classifiers.layout import VECTORS, Layout, make_layout
-from bayesgraph.classifiers.rows import row_evidence
+from bayesgraph.classifiers.layout import VECTORS, make_layout
+from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
-from bayesgraph.explain import Contrast, Contributions, explain
-from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.model import log_normalised, warn_of_impossible
-from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Discrete, Variable
 
-# Rows that are encoded and predicted together: memory beyond the output does not grow with more.
-_CHUNK_ROWS = 1 << 15
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkClassifier(GraphClassifier):
     """Base of the classifiers whose parameters are estimated from additive statistics.
 
     A subclass says which structure it learns.
     """
 
-    classes_: NDArray[Any]
-    network_: BayesianNetwork
-    target_: Discrete
-    features_: tuple[Variable, ...]
     statistics_: Statistics
-    layout_: Layout
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
 
     def __init__(
         self,
@@ -310,152 +294,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.target_ = target
         self.features_ = features
 
-    # ------------------------------------------------------------------------------- prediction
-
-    def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
-        """Yield stretches of rows, the number of all rows, and the stretch's evidence."""
-        check_is_fitted(self, "network_")
-        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        for start in range(0, found.n_rows, _CHUNK_ROWS):
-            rows = slice(start, min(start + _CHUNK_ROWS, found.n_rows))
-            part = found if found.n_rows <= _CHUNK_ROWS else found.take(rows)
-            table = known_table(part, self.layout_, self.features_, self.unseen)
-            yield rows, found.n_rows, table.evidence()
-
-    def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
-        result: NDArray[Any] = np.empty(0)
-        impossible = 0
-        for rows, n_rows, evidence in self._evidence(X):
-            joint, count = self.network_.settled_rows(self.target_, evidence)
-            impossible += count
-            part = finish(joint)
-            if not rows.start:
-                # States first in memory, as they come.
-                result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
-            result[rows] = part
-        warn_of_impossible(impossible, len(result), self.target_)
-        return result
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return natural logs of the class probabilities, shape (n_rows, n_classes).
-
-        Missing values and unseen categories are marginalised. Rows to which the model gives
-        probability zero get the prior, with one warning that counts them.
-        """
-        return self._by_rows(X, log_normalised)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return class probabilities, shape (n_rows, n_classes); see predict_log_proba."""
-        return self._by_rows(X, _normalised)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
-        codes = self._by_rows(X, _largest)
-        return np.asarray(self.classes_[codes])
-
-    def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
-        """Return the log odds of a class against another for each row, in nats.
-
-        Parameters
-        ----------
-        X : as for `predict`
-        positive : label, optional
-            Whose log odds; by default the second of two classes.
-        negative : label, optional
-            Against which class; by default against all others together.
-
-        Returns
-        -------
-        ndarray, shape (n_rows,)
-            Of rows to which the model gives probability zero those of the prior, with one warning
-            that counts them; NaN where only the classes compared are impossible.
-        """
-        check_is_fitted(self, "network_")
-        return self._by_rows(X, Contrast.of(self.target_, positive, negative))
-
-    def contributions(
-        self, row: Any, *, positive: Any = None, negative: Any = None
-    ) -> Contributions:
-        """Return the log odds of one row as a sum of one term for each observed feature.
-
-        Parameters
-        ----------
-        row : mapping from name to value, list or array of values, or table of one row
-            What is not named, or missing, is not observed.
-        positive, negative : label, optional
-            As for `log_odds`.
-
-        Returns
-        -------
-        Contributions
-            A mapping from feature to its term, with `prior` and `total`; see
-            :func:`bayesgraph.contributions` for its meaning.
-
-        Raises
-        ------
-        ImpossibleEvidenceError
-            If the row is impossible under both sides, so that there are no odds.
-        """
-        check_is_fitted(self, "network_")
-        contrast = Contrast.of(self.target_, positive, negative)
-        return explain(self.network_, contrast, row_evidence(self, row))
-
-    def log_likelihood(self, X: Any) -> Floats:
-        """Return the natural log of each row's probability (density), shape (n_rows,)."""
-        parts = [self.network_.log_evidence_rows(part) for _, _, part in self._evidence(X)]
-        return np.concatenate(parts)
-
-    # ------------------------------------------------------------------------------ the network
-
-    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
-        """Return the posterior of the class, or of any other variable, given some features.
-
-        Parameters
-        ----------
-        evidence : mapping from name to value, optional
-            As for :meth:`BayesianNetwork.query`; what is not named is not observed.
-        target : name or list of names, optional
-            The class by default.
-        """
-        check_is_fitted(self, "network_")
-        wanted = self.target_.name if target is None else target
-        return self.network_.query(wanted, evidence)
-
-    def most_probable(
-        self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
-    ) -> Assignment:
-        """Return the most probable assignment; see :meth:`BayesianNetwork.most_probable`."""
-        check_is_fitted(self, "network_")
-        return self.network_.most_probable(evidence, joint=joint)
-
-    def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows of the class and the features; see :meth:`BayesianNetwork.sample`."""
-        check_is_fitted(self, "network_")
-        return self.network_.sample(n, given=given, random_state=random_state)
-
-    def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the classifier."""
-        check_is_fitted(self, "network_")
-        upward.call("save", self, path)
-
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the network to an SVG, PNG or PDF file, the class highlighted."""
-        check_is_fitted(self, "network_")
-        self.network_.render(path, **{"target": self.target_.name, **options})
-
-    def to_dot(self, **options: Any) -> str:
-        """Return the network in Graphviz' DOT language, the class highlighted."""
-        check_is_fitted(self, "network_")
-        return self.network_.to_dot(**{"target": self.target_.name, **options})
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = not self._takes_sparse
-        tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.positive_only = self._one_family in _POSITIVE
         return tags
 
@@ -499,18 +339,6 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
         place = {value: i for i, value in enumerate(classes.tolist())}
         return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
     return np.searchsorted(classes, labels)
-
-
-def _normalised(joint: Floats) -> Floats:
-    """Return rows that sum to one from logs, overwriting them."""
-    joint -= joint.max(axis=1, keepdims=True)
-    np.exp(joint, out=joint)
-    joint /= joint.sum(axis=1, keepdims=True)
-    return joint
-
-
-def _largest(joint: Floats) -> NDArray[np.intp]:
-    return np.asarray(np.argmax(joint, axis=1))
 
 
 def checked_priors(priors: Any, target: Discrete) -> Floats | None:

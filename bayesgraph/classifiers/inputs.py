@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
+    _check_y,
     check_array,
     check_consistent_length,
     column_or_1d,
@@ -307,6 +308,32 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     except TypeError as error:
         raise DataTypeError(f"Labels must be of one type, text or numbers ({error}).") from error
     return labels, name
+
+
+def number_column(y: Any) -> tuple[Floats, Name | None]:
+    """Return the numbers to predict as a one-dimensional array, and their name if they have one.
+
+    Raises
+    ------
+    DataError
+        For no numbers at all.
+    ValueError
+        As scikit-learn raises it: a missing or infinite number, several columns, text.
+    """
+    if y is None:
+        raise DataError(
+            "This regressor requires y to be passed, but the target y is None: supervised "
+            "fitting needs a number for each row."
+        )
+    series = nw.from_native(y, allow_series=True, pass_through=True)
+    name = getattr(y, "name", None)
+    if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
+        series = series.get_column(series.columns[0])
+    if isinstance(series, nw.Series):
+        name, y = series.name or None, series.to_numpy()
+    if np.ma.is_masked(y):
+        y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
+    return np.asarray(_check_y(y, y_numeric=True), dtype=np.float64), name
 
 
 def _missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,16 +9,19 @@ from bayesgraph.cpds.densities import (
     PoissonPlate,
     StudentPlate,
 )
+from bayesgraph.cpds.histogram import HistogramCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
+from bayesgraph.cpds.tree import Split, Tree, TreeCPD
 
 __all__ = [
     "CPD",
     "DirichletMultinomialCPD",
     "GaussianCPD",
     "GaussianPlate",
+    "HistogramCPD",
     "KernelDensityPlate",
     "LogNormalPlate",
     "MultinomialCPD",
@@ -26,8 +29,11 @@ __all__ = [
     "Plate",
     "PoissonPlate",
     "PresenceCPD",
+    "Split",
     "StudentPlate",
     "TableCPD",
     "TablePlate",
+    "Tree",
+    "TreeCPD",
     "combined_potentials",
 ]

@@ -166,6 +166,9 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
             raise CPDError(
                 f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
             )
+    for item in parents:
+        if isinstance(item, CountVector):
+            raise CPDError(f"{item!r} is a vector of counts, which cannot be a parent.")
     names = [item.name for item in (*parents, variable)]
     if len(set(names)) < len(names):
         raise CPDError(

@@ -1,4 +1,4 @@
-"""Compiled loops over rows that add log potentials to an accumulator.
+"""Compiled loops over rows that add log potentials to an accumulator, and walks down trees.
 
 The accumulator is (cells, n_rows): rows are contiguous. Each public function checks nothing; the
 CPDs that call them have done so.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
@@ -399,3 +399,216 @@ def _add_kernel_densities(
                     total += mass[k] * math.exp(0.5 * (gap * gap - z * z))
                     k -= 1
                 out[cell, i] += constant + math.log(total) - 0.5 * gap * gap
+
+
+def add_histogram(
+    out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
+) -> None:
+    """Add log densities of a histogram with power-law tails to `out`; NaN adds nothing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_rows,)
+    x : ndarray, shape (n_rows,)
+    edges : ndarray, shape (n_cells + 1,)
+        Increasing; a value on an edge belongs to the cell below, the first edge to the first cell.
+    log_density : ndarray, shape (n_cells + 2,)
+        In the cells, and in the tails where they begin.
+    exponent : float
+        Of the tails, whose scale is the range of the edges.
+    """
+    last = len(edges) - 1
+    scale = edges[last] - edges[0]
+    for i in range(len(x)):
+        value = x[i]
+        if value != value:
+            continue
+        if value < edges[0]:
+            out[i] += log_density[0] - exponent * np.log1p((edges[0] - value) / scale)
+        elif value > edges[last]:
+            out[i] += log_density[last + 1] - exponent * np.log1p((value - edges[last]) / scale)
+        else:
+            low, high = 0, last  # edges[low] < value <= edges[high], but for the first edge
+            while high - low > 1:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle
+                else:
+                    high = middle
+            out[i] += log_density[high]
+
+
+# ------------------------------------------------------------------------------------------ trees
+
+# What the functions below know of a tree, each of shape (n_nodes, ...) but the second: number of
+# the parent that a node splits on (-1 at leaves); whether each parent is discrete; thresholds;
+# states that go left; numbers of the left and the right child, which follow their parent's.
+TreeArrays: TypeAlias = tuple[
+    NDArray[np.int64],
+    NDArray[np.bool_],
+    Floats,
+    NDArray[np.bool_],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]
+
+
+@numba.njit(cache=True, nogil=True)
+def add_tree(
+    out: Floats,
+    columns: Floats,
+    tree: TreeArrays,
+    depth: int,
+    share: Floats,
+    values: Floats,
+    log_values: Floats,
+    child: NDArray[np.int64],
+) -> None:
+    """Add the log of what a tree says of its child to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (K, n_rows), or (1, n_rows) where the child is observed
+    columns : ndarray, shape (n_parents, n_rows)
+        State codes and numbers; where NaN, both branches are taken.
+    tree : see TreeArrays
+    depth : int
+    share : ndarray, shape (n_nodes,)
+        Weight of the left branch where the parent is missing.
+    values, log_values : ndarray, shape (n_nodes, K)
+    child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
+        Its states; a row of -1 gets nothing.
+    """
+    feature, discrete, threshold, left_states, left, right = tree
+    n_states = values.shape[1]
+    nodes = np.empty(depth + 2, dtype=np.int64)
+    weights = np.empty(depth + 2)
+    total = np.empty(n_states)
+    is_free = len(child) == 0
+    for i in range(columns.shape[1]):
+        if not is_free and child[i] < 0:
+            continue
+        total[:] = 0.0
+        nodes[0], weights[0], top = 0, 1.0, 1
+        node = 0
+        branched = False
+        while top > 0:
+            top -= 1
+            node, weight = nodes[top], weights[top]
+            while feature[node] >= 0:
+                x = columns[feature[node], i]
+                if x != x:
+                    p = share[node]
+                    if p <= 0.0:
+                        node = right[node]
+                    elif p >= 1.0:
+                        node = left[node]
+                    else:
+                        nodes[top], weights[top] = right[node], weight * (1.0 - p)
+                        top += 1
+                        weight *= p
+                        node = left[node]
+                        branched = True
+                elif discrete[feature[node]]:
+                    node = left[node] if left_states[node, int(x)] else right[node]
+                else:
+                    node = left[node] if x <= threshold[node] else right[node]
+            if not branched:
+                break
+            if is_free:
+                for c in range(n_states):
+                    total[c] += weight * values[node, c]
+            else:
+                total[0] += weight * values[node, child[i]]
+        if is_free:
+            for c in range(n_states):
+                out[c, i] += np.log(total[c]) if branched else log_values[node, c]
+        else:
+            out[0, i] += np.log(total[0]) if branched else log_values[node, child[i]]
+
+
+@numba.njit(cache=True, nogil=True)
+def spread_over_nodes(
+    out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
+) -> None:
+    """Add amounts of each row to the leaves that it reaches, in shares where values are missing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_nodes, m)
+    columns, tree, depth, share
+        As for add_tree.
+    amounts : ndarray, shape (n_rows, m)
+    """
+    feature, discrete, threshold, left_states, left, right = tree
+    nodes = np.empty(depth + 2, dtype=np.int64)
+    weights = np.empty(depth + 2)
+    for i in range(columns.shape[1]):
+        nodes[0], weights[0], top = 0, 1.0, 1
+        while top > 0:
+            top -= 1
+            node, weight = nodes[top], weights[top]
+            while feature[node] >= 0:
+                x = columns[feature[node], i]
+                if x != x:
+                    p = share[node]
+                    if p <= 0.0:
+                        node = right[node]
+                    elif p >= 1.0:
+                        node = left[node]
+                    else:
+                        nodes[top], weights[top] = right[node], weight * (1.0 - p)
+                        top += 1
+                        weight *= p
+                        node = left[node]
+                elif discrete[feature[node]]:
+                    node = left[node] if left_states[node, int(x)] else right[node]
+                else:
+                    node = left[node] if x <= threshold[node] else right[node]
+            for k in range(amounts.shape[1]):
+                out[node, k] += weight * amounts[i, k]
+
+
+@numba.njit(cache=True, nogil=True)
+def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
+    """Return the leaf that each row of observed parents reaches, shape (n_rows,)."""
+    feature, discrete, threshold, left_states, left, right = tree
+    out = np.empty(columns.shape[1], dtype=np.int64)
+    for i in range(columns.shape[1]):
+        node = 0
+        while feature[node] >= 0:
+            x = columns[feature[node], i]
+            if discrete[feature[node]]:
+                node = left[node] if left_states[node, int(x)] else right[node]
+            else:
+                node = left[node] if x <= threshold[node] else right[node]
+        out[i] = node
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def same_split_above(
+    feature: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return for each split the nearest one above it on the same parent, shape (n_nodes,).
+
+    The number of that node where its left branch leads here, its complement (``~node``, which is
+    negative) where the right one does; the number of nodes, which no node has, if there is none.
+    """
+    n = len(feature)
+    above = np.full(n, -1, dtype=np.int64)
+    for node in range(n):
+        if feature[node] >= 0:
+            above[left[node]] = node
+            above[right[node]] = node
+    out = np.full(n, n, dtype=np.int64)
+    for node in range(n):
+        if feature[node] < 0:
+            continue
+        at, up = node, above[node]
+        while up >= 0:
+            if feature[up] == feature[node]:
+                out[node] = up if left[up] == at else ~up
+                break
+            at, up = up, above[up]
+    return out

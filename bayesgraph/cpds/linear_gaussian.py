@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
@@ -184,6 +185,14 @@ class GaussianCPD(CPD):
         for i, parent in enumerate(self.continuous_parents):
             mean += self.coefficients[(*row, i)] * parents[parent]
         return np.asarray(mean + np.sqrt(self.variance[row]) * random.standard_normal(n))
+
+    def interval_probability(self, low: Floats, high: Floats) -> Floats:
+        """Return P(low < child <= high) of a child without parents; see `cpds.roots`."""
+        scale = np.sqrt(self.variance)
+        a, b = (low - self.mean) / scale, (high - self.mean) / scale
+        # In the upper tail the difference of two numbers close to one would lose its digits.
+        upper = a > 0
+        return np.asarray(ndtr(np.where(upper, -a, b)) - ndtr(np.where(upper, -b, a)))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesgraph.errors import BayesGraphError, EvidenceError, quoted, unknown_variable
+from bayesgraph.errors import (
+    BayesGraphError,
+    EvidenceError,
+    UnsupportedModelError,
+    quoted,
+    unknown_variable,
+)
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, State
@@ -283,7 +289,11 @@ class Marginals(Mapping[Name, Any]):
         shown = list(itertools.islice(self, _MOST_LINES))
         width = max((len(str(name)) for name in shown), default=0)
         for name in shown:
-            posterior = self[name]
+            try:
+                posterior = self[name]
+            except UnsupportedModelError:
+                lines.append(f"  {name!s:<{width}}  no exact answer")
+                continue
             if isinstance(posterior, Posterior):
                 pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
                 text = "  ".join(f"{state} {p:.4f}" for state, p in pairs)

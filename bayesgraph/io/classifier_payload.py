@@ -10,22 +10,29 @@ import networkx as nx
 import numpy as np
 
 from bayesgraph.classifiers import network_classifiers
-from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
+from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.trees import (
+    DecisionTreeNetworkClassifier,
+    DecisionTreeNetworkRegressor,
+)
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import NETWORK, Kind
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
-_CLASSES: dict[str, type[NetworkClassifier]] = {
+_CLASSES: dict[str, type[GraphClassifier]] = {
     name: getattr(network_classifiers, name)
     for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
 }
+_CLASSES["DecisionTreeNetworkClassifier"] = DecisionTreeNetworkClassifier
+# What some estimators have besides.
+_NUMBERS = ("ccp_alpha_",)
 
 
-def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
+def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     at = {variable: i for i, variable in enumerate(model.network_.variables)}
     return {
         "estimator": type(model).__name__,
@@ -38,10 +45,21 @@ def _encode(model: NetworkClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "label_type": model.classes_.dtype.str,
         "named": hasattr(model, "feature_names_in_"),
         "layout": _encode_layout(model.layout_),
+        "numbers": _encode_numbers(model),
     }
 
 
-def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
+def _encode_numbers(model: Any) -> dict[str, Any]:
+    return {name: encode_value(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
+
+
+def _decode_numbers(model: Any, numbers: Any) -> None:
+    for name in _NUMBERS:
+        if name in numbers:
+            setattr(model, name, float(decode_value(numbers[name])))
+
+
+def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
     model = _CLASSES[item["estimator"]](**parameters)
     model.network_ = NETWORK.decode(item["network"], arrays)
@@ -58,6 +76,41 @@ def _decode(item: Any, arrays: ArrayReader) -> NetworkClassifier:
     model.classes_[:] = target.states
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
+    _decode_numbers(model, item.get("numbers", {}))
+    return model
+
+
+def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) -> dict[str, Any]:
+    at = {variable: i for i, variable in enumerate(model.network_.variables)}
+    return {
+        "parameters": {
+            name: _encode_parameter(name, value) for name, value in model.get_params().items()
+        },
+        "network": NETWORK.encode(model.network_, arrays),
+        "target": at[model.target_],
+        "leaf": at[model.leaf_],
+        "layout": _encode_layout(model.layout_),
+        "features": [at[variable] for variable in model.features_],
+        "named": hasattr(model, "feature_names_in_"),
+        "numbers": _encode_numbers(model),
+    }
+
+
+def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegressor:
+    parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
+    model = DecisionTreeNetworkRegressor(**parameters)
+    model.network_ = NETWORK.decode(item["network"], arrays)
+    variables = model.network_.variables
+    target, leaf = variables[item["target"]], variables[item["leaf"]]
+    if not (isinstance(target, Continuous) and isinstance(leaf, Discrete)):
+        raise ValueError(f"{target.name!r} and {leaf.name!r} are no number and its leaf")
+    model.target_, model.leaf_ = target, leaf
+    model.features_ = tuple(variables[at] for at in item["features"])
+    model.layout_ = _decode_layout(item, model.features_)
+    model.n_features_in_ = len(model.layout_.columns)
+    if item["named"]:
+        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
+    _decode_numbers(model, item["numbers"])
     return model
 
 
@@ -134,7 +187,7 @@ def _decode_parameter(item: Any) -> Any:
         graph.add_edges_from(_decode_parameter(item["arcs"]))
         return graph
     if "mapping" in item:
-        return {_decode_parameter(key): _decode_parameter(value) for key, value in item["mapping"]}
+        return {_decode_parameter(key): _decode_parameter(v) for key, v in item["mapping"]}
     if "set" in item:
         return {_decode_parameter(value) for value in item["set"]}
     if "list" in item:
@@ -143,3 +196,6 @@ def _decode_parameter(item: Any) -> Any:
 
 
 CLASSIFIER = Kind(lambda model: type(model) in _CLASSES.values(), _encode, _decode)
+REGRESSOR = Kind(
+    lambda model: type(model) is DecisionTreeNetworkRegressor, _encode_regressor, _decode_regressor
+)

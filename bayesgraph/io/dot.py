@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesgraph.cpds import CPD
-from bayesgraph.errors import DataTypeError, GraphError, quoted
+from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
 from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -64,7 +65,8 @@ def to_dot(
         List the states under the names.
     beliefs : bool
         Draw the posterior of every variable given the evidence: a bar for each state; mean ±
-        standard deviation and the density of a continuous variable.
+        standard deviation and the density of a continuous variable. Where there is no exact
+        posterior, as of a continuous feature of a tree, nothing is drawn.
     tables : bool
         Write the conditional distributions (the factors' tables) into the nodes.
     scores : bool
@@ -112,9 +114,7 @@ def to_dot(
         ids={variable: f"n{i}" for i, variable in enumerate(model.variables)},
         evidence=given,
         target=None if target is None else model.variable(target),
-        posteriors={
-            v: model.query(v.name, evidence) for v in model.variables if beliefs and v not in given
-        },
+        posteriors=_posteriors(model, evidence, given) if beliefs else {},
         states=states,
         beliefs=beliefs,
         tables=tables,
@@ -126,11 +126,25 @@ def to_dot(
         kind, body = "graph FactorGraph", drawing.factor_graph(model)
     else:
         kind, body = "digraph BayesianNetwork", drawing.network(model, plate)
-    lines = [*_defaults(rankdir), *body]
+    lines = [*defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _defaults(rankdir: str) -> list[str]:
+def _posteriors(
+    model: GraphicalModel, evidence: Mapping[Name, Any] | None, given: Evidence
+) -> dict[Variable, Any]:
+    """Return the posterior of every free variable that has an exact one."""
+    found: dict[Variable, Any] = {}
+    for variable in model.variables:
+        if variable not in given:
+            # A continuous feature of a tree has none: its node is drawn without.
+            with suppress(UnsupportedModelError):
+                found[variable] = model.query(variable.name, evidence)
+    return found
+
+
+def defaults(rankdir: str) -> list[str]:
+    """Return the statements that set the look of a picture."""
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": labels.NOTE_SIZE,
@@ -141,9 +155,9 @@ def _defaults(rankdir: str) -> list[str]:
     edge = {"color": _ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": labels.NOTE_SIZE,
             "fontcolor": labels.MUTED}  # fmt: skip
     return [
-        _statement("graph", graph | font),
-        _statement("node", node | font),
-        _statement("edge", edge | font),
+        statement("graph", graph | font),
+        statement("node", node | font),
+        statement("edge", edge | font),
     ]
 
 
@@ -203,7 +217,7 @@ class _Drawing:
                 "color": _PALE, "fillcolor": _BOX, "margin": "14"}  # fmt: skip
         return [
             "subgraph cluster_plate {",
-            *(f"  {line}" for line in [_statement("graph", look), *inner]),
+            *(f"  {line}" for line in [statement("graph", look), *inner]),
             "}",
         ]
 
@@ -216,7 +230,7 @@ class _Drawing:
                 # The weight makes it upright.
                 attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
                               "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
-            lines.append(_statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
+            lines.append(statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
         return lines
 
     def arcs(self, arcs: Mapping[tuple[Variable, Variable], float | None]) -> list[str]:
@@ -235,13 +249,13 @@ class _Drawing:
             elif known:
                 attributes |= {"color": _PALE, "penwidth": "0.7"}
             attributes["tooltip"] = tooltip
-            lines.append(_statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
         return lines
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
         """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
         return [
-            _statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
+            statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
             for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
         ]
 
@@ -249,7 +263,7 @@ class _Drawing:
         """Return the statements of a factor graph: variables, factors, and what they touch."""
         lines = [self.node(variable, None) for variable in model.variables]
         for i, term in enumerate(model.terms):
-            lines.append(_statement(f"f{i}", self.factor(term)))
+            lines.append(statement(f"f{i}", self.factor(term)))
         for i, term in enumerate(model.terms):
             # Parents above the factor and the child below it, as in the network it came from.
             lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
@@ -302,7 +316,7 @@ class _Drawing:
             attributes |= {"color": _TARGET_LINE, "penwidth": "2.2"}
             attributes.setdefault("fillcolor", _TARGET)
         attributes["tooltip"] = labels.tooltip(variable)
-        return _statement(self.ids[variable], attributes)
+        return statement(self.ids[variable], attributes)
 
     def table(self, source: object) -> str:
         """Return the table of a local distribution."""
@@ -357,10 +371,18 @@ def _exponent(values: Floats) -> str:
 
 
 def _caption(note: str) -> str:
-    return _statement("graph", {"label": note, "labelloc": "b"})
+    return statement("graph", {"label": note, "labelloc": "b"})
 
 
-def _statement(subject: str, attributes: Mapping[str, str]) -> str:
+def statement(subject: str, attributes: Mapping[str, str]) -> str:
+    """Return a statement about a node or an arc (or ``graph``, ``node`` and ``edge`` in general).
+
+    Parameters
+    ----------
+    subject : str
+    attributes : mapping from str to str
+        Values are text, quoted here, or HTML-like labels.
+    """
     listed = ", ".join(f"{key}={_value(key, value)}" for key, value in attributes.items())
     return f"{subject} [{listed}];"
 

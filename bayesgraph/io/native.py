@@ -20,6 +20,7 @@ KINDS: dict[str, str] = {
     "network": "bayesgraph.io.payloads:NETWORK",
     "factor_graph": "bayesgraph.io.payloads:FACTOR_GRAPH",
     "classifier": "bayesgraph.io.classifier_payload:CLASSIFIER",
+    "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
 }
 
 

@@ -17,6 +17,7 @@ from bayesgraph.cpds import (
     DirichletMultinomialCPD,
     GaussianCPD,
     GaussianPlate,
+    HistogramCPD,
     KernelDensityPlate,
     LogNormalPlate,
     MultinomialCPD,
@@ -26,7 +27,10 @@ from bayesgraph.cpds import (
     StudentPlate,
     TableCPD,
     TablePlate,
+    Tree,
+    TreeCPD,
 )
+from bayesgraph.cpds.tree import ARRAYS as TREE_ARRAYS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
@@ -56,6 +60,18 @@ class Kind:
     decode: Callable[[Any, ArrayReader], Any]
 
 
+# Classes that are called with their children; the others take one variable.
+_BLOCKS = (
+    TablePlate,
+    GaussianPlate,
+    PoissonPlate,
+    NegativeBinomialPlate,
+    LogNormalPlate,
+    StudentPlate,
+    KernelDensityPlate,
+)
+
+
 @dataclass(frozen=True)
 class Family:
     """How a family of CPDs is saved: as keyword arguments of its class.
@@ -68,13 +84,43 @@ class Family:
     arrays : tuple of str
         Its arguments besides variable and parents: each is an attribute of that name too, and an
         array whose first axes are those of the discrete parents.
-    loose : tuple of str
-        Arguments that are arrays of other shapes.
+    others : tuple of str
+        More such arguments, arrays of other shapes.
+    part : (str, type), optional
+        The one argument besides variable and parents, also an attribute, that the arrays are
+        arguments and attributes of.
     """
 
     type: type[Any]
     arrays: tuple[str, ...]
-    loose: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    part: tuple[str, Any] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All arrays."""
+        return (*self.arrays, *self.others)
+
+    def values(self, cpd: CPD) -> dict[str, Any]:
+        """Return the arrays of a CPD."""
+        holder = cpd if self.part is None else getattr(cpd, self.part[0])
+        return {name: np.asarray(getattr(holder, name)) for name in self.names}
+
+    @property
+    def is_plate(self) -> bool:
+        """Whether the class takes its children in the place of one variable."""
+        return issubclass(self.type, _BLOCKS)
+
+    def make(
+        self, children: list[Variable], parents: list[Variable], values: dict[str, Any]
+    ) -> CPD:
+        """Return the CPD of these arrays."""
+        if self.part is not None:
+            name, kind = self.part
+            values = {name: kind(**values)}
+        first = children if self.is_plate else children[0]
+        cpd: CPD = self.type(first, parents=parents, **values)
+        return cpd
 
 
 FAMILIES: dict[str, Family] = {
@@ -90,10 +136,9 @@ FAMILIES: dict[str, Family] = {
     "multinomial": Family(MultinomialCPD, ("probabilities", "lengths")),
     "dirichlet_multinomial": Family(DirichletMultinomialCPD, ("concentration",)),
     "presence": Family(PresenceCPD, ("probabilities",), ("threshold",)),
+    "histogram": Family(HistogramCPD, ("values",), ("edges",)),
+    "tree": Family(TreeCPD, (), TREE_ARRAYS, ("tree", Tree)),
 }
-
-# Called with one variable; the others take their children.
-_ONE_CHILD = (TableCPD, GaussianCPD, MultinomialCPD, DirichletMultinomialCPD, PresenceCPD)
 
 
 # ------------------------------------------------------------------------------------- variables
@@ -162,10 +207,10 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
             f"{', '.join(family.type.__name__ for family in FAMILIES.values())}."
         )
     family = FAMILIES[name]
-    values = {key: np.asarray(getattr(cpd, key)) for key in (*family.arrays, *family.loose)}
-    child: dict[str, Any] = {"variable": at[cpd.variable]}
-    if not issubclass(family.type, _ONE_CHILD):
-        child = {"children": [at[variable] for variable in cpd.children]}
+    values = family.values(cpd)
+    child: dict[str, Any] = {"children": [at[variable] for variable in cpd.children]}
+    if not family.is_plate:
+        child = {"variable": at[cpd.variable]}
     return {
         "family": name,
         **child,
@@ -180,18 +225,17 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     if name not in FAMILIES:
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
     family = FAMILIES[name]
-    single = issubclass(family.type, _ONE_CHILD)
-    children = [_at(variables, i) for i in ([item["variable"]] if single else item["children"])]
+    places = item["children"] if family.is_plate else [item["variable"]]
+    children = [_at(variables, place) for place in places]
     parents = [_at(variables, parent) for parent in item["parents"]]
-    values = {key: arrays.view(item[key]) for key in family.arrays}
+    values = {key: arrays.view(item[key]) for key in family.names}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
-    for key, array in values.items():
+    for key in family.arrays:
+        array = values[key]
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
-    values |= {key: arrays.view(item[key]) for key in family.loose}
-    cpd: CPD = family.type(children[0] if single else children, parents=parents, **values)
-    return cpd
+    return family.make(children, parents, values)
 
 
 def _at(variables: list[Variable], position: Any) -> Variable:

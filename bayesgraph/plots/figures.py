@@ -25,6 +25,7 @@ from bayesgraph.plots.look import (
     GRID,
     INK,
     MUTED,
+    PANEL,
     Axes,
     Figure,
     heading,
@@ -37,7 +38,6 @@ from bayesgraph.plots.roc import Classes, RocCurve, label_codes, macro_average, 
 # Right answers are blue and mistakes orange, which stay apart for every common colour blindness.
 _RIGHT = ((0.94, 0.96, 0.98), (0.16, 0.37, 0.60))
 _WRONG = ((1.00, 0.96, 0.90), (0.78, 0.35, 0.05))
-_PANEL = 4.2
 
 _FORMATS: dict[str, dict[str, Any]] = {
     # Without dates the same figure is the same file.
@@ -144,8 +144,8 @@ def roc_figure(
     """
     curves = one_against_rest(y_true, proba, classes)
     with styled() as figure_class:
-        width = _PANEL + 0.9 + _legend_width(classes)
-        figure = new_figure(figure_class, width, _PANEL + 1.1)
+        width = PANEL + 0.9 + _legend_width(classes)
+        figure = new_figure(figure_class, width, PANEL + 1.1)
         _draw_roc(figure.add_subplot(), curves, shown_names(classes), title)
     return figure
 
@@ -179,7 +179,7 @@ def evaluation_figure(results: Sequence[Evaluated]) -> Figure:
         )
         for result in results
     ]
-    side = max(max(_PANEL, _matrix_side(len(names))) for *_, names in drawn)
+    side = max(max(PANEL, _matrix_side(len(names))) for *_, names in drawn)
     left = side + 0.9 + 0.07 * max(len(name) for *_, names in drawn for name in names)
     right = side + 0.7 + max(_legend_width(result.classes) for result in results)
     with styled() as figure_class:

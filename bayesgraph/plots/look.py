@@ -22,6 +22,8 @@ INK, MUTED, FRAME, GRID = "#1f2937", "#566273", "#b4c0ce", "#d8dfe8"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 LONGEST_LABEL = 20
+# Side of a panel in inches.
+PANEL = 4.2
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,19 @@ def render(model: GraphicalModel, path: PathLike, *, dpi: int = 192, **dot_optio
     RenderError
         If Graphviz fails, with its own words.
     """
+    render_text(lambda: to_dot(model, **dot_options), path, dpi=dpi)
+
+
+def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> None:
+    """Draw text in the DOT language to a file; see `render`.
+
+    Parameters
+    ----------
+    dot : callable
+        Returns the text; not called for a file that cannot be drawn.
+    path : str or path
+    dpi : int
+    """
     suffix = Path(path_text(path)).suffix.lower()
     known = (*_PICTURES, *_TEXTS)
     if suffix not in known:
@@ -87,12 +100,12 @@ def render(model: GraphicalModel, path: PathLike, *, dpi: int = 192, **dot_optio
             f"{suffix!r}.{suggestion(suffix, known)}"
         )
     if suffix in _TEXTS:
-        write_bytes(path, to_dot(model, **dot_options).encode())
+        write_bytes(path, dot().encode())
         return
     if dpi <= 0:
         raise FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
     command = _command(_PICTURES[suffix], f"{dpi:g}" if suffix == ".png" else "")
-    write_bytes(path, _drawn(command, to_dot(model, **dot_options)))
+    write_bytes(path, _drawn(command, dot()))
 
 
 def to_graphviz(model: GraphicalModel, **dot_options: Any) -> graphviz.Source:

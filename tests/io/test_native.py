@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tree_oracle import random_tree_network
 
 import bayesgraph as bg
 from bayesgraph.errors import FileFormatError, LossyExportError
@@ -419,3 +420,33 @@ def test_parameters_that_are_sets_have_one_order(tmp_path):
     same = bg.NaiveBayesClassifier(categorical=names | {"x0"}).fit(X, X[:, 0])
     same.save(tmp_path / "n.bayesgraph")
     assert (tmp_path / "m.bayesgraph").read_bytes() == (tmp_path / "n.bayesgraph").read_bytes()
+
+
+def test_files_keep_trees_and_histograms(tmp_path):
+    age, place = bg.Continuous(("age", 1)), bg.Discrete("place", ["a", 1, True])
+    sick = bg.Discrete("sick", [False, True])
+    splits = bg.Split(age, 0.1, [0.9, 0.1], bg.Split(place, [1], [0.25, 0.75], [1 / 3, 2 / 3]))
+    tree = bg.TreeCPD(sick, [place, age], splits)
+    shares = [[0.1, 0.5, 0.3, 0.1], [0.0, 0.7, 0.3, 0.0]]
+    net = bg.BayesianNetwork(
+        [
+            tree,
+            bg.TableCPD(place, [0.5, 0.25, 0.25]),
+            bg.HistogramCPD(age, [-1.5, 0.1, 1e300], shares[0]),
+            bg.HistogramCPD(bg.Continuous("dose"), [0.0, 1.0, 2.0], shares, [sick]),
+        ]
+    )
+    net.save(tmp_path / "net.bayesgraph")
+    back = bg.load(tmp_path / "net.bayesgraph")
+    assert back == net
+    assert back.query("sick", {"dose": 0.5}) == net.query("sick", {"dose": 0.5})
+    graph = net.to_factor_graph()
+    graph.save(tmp_path / "graph.bayesgraph")
+    assert bg.load(tmp_path / "graph.bayesgraph") == graph
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_files_keep_random_trees(tmp_path, seed):
+    net = random_tree_network(seed)
+    net.save(tmp_path / "net.bayesgraph")
+    assert bg.load(tmp_path / "net.bayesgraph") == net

@@ -1,0 +1,280 @@
+"""Growing and pruning: scikit-learn's trees, taken over split by split.
+
+scikit-learn learns on single-precision columns. A continuous column is given to it as the ranks of
+its values, so that neither the unit of the column nor its precision matters; the threshold is then
+the middle between the largest value that went left and the smallest that went right. A discrete
+column becomes one column for each state (one for both, if there are two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from bayesgraph.cpds import Tree
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Variable
+
+Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
+
+# Subtrees that cross-validation compares; of longer sequences it takes evenly spaced ones.
+_MOST_SUBTREES = 50
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table as scikit-learn's trees take it.
+
+    Attributes
+    ----------
+    table : Table
+    matrix : ndarray of float32, shape (n_rows, n_columns)
+        NaN where missing.
+    meaning : list of (position of the feature, code of a state or None)
+        Of each column: whether the feature has the state, or the rank of its value.
+    """
+
+    table: Table
+    matrix: NDArray[np.float32]
+    meaning: list[tuple[int, int | None]]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """How much of a grown tree stays.
+
+    Attributes
+    ----------
+    ccp_alpha : float or "cv"
+        Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3).
+    cv : int, splitter of scikit-learn, or iterable of (train, test)
+        Folds.
+    one_standard_error : bool
+        Take the smallest tree whose error is within one standard error of the least.
+    random_state : int
+        Of the folds.
+    """
+
+    ccp_alpha: float | str
+    cv: Any
+    one_standard_error: bool
+    random_state: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ccp_alpha, str) and self.ccp_alpha != "cv":
+            raise DataError(
+                f"ccp_alpha takes a number that is not negative, or 'cv'; got {self.ccp_alpha!r}."
+            )
+        if isinstance(self.cv, (int, np.integer)) and self.cv < 2:
+            raise DataError(f"cv is a number of folds, 2 or more; got {self.cv!r}.")
+
+
+def encoded(table: Table) -> Encoded:
+    """Return a table as scikit-learn's trees take it."""
+    columns: list[Floats] = []
+    meaning: list[tuple[int, int | None]] = []
+    for place, variable in enumerate(table.variables):
+        column = table.column(variable)
+        if isinstance(variable, Discrete):
+            candidates = _indicators(variable, column)
+        else:
+            candidates = [(None, _ranks(np.asarray(column, dtype=np.float64)))]
+        for state, values in candidates:
+            seen = values[~np.isnan(values)]
+            # Even what cannot split would have a say in how ties are broken.
+            if len(seen) and seen.min() < seen.max():
+                columns.append(values)
+                meaning.append((place, state))
+    # A tree wants a column, even if there is nothing to split.
+    columns = columns or [np.zeros(table.n_rows)]
+    return Encoded(table, np.array(columns, dtype=np.float32).T, meaning)
+
+
+def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | None, Floats]]:
+    """Return which rows have each state, NaN where missing; of two states one says it all."""
+    # Not by code: tables of other libraries list the same states in other orders, and ties are
+    # broken by the order of the columns.
+    states = sorted(range(variable.cardinality), key=lambda code: repr(variable.states[code]))
+    kept = states[1:] if len(states) <= 2 else states
+    return [
+        (s, np.where(codes < 0, np.nan, np.asarray(codes == s, dtype=np.float64))) for s in kept
+    ]
+
+
+def _ranks(column: Floats) -> Floats:
+    seen = ~np.isnan(column)
+    result = np.full(len(column), np.nan)
+    result[seen] = np.unique(column[seen], return_inverse=True)[1]
+    return result
+
+
+# --------------------------------------------------------------------------------------- growing
+
+
+def grow(
+    learner: Learner,
+    data: Encoded,
+    y: NDArray[Any],
+    weights: Floats,
+    parameters: Mapping[str, Any],
+    pruning: Pruning,
+) -> tuple[Tree, tuple[Variable, ...], float]:
+    """Return a tree, the features that it asks, and the complexity parameter it was pruned with.
+
+    The tree has no values yet: its column of them is zero.
+
+    Parameters
+    ----------
+    learner : DecisionTreeClassifier or DecisionTreeRegressor
+    data : Encoded
+    y : ndarray, shape (n_rows,)
+        Codes of classes, or numbers.
+    weights : ndarray, shape (n_rows,)
+    parameters : mapping
+        Of the learner.
+    pruning : Pruning
+    """
+    if isinstance(pruning.ccp_alpha, str):
+        alpha = _cross_validated(learner, data.matrix, y, weights, parameters, pruning)
+    else:
+        alpha = pruning.ccp_alpha
+    estimator = learner(**parameters, ccp_alpha=alpha)
+    grown = estimator.fit(data.matrix, y, sample_weight=weights).tree_
+    tree = _taken_over(grown, data)
+    used = np.unique(tree.feature[tree.feature >= 0])
+    place = np.full(len(data.table.variables) + 1, -1)
+    place[used] = np.arange(len(used))
+    parents = tuple(data.table.variables[k] for k in used)
+    width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
+    return (
+        Tree(
+            place[tree.feature],
+            tree.threshold,
+            tree.left_states[:, :width],
+            tree.left,
+            tree.right,
+            tree.values,
+        ),
+        parents,
+        float(alpha),
+    )
+
+
+def _taken_over(grown: Any, data: Encoded) -> Tree:
+    """Return scikit-learn's arrays as ours, features by their position in the table.
+
+    A split that only tells missing values from others (its threshold is infinite) is left out:
+    here a missing value says nothing of its own, and others go left.
+    """
+    order, below = _reached(grown)
+    n = len(order)
+    variables = data.table.variables
+    width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
+    feature, left, right = np.full((3, n), -1)
+    threshold = np.zeros(n)
+    left_states = np.zeros((n, width), dtype=bool)
+    number = {node: k for k, node in enumerate(order)}
+    rows = grown.decision_path(data.matrix).tocsc()
+    for k, node in enumerate(order):
+        if node not in below:
+            continue
+        place, state = data.meaning[grown.feature[node]]
+        variable = variables[place]
+        feature[k] = place
+        left[k], right[k] = (number[child] for child in below[node])
+        if isinstance(variable, Discrete):
+            n_states = variable.cardinality
+            left_states[k, :n_states] = np.arange(n_states) != state
+        else:
+            sides = (grown.children_left[node], grown.children_right[node])
+            threshold[k] = _middle(data.table.column(variable), rows, *sides)
+    return Tree(feature, threshold, left_states, left, right, np.zeros((n, 1)))
+
+
+def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
+    """Return scikit-learn's nodes that stay, each after the one above, and what is below them."""
+
+    def skipped(node: int) -> int:
+        while np.isposinf(grown.threshold[node]):
+            node = int(grown.children_left[node])
+        return node
+
+    order = [skipped(0)]
+    below: dict[int, tuple[int, int]] = {}
+    for node in order:  # grows while it is walked through
+        if grown.children_left[node] >= 0:
+            children = grown.children_left[node], grown.children_right[node]
+            below[node] = skipped(int(children[0])), skipped(int(children[1]))
+            order += below[node]
+    return order, below
+
+
+def _middle(column: Floats, rows: Any, left: int, right: int) -> float:
+    """Return the middle between the values that went left and those that went right."""
+    low = float(np.nanmax(column[rows.indices[rows.indptr[left] : rows.indptr[left + 1]]]))
+    high = float(np.nanmin(column[rows.indices[rows.indptr[right] : rows.indptr[right + 1]]]))
+    middle = low + (high - low) / 2
+    # Between neighbouring floats there is nothing: the larger must not go left.
+    return middle if middle < high else low
+
+
+# --------------------------------------------------------------------------------------- pruning
+
+
+def _cross_validated(
+    learner: Learner,
+    matrix: NDArray[np.float32],
+    y: NDArray[Any],
+    weights: Floats,
+    parameters: Mapping[str, Any],
+    pruning: Pruning,
+) -> float:
+    """Return the complexity parameter of least cross-validated error (Breiman et al. 1984, 3.4).
+
+    Each subtree in the sequence of the whole data stands for the geometric mean of the parameters
+    at which it begins and ends. Errors are misclassified shares or squares. Of equal ones the
+    smaller tree is taken.
+    """
+    path = learner(**parameters).cost_complexity_pruning_path(matrix, y, sample_weight=weights)
+    alphas = np.unique(np.maximum(path.ccp_alphas, 0.0))
+    candidates = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
+    if len(candidates) > _MOST_SUBTREES:
+        at = np.linspace(0, len(candidates) - 1, _MOST_SUBTREES).round().astype(int)
+        candidates = candidates[at]
+    if len(y) < 2 or len(candidates) == 1:
+        return float(candidates[0])
+    losses = np.zeros((len(y), len(candidates)))
+    for train, test in _splitter(learner, y, pruning).split(matrix, y):
+        for k, alpha in enumerate(candidates):
+            estimator = learner(**parameters, ccp_alpha=float(alpha))
+            estimator.fit(matrix[train], y[train], sample_weight=weights[train])
+            found = estimator.predict(matrix[test])
+            wrong = found != y[test]
+            is_class = learner is DecisionTreeClassifier
+            losses[test, k] = wrong if is_class else (found - y[test]) ** 2
+    share = weights / weights.sum()
+    error = share @ losses
+    best = int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
+    if pruning.one_standard_error:
+        # The variance of a weighted mean of independent losses.
+        spread = np.sqrt(np.sum((share * (losses[:, best] - error[best])) ** 2))
+        best = int(np.flatnonzero(error <= error[best] + spread)[-1])
+    return float(candidates[best])
+
+
+def _splitter(learner: Learner, y: NDArray[Any], pruning: Pruning) -> Any:
+    is_class = learner is DecisionTreeClassifier
+    if not isinstance(pruning.cv, (int, np.integer)):
+        return check_cv(pruning.cv, y, classifier=is_class)
+    folds = min(int(pruning.cv), len(y))
+    balanced = is_class and np.bincount(y).min() >= folds
+    kind = StratifiedKFold if balanced else KFold
+    return kind(folds, shuffle=True, random_state=pruning.random_state)

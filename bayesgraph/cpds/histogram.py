@@ -1,0 +1,254 @@
+"""Histograms: a continuous child of constant density between edges, with heavy tails outside."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import kernels
+from bayesgraph.cpds.base import check_family
+from bayesgraph.cpds.roots import NumericCPD
+from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import checked_table, take_codes
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+SUM_TOLERANCE = 1e-6
+# Of the tails: the least whole number for which they have a variance.
+_SHAPE = 3.0
+
+
+class HistogramCPD(NumericCPD):
+    """A piecewise constant density, for each configuration of discrete parents.
+
+    Between two edges the density is constant. Outside them it falls off as that of a Lomax
+    distribution (Lomax 1954) with shape 3 and the range of the edges as its scale:
+    ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. So heavy a tail gives a
+    value far outside a log density of no more than some thousands below zero, beside which the
+    posterior of other variables keeps its digits.
+
+    Parameters
+    ----------
+    variable : Continuous
+        The child.
+    edges : array_like, shape (n_cells + 1,)
+        Increasing; a value on an edge belongs to the cell below it.
+    values : array_like, shape (*parents' cardinalities, n_cells + 2)
+        Probabilities of everything below the first edge, of each cell, and of everything above the
+        last edge.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a discrete child, a continuous parent, edges that do not increase, a wrong shape, or
+        probabilities that do not sum to one (within 1e-6).
+
+    Examples
+    --------
+    >>> HistogramCPD(Continuous("age"), [0.0, 30.0, 60.0, 120.0], [0, 0.5, 0.3, 0.2, 0])
+    HistogramCPD p(age), 3 cells from 0 to 120
+    """
+
+    variable: Continuous
+    parents: tuple[Discrete, ...]
+
+    def __init__(
+        self,
+        variable: Continuous,
+        edges: ArrayLike,
+        values: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        checked = check_family(variable, parents, family="HistogramCPD")
+        if not isinstance(variable, Continuous):
+            raise CPDError(
+                f"HistogramCPD takes a continuous child; {variable.name!r} is discrete. "
+                "Use TableCPD."
+            )
+        if continuous := [p.name for p in checked if not isinstance(p, Discrete)]:
+            raise CPDError(f"HistogramCPD takes discrete parents; got {quoted(continuous)}.")
+        self.variable = variable
+        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+        what = f"HistogramCPD {self._title()}"
+        self.edges = _checked_edges(edges, what)
+        cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
+        self._axes = (*self.parents, cells)
+        table = checked_table(values, self._axes, what=what)
+        sums = table.sum(axis=-1)
+        wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+        if wrong.any():
+            raise CPDError(
+                f"{what}: the probabilities of tails and cells sum to {sums[wrong][0]:.9g}, not to "
+                "1. Divide them by their sum if they are weights."
+            )
+        table.flags.writeable = False
+        self.values = table
+        width = np.diff(self.edges)
+        scale = np.concatenate([[self._range / _SHAPE], width, [self._range / _SHAPE]])
+        with np.errstate(divide="ignore"):
+            self._log_density = np.log(table) - np.log(scale)
+
+    @property
+    def _range(self) -> float:
+        return float(self.edges[-1] - self.edges[0])
+
+    @property
+    def n_parameters(self) -> int:
+        """Free probabilities of cells and tails; the edges are not counted."""
+        return int(self.values[..., :-1].size)
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """See CPD."""
+        self.check_observed(evidence.columns)
+        x = np.asarray(evidence.columns[self.variable], dtype=np.float64)
+        missing = np.isnan(x)
+        x = np.where(missing, self.edges[0], x)
+        observed = [p for p in self.parents if p in evidence]
+        codes = [evidence.columns[p] for p in observed]
+        rest, log_density = take_codes(
+            self._axes,
+            self._log_density[None],
+            [*observed, self._axes[-1]],
+            [*codes, self._cells(x)],
+        )
+        lead = [1] * len(rest)
+        tail = -(_SHAPE + 1) * np.log1p(self._outside(x) / self._range)
+        log_density = log_density + tail.reshape(-1, *lead)
+        return Factor.from_log(rest, np.where(missing.reshape(-1, *lead), 0.0, log_density))
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        if self.parents or self.variable not in evidence:
+            super().accumulate(evidence, scope, out)
+            return
+        x = np.ascontiguousarray(evidence.columns[self.variable], dtype=np.float64)
+        kernels.add_histogram(out[0], x, self.edges, self._log_density, _SHAPE + 1.0)
+
+    def check_observed(self, observed: Collection[Variable]) -> None:
+        """See NumericCPD."""
+        if self.variable not in observed:
+            raise UnsupportedModelError(
+                f"The posterior of {self.variable.name!r} is not computed exactly: {self!r} is a "
+                "histogram, neither a table nor Gaussian. Leave it out of the targets, or ask with "
+                "method='likelihood-weighting'."
+            )
+
+    def _cells(self, x: Floats) -> NDArray[np.intp]:
+        cells = np.searchsorted(self.edges, x, side="left")
+        return np.asarray(np.where(x == self.edges[0], 1, cells))
+
+    def _outside(self, x: Floats) -> Floats:
+        """Return the distance beyond the outermost edge."""
+        return np.asarray(np.maximum(np.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0))
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return P(child <= x) for each configuration, shape (*cardinalities, *shape of x)."""
+        points = np.asarray(x, dtype=np.float64)
+        inside = np.clip(points, self.edges[0], self.edges[-1])
+        at = np.clip(np.searchsorted(self.edges, inside, side="left"), 1, len(self.edges) - 1)
+        share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
+        below = np.cumsum(self.values, axis=-1)
+        whole = below[..., at - 1] + share * self.values[..., at]
+        beyond = (1.0 + self._outside(points) / self._range) ** -_SHAPE
+        lead = (Ellipsis, *[None] * points.ndim)
+        left, right = self.values[..., 0][lead], self.values[..., -1][lead]
+        result = np.where(points < self.edges[0], left * beyond, whole)
+        return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
+
+    def interval_probability(self, low: Floats, high: Floats) -> Floats:
+        """Return P(low < child <= high); see `bayesgraph.cpds.roots.HasIntervals`."""
+        return np.asarray(np.maximum(self.cdf(high) - self.cdf(low), 0.0))
+
+    def sample(
+        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
+    ) -> NDArray[Any]:
+        """See CPD."""
+        row = tuple(parents[parent] for parent in self.parents)
+        cumulative = np.cumsum(self.values, axis=-1)
+        cumulative = np.broadcast_to(
+            (cumulative / cumulative[..., -1:])[row], (n, len(self._sides))
+        )
+        cell = np.sum(random.random(n)[:, None] >= cumulative[:, :-1], axis=1)
+        u = random.random(n)
+        starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
+        widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
+        # 1 - u lies in (0, 1]: the inverse of the tail's distribution function stays finite.
+        reach = self._range * ((1.0 - u) ** (-1.0 / _SHAPE) - 1.0)
+        return np.asarray(starts[cell] + u * widths[cell] + self._sides[cell] * reach)
+
+    @property
+    def _sides(self) -> Floats:
+        """Where each part of the density extends beyond the edges: -1 below, 1 above, else 0."""
+        sides = np.zeros(len(self.edges) + 1)
+        sides[0], sides[-1] = -1.0, 1.0
+        return sides
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, HistogramCPD)
+            and self.scope == other.scope
+            and np.array_equal(self.edges, other.edges)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None
+
+    def _title(self) -> str:
+        return super()._title().replace("P(", "p(", 1)
+
+    def __repr__(self) -> str:
+        low, high = f"{self.edges[0]:.4g}", f"{self.edges[-1]:.4g}"
+        return f"HistogramCPD {self._title()}, {len(self.edges) - 1} cells from {low} to {high}"
+
+
+def _checked_edges(edges: ArrayLike, what: str) -> Floats:
+    try:
+        array = np.array(edges, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CPDError(f"{what}: edges takes numbers; got {edges!r:.200}.") from error
+    if array.ndim != 1 or len(array) < 2:
+        raise CPDError(f"{what}: edges takes two numbers or more; got shape {array.shape}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        widths = np.diff(array)
+    if not (np.isfinite(array).all() and (widths > 0).all() and np.isfinite(widths.sum())):
+        raise CPDError(f"{what}: edges takes finite numbers that increase; got {array!r:.200}.")
+    array.flags.writeable = False
+    return array
+
+
+def quantile_edges(
+    values: Floats, weights: Floats, cuts: Sequence[float] | Floats, most: int
+) -> Floats:
+    """Return edges between which about equal weights lie, given cuts among them.
+
+    Edges lie half-way between neighbouring values, so that no value lies on one; the outermost are
+    the smallest and the largest value.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        At least one, none missing.
+    weights : ndarray, shape (n,)
+    cuts : array_like of float
+        Edges that there must be, such as the thresholds of a tree.
+    most : int
+        Cells to make, before the cuts.
+    """
+    distinct, inverse = np.unique(values, return_inverse=True)
+    low, high = float(distinct[0]), float(distinct[-1])
+    ends = [low, high]
+    if len(distinct) == 1:
+        # Some width, in the unit of the value.
+        margin = 1e-3 * abs(low) or 1.0
+        ends = [low - margin, high + margin]
+    below = np.cumsum(np.bincount(inverse, weights))[:-1]
+    wanted = np.arange(1, most) / most * float(weights.sum())
+    at = np.unique(np.searchsorted(below, wanted, side="left"))
+    at = at[at < len(below)]
+    middle = distinct[at] + (distinct[at + 1] - distinct[at]) / 2 if len(at) else np.empty(0)
+    return np.unique(np.concatenate([ends, middle, np.asarray(cuts, dtype=np.float64)]))

@@ -1,0 +1,599 @@
+"""Trees: a discrete child whose distribution depends on ever fewer parents from case to case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import kernels
+from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.roots import (
+    NumericCPD,
+    RootSummingCPD,
+    interval_probability,
+    state_probabilities,
+)
+from bayesgraph.errors import CPDError, unknown_variable
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+Ints: TypeAlias = NDArray[np.int64]
+
+# A leaf whose sum differs from one by more than this is refused, not repaired.
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Split:
+    """An inner node of a tree as people write it.
+
+    Attributes
+    ----------
+    on : Variable or name
+        The parent that it asks.
+    at : number or list of states
+        A continuous parent of at most this goes left; of a discrete one, these states do.
+    left, right : Split, or probabilities of the child's states
+    """
+
+    on: Any
+    at: Any
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A binary tree in flat arrays; every node comes after the one above it, the root first.
+
+    Attributes
+    ----------
+    feature : ndarray of int, shape (n_nodes,)
+        Position of the parent that a node splits on; -1 at leaves.
+    threshold : ndarray, shape (n_nodes,)
+        Where the parent is continuous: at most this goes left.
+    left_states : ndarray of bool, shape (n_nodes, most states of a discrete parent)
+        Where the parent is discrete: the states that go left.
+    left, right : ndarray of int, shape (n_nodes,)
+        The nodes below; -1 at leaves.
+    values : ndarray, shape (n_nodes, n_states)
+        Distributions of the child at the leaves; zero elsewhere.
+    counts : ndarray, shape (n_nodes,) or (0,)
+        Weight of the rows that reached each node in fitting, if known: for pictures.
+    """
+
+    feature: Ints
+    threshold: Floats
+    left_states: NDArray[np.bool_]
+    left: Ints
+    right: Ints
+    values: Floats
+    counts: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def n_nodes(self) -> int:
+        """Inner nodes and leaves."""
+        return len(self.feature)
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The numbers of the leaves."""
+        return np.flatnonzero(self.feature < 0)
+
+    @cached_property
+    def depth(self) -> int:
+        """The most splits on the way to a leaf."""
+        depth = [0] * self.n_nodes
+        for node in range(self.n_nodes):
+            if self.feature[node] >= 0:
+                depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
+        return max(depth)
+
+
+ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "counts")
+
+
+class TreeCPD(RootSummingCPD):
+    """A discrete child given discrete and continuous parents, as a binary tree.
+
+    Each leaf is a context in which the parents that are not asked on the way to it do not matter
+    (context-specific independence: Boutilier, Friedman, Goldszmidt, Koller 1996). Discrete parents
+    split by a subset of their states, continuous ones at a threshold.
+
+    Where a parent is not observed and is a root of the network that nothing else depends on, a
+    question takes both branches, the left one with the probability that the parent goes there
+    given what earlier splits on the path say of it. That sum is exact. Free discrete parents of any
+    other kind stay in the factor; free continuous ones are refused.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    parents : iterable of Variable
+        Discrete and continuous.
+    tree : Tree, Split, or probabilities of the child's states
+        Flat arrays, or nested splits whose leaves are probabilities.
+
+    Raises
+    ------
+    CPDError
+        For a continuous child, arrays that are no tree, a split that sends everything to one side,
+        or a leaf that is no distribution (its sum within 1e-6 of one).
+    UnknownVariableError, UnknownStateError
+        For a split on something that is no parent or state.
+
+    Examples
+    --------
+    >>> age, smoker = Continuous("age"), Discrete("smoker", ["no", "yes"])
+    >>> sick = Discrete("sick", [False, True])
+    >>> TreeCPD(sick, [age, smoker], Split("age", 40.0, [0.9, 0.1],
+    ...         Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6])))
+    TreeCPD P(sick | age, smoker), 3 leaves, depth 2
+    """
+
+    variable: Discrete
+
+    def __init__(
+        self, variable: Discrete, parents: Iterable[Variable], tree: Tree | Split | ArrayLike
+    ) -> None:
+        self.parents = check_family(variable, parents, family="TreeCPD")
+        if not isinstance(variable, Discrete):
+            raise CPDError(
+                f"TreeCPD takes a discrete child; {variable.name!r} is continuous. Let the tree "
+                "choose the leaf, a discrete variable, and give the child a GaussianCPD given it."
+            )
+        self.variable = variable
+        flat = tree if isinstance(tree, Tree) else _flattened(tree, variable, self.parents)
+        self.tree = _checked(flat, variable, self.parents, f"TreeCPD {self._title()}")
+        self._shares: dict[Variable, tuple[CPD, Floats]] = {}
+
+    @property
+    def n_parameters(self) -> int:
+        """Free probabilities: one less than the states for each leaf."""
+        return len(self.tree.leaves) * (self.variable.cardinality - 1)
+
+    @cached_property
+    def log_values(self) -> Floats:
+        """Natural logarithms of the distributions, computed once."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.tree.values)
+
+    @cached_property
+    def arrays(self) -> kernels.TreeArrays:
+        """What the compiled walks know of the tree."""
+        discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
+        tree = self.tree
+        return tree.feature, discrete, tree.threshold, tree.left_states, tree.left, tree.right
+
+    def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
+        """See RootSummingCPD."""
+        share = np.full(self.tree.n_nodes, np.nan)
+        for place, parent in enumerate(self.parents):
+            if parent in roots:
+                at = self.tree.feature == place
+                share[at] = self.left_shares(parent, roots[parent])[at]
+        parents = [p for p in self.parents if p in observed or p not in roots]
+        return _SummedTree(self, parents, share)
+
+    def left_shares(self, parent: Variable, root: CPD) -> Floats:
+        """Return how likely each split on a parent sends it left when it is not observed.
+
+        Given what earlier splits on the path say of it; computed once for each root.
+
+        Parameters
+        ----------
+        parent : Variable
+        root : CPD
+            Its distribution, without parents.
+
+        Returns
+        -------
+        ndarray, shape (n_nodes,)
+            NaN at all other nodes.
+        """
+        known = self._shares.get(parent)
+        if known is None or known[0] is not root:
+            place = self.parents.index(parent)
+            split = _discrete_shares if isinstance(parent, Discrete) else _continuous_shares
+            known = root, split(self.tree, self._above, place, root)
+            self._shares[parent] = known
+        return known[1]
+
+    @cached_property
+    def _above(self) -> Ints:
+        tree = self.tree
+        return np.asarray(kernels.same_split_above(tree.feature, tree.left, tree.right))
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """See CPD; no free parent is summed out, so free continuous ones are refused."""
+        whole = _SummedTree(self, self.parents, np.full(self.tree.n_nodes, np.nan))
+        whole.check_observed(evidence.columns)
+        return whole.potential(evidence)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        whole = _SummedTree(self, self.parents, np.full(self.tree.n_nodes, np.nan))
+        whole.check_observed(evidence.columns)
+        whole.accumulate(evidence, scope, out)
+
+    def check_observed(self, observed: Collection[Variable]) -> None:
+        """See NumericCPD."""
+        super().check_observed({*observed, *self._idle})
+
+    @cached_property
+    def _idle(self) -> frozenset[Variable]:
+        """Parents that no split asks."""
+        used = set(self.tree.feature.tolist())
+        return frozenset(p for place, p in enumerate(self.parents) if place not in used)
+
+    def reached(self, columns: Mapping[Variable, NDArray[Any]], n: int) -> Ints:
+        """Return the leaf that each of n rows reaches, given all parents' columns."""
+        matrix = _matrix(self.parents, columns, n)
+        return np.asarray(kernels.reached_leaves(matrix, self.arrays))
+
+    def sample(
+        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
+    ) -> NDArray[Any]:
+        """See CPD."""
+        leaf = self.reached(parents, n)
+        cumulative = np.cumsum(self.tree.values, axis=1)
+        # The last state takes what rounding leaves over, unless its probability is zero.
+        cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
+        return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[leaf, :-1], axis=1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What can be worked out again is not part of the value.
+        return {**self.__dict__, "_shares": {}}
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TreeCPD)
+            and self.scope == other.scope
+            and all(
+                np.array_equal(getattr(self.tree, name), getattr(other.tree, name))
+                for name in ARRAYS
+            )
+        )
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        n = len(self.tree.leaves)
+        size = f"{n} {'leaf' if n == 1 else 'leaves'}, depth {self.tree.depth}"
+        return f"TreeCPD {self._title()}, {size}"
+
+
+class _SummedTree(NumericCPD):
+    """A tree that takes both branches where a row does not observe one of some parents.
+
+    Parameters
+    ----------
+    source : TreeCPD
+    parents : sequence of Variable
+        Those of its parents that some rows observe or that stay in the factor.
+    share : ndarray, shape (n_nodes,)
+        Weight of the left branch at splits on the parents that are summed out.
+    """
+
+    variable: Discrete
+
+    def __init__(self, source: TreeCPD, parents: Sequence[Variable], share: Floats) -> None:
+        self.source = source
+        self.variable = source.variable
+        self.parents = tuple(parents)
+        self._share = share
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the tree."""
+        return self.source.n_parameters
+
+    def check_observed(self, observed: Collection[Variable]) -> None:
+        """See NumericCPD."""
+        super().check_observed({*observed, *self.source._idle})
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """See CPD."""
+        free = [p for p in self.discrete_parents if p not in evidence]
+        cards = [p.cardinality for p in free]
+        n_rows = evidence.n_rows if any(v in evidence for v in self.scope) else 1
+        cells = 1 if self.variable in evidence else self.variable.cardinality
+        entries = math.prod(cards) * cells * n_rows
+        if BYTES * entries > default_memory_limit():
+            raise memory_error("a table", entries, len(cards), default_memory_limit())
+        out = np.zeros((*cards, cells, n_rows))
+        for codes in np.ndindex(*cards):
+            self._add(out[codes], evidence, dict(zip(free, codes, strict=True)), n_rows)
+        rows_first = np.moveaxis(out, -1, 0)
+        if self.variable in evidence:
+            return Factor.from_log(free, rows_first[..., 0])
+        return Factor.from_log([*free, self.variable], rows_first)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """See CPD."""
+        if any(p not in evidence for p in self.discrete_parents):
+            super().accumulate(evidence, scope, out)
+            return
+        self._add(out, evidence, {}, evidence.n_rows)
+
+    def _add(
+        self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
+    ) -> None:
+        fixed: dict[Variable, Any] = {p: np.array([code]) for p, code in codes.items()}
+        child = evidence.columns.get(self.variable, np.empty(0))
+        kernels.add_tree(
+            out,
+            _matrix(self.source.parents, {**evidence.columns, **fixed}, n_rows),
+            self.source.arrays,
+            self.source.tree.depth,
+            self._share,
+            self.source.tree.values,
+            self.source.log_values,
+            np.ascontiguousarray(child, dtype=np.int64),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _SummedTree)
+            and self.source == other.source
+            and self.parents == other.parents
+            and np.array_equal(self._share, other._share, equal_nan=True)
+        )
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return repr(self.source)
+
+
+def _matrix(
+    parents: Sequence[Variable], columns: Mapping[Variable, NDArray[Any]], n_rows: int
+) -> Floats:
+    """Return the parents' columns as floats, NaN where missing, shape (n_parents, n_rows)."""
+    matrix = np.full((len(parents), n_rows), np.nan)
+    for row, parent in zip(matrix, parents, strict=True):
+        if parent in columns:
+            row[:] = columns[parent]
+            if isinstance(parent, Discrete):
+                row[row < 0] = np.nan
+    return matrix
+
+
+# ------------------------------------------------------------------- shares of missing parents
+
+
+def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
+    """Return P(left | earlier splits on the path) at the splits on a continuous parent."""
+    low, high = np.full(tree.n_nodes, -np.inf), np.full(tree.n_nodes, np.inf)
+    nodes = np.flatnonzero(tree.feature == place)
+    for node in nodes.tolist():  # those above come first
+        up = int(above[node])
+        if up == tree.n_nodes:
+            continue
+        split = up if up >= 0 else ~up
+        low[node], high[node] = low[split], high[split]
+        if up >= 0:
+            high[node] = min(high[node], tree.threshold[split])
+        else:
+            low[node] = max(low[node], tree.threshold[split])
+    low, high = low[nodes], high[nodes]
+    # A split outside the interval sends all of it to one side.
+    middle = np.clip(tree.threshold[nodes], low, high)
+    left = interval_probability(root, low, middle)
+    return _shares(tree, nodes, left, left + interval_probability(root, middle, high))
+
+
+def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
+    """Return P(left | earlier splits on the path) at the splits on a discrete parent."""
+    probability = state_probabilities(root)
+    nodes = np.flatnonzero(tree.feature == place)
+    goes_left = tree.left_states[:, : len(probability)]
+    alive = np.ones((len(nodes), len(probability)), dtype=bool)
+    position = {node: k for k, node in enumerate(nodes.tolist())}
+    for k, node in enumerate(nodes.tolist()):
+        up = int(above[node])
+        if up == tree.n_nodes:
+            continue
+        split = up if up >= 0 else ~up
+        alive[k] = alive[position[split]] & (goes_left[split] == (up >= 0))
+    left = (alive & goes_left[nodes]) @ probability
+    return _shares(tree, nodes, left, left + (alive & ~goes_left[nodes]) @ probability)
+
+
+def _shares(tree: Tree, nodes: Ints, left: Floats, whole: Floats) -> Floats:
+    result = np.full(tree.n_nodes, np.nan)
+    # Where nothing arrives it does not matter what is done with it.
+    result[nodes] = np.where(whole > 0, left / np.where(whole > 0, whole, 1.0), 0.5)
+    return result
+
+
+# ---------------------------------------------------------------------------- making and checking
+
+
+def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tree:
+    """Return nested splits as flat arrays."""
+    names = [parent.name for parent in parents]
+    width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
+    nodes: list[Any] = [tree]
+    rows: list[tuple[int, float, list[bool], int, int]] = []
+    for node in nodes:  # grows while it is walked through
+        if not isinstance(node, Split):
+            rows.append((-1, 0.0, [False] * width, -1, -1))
+            continue
+        name = node.on.name if isinstance(node.on, (Discrete, Continuous)) else node.on
+        if name not in names:
+            raise unknown_variable(name, names, where="The tree's list of parents")
+        place = names.index(name)
+        parent = parents[place]
+        threshold, states = 0.0, [False] * width
+        if isinstance(parent, Continuous):
+            threshold = parent.number(node.at)
+        else:
+            assert isinstance(parent, Discrete)  # vectors of counts are no parents
+            for state in _listed(node.at, parent):
+                states[parent.index(state)] = True
+        rows.append((place, threshold, states, len(nodes), len(nodes) + 1))
+        nodes += [node.left, node.right]
+    values = np.zeros((len(nodes), variable.cardinality))
+    for k, node in enumerate(nodes):
+        if not isinstance(node, Split):
+            values[k] = _leaf(node, variable)
+    feature, thresholds, left_states, left, right = zip(*rows, strict=True)
+    return Tree(
+        np.array(feature),
+        np.array(thresholds),
+        np.array(left_states, dtype=bool).reshape(len(nodes), width),
+        np.array(left),
+        np.array(right),
+        values,
+    )
+
+
+def _listed(states: Any, parent: Discrete) -> list[Any]:
+    if isinstance(states, (list, tuple, set, frozenset, np.ndarray)):
+        return list(states)
+    raise CPDError(
+        f"A split on the discrete parent {parent.name!r} takes the list of the states that go "
+        f"left; got {states!r}. Write [{states!r}] for one."
+    )
+
+
+def _leaf(values: Any, variable: Discrete) -> Floats:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CPDError(
+            f"A leaf of the tree of {variable.name!r} takes numbers; got {values!r}."
+        ) from error
+    if array.shape != (variable.cardinality,):
+        raise CPDError(
+            f"A leaf of the tree of {variable.name!r} takes {variable.cardinality} probabilities, "
+            f"one for each state; got {values!r}."
+        )
+    return array
+
+
+def _checked(tree: Tree, variable: Discrete, parents: Sequence[Variable], what: str) -> Tree:
+    """Return the tree as arrays of the right types, read-only, or raise a CPDError."""
+    n = len(np.atleast_1d(tree.feature))
+    width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
+    shapes = {
+        "feature": (n,),
+        "threshold": (n,),
+        "left_states": (n, width),
+        "left": (n,),
+        "right": (n,),
+        "values": (n, variable.cardinality),
+        "counts": (len(np.atleast_1d(tree.counts)) and n,),
+    }
+    kinds: dict[str, Any] = {"left_states": bool} | dict.fromkeys(
+        ("feature", "left", "right"), np.int64
+    )
+    found = {}
+    for name, shape in shapes.items():
+        given = np.asarray(getattr(tree, name))
+        if given.shape != shape:
+            raise CPDError(f"{what}: {name} takes shape {shape}; got {given.shape}.")
+        kind = kinds.get(name, np.float64)
+        array = np.array(given, dtype=kind, order="C")
+        if kind is not np.float64 and not np.array_equal(array, given):
+            raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given!r:.200}.")
+        found[name] = array
+    made = Tree(**found)
+    _check_links(made, len(parents), what)
+    _check_splits(made, parents, what)
+    _check_numbers(made, what)
+    for name in ARRAYS:
+        getattr(made, name).flags.writeable = False
+    return made
+
+
+def _check_links(tree: Tree, n_parents: int, what: str) -> None:
+    n = tree.n_nodes
+    if n < 1:
+        raise CPDError(f"{what}: a tree has at least one node; got none.")
+    at = _first((tree.feature < -1) | (tree.feature >= n_parents))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: feature takes positions among the {n_parents} parents, and -1 at leaves; got "
+            f"{tree.feature[at]} at node {at}."
+        )
+    inner = tree.feature >= 0
+    number = np.arange(n)
+    for side in (tree.left, tree.right):
+        at = _first(np.where(inner, (side <= number) | (side >= n), side != -1))
+        if at >= 0:
+            raise CPDError(
+                f"{what}: left and right take the number of a later node at splits, and -1 at "
+                f"leaves; got {side[at]} at node {at}."
+            )
+    visits = np.bincount(np.concatenate([tree.left[inner], tree.right[inner]]), minlength=n)
+    at = _first(visits != (number > 0))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: every node but the first hangs below exactly one other; node {at} hangs "
+            f"below {visits[at]}."
+        )
+
+
+def _check_splits(tree: Tree, parents: Sequence[Variable], what: str) -> None:
+    """Check thresholds and states, and blank those that are not used."""
+    for place, parent in enumerate(parents):
+        own = tree.feature == place
+        if isinstance(parent, Continuous):
+            at = _first(own & ~np.isfinite(tree.threshold))
+            if at >= 0:
+                raise CPDError(
+                    f"{what}: a split on {parent.name!r} needs a finite threshold; got "
+                    f"{tree.threshold[at]} at node {at}."
+                )
+            continue
+        assert isinstance(parent, Discrete)  # vectors of counts are no parents
+        n = parent.cardinality
+        n_left = tree.left_states[:, :n].sum(axis=1)
+        strange = tree.left_states[:, n:].any(axis=1)
+        at = _first(own & ((n_left == 0) | (n_left == n) | strange))
+        if at >= 0:
+            raise CPDError(
+                f"{what}: a split sends some of the {n} states of {parent.name!r} left and some "
+                f"right; that at node {at} does not."
+            )
+    discrete = np.array([isinstance(p, Discrete) for p in parents] + [False], dtype=bool)
+    is_discrete = discrete[tree.feature]
+    tree.threshold[is_discrete | (tree.feature < 0)] = 0.0
+    tree.left_states[~is_discrete] = False
+
+
+def _check_numbers(tree: Tree, what: str) -> None:
+    inner = tree.feature >= 0
+    tree.values[inner] = 0.0
+    at = _first(~(np.isfinite(tree.values) & (tree.values >= 0)).all(axis=1))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: leaves take finite non-negative numbers; got {tree.values[at]} at node {at}."
+        )
+    sums = tree.values.sum(axis=1)
+    at = _first(~inner & (np.abs(sums - 1.0) > SUM_TOLERANCE))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: the probabilities at node {at} sum to {sums[at]:.9g}, not to 1. Divide them "
+            "by their sum if they are weights."
+        )
+    at = _first(~(np.isfinite(tree.counts) & (tree.counts >= 0)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: counts takes finite non-negative numbers, or nothing; got {tree.counts[at]}."
+        )
+
+
+def _first(wrong: Any) -> int:
+    """Return where an array of booleans is first true, or -1."""
+    return int(np.argmax(wrong)) if wrong.any() else -1

@@ -1,0 +1,154 @@
+"""Parameters of a tree whose splits are known: roots, leaves, and what each split tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bayesgraph.cpds import CPD, HistogramCPD, TableCPD, Tree, TreeCPD, kernels
+from bayesgraph.cpds.histogram import quantile_edges
+from bayesgraph.encoding import Table
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.impurity import impurity_decrease
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+# Cells of a histogram besides the cuts of a tree: more would follow single rows.
+_MOST_CELLS = 64
+# Rows whose amounts are held at once.
+_CHUNK_ROWS = 2**16
+
+
+def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Floats) -> CPD:
+    """Return the distribution of a feature without parents, from the rows that observe it.
+
+    One row's worth of prior each is spread evenly over the states, over the range of the values,
+    and over everything beyond it on either side: nothing that a later row may show is impossible.
+
+    Parameters
+    ----------
+    table : Table
+    variable : Variable
+    weights : ndarray, shape (n_rows,)
+    cuts : ndarray
+        Thresholds of the trees that split on it: they become edges of the histogram, which has
+        cells of about equal weight otherwise, two times the cube root of the weight of them.
+    """
+    column = table.column(variable)
+    if isinstance(variable, Discrete):
+        seen = column >= 0
+        n = variable.cardinality
+        seen_weight = np.bincount(column[seen], weights[seen], minlength=n) + 1.0 / n
+        return TableCPD(variable, seen_weight / seen_weight.sum())
+    assert isinstance(variable, Continuous)  # vectors of counts are no roots
+    seen = ~np.isnan(column)
+    values, own = np.asarray(column[seen], dtype=np.float64), weights[seen]
+    if not len(values):
+        return HistogramCPD(variable, [-1.0, 1.0], np.full(3, 1 / 3))
+    most = int(np.clip(np.ceil(2.0 * np.cbrt(own.sum())), 1, _MOST_CELLS))
+    edges = quantile_edges(values, own, cuts, most)
+    cell = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, None)
+    spread = np.diff(edges) / (edges[-1] - edges[0])
+    counts = np.bincount(cell, own, minlength=len(edges) - 1) + spread
+    masses = np.concatenate([[1.0], counts, [1.0]])
+    return HistogramCPD(variable, edges, masses / masses.sum())
+
+
+def estimate_roots(
+    table: Table, weights: Floats, tree: Tree, parents: Sequence[Variable]
+) -> dict[Variable, CPD]:
+    """Return the distributions of all features of a table, see `estimate_root`."""
+    place = {parent: k for k, parent in enumerate(parents)}
+    cuts = {v: np.unique(tree.threshold[tree.feature == place.get(v, -2)]) for v in table.variables}
+    return {v: estimate_root(table, v, weights, cuts[v]) for v in table.variables}
+
+
+def node_sums(
+    tree: Tree,
+    parents: Sequence[Variable],
+    roots: Mapping[Variable, CPD],
+    table: Table,
+    amounts: Floats,
+) -> Floats:
+    """Return sums of amounts over the rows that reach each node, shape (n_nodes, m).
+
+    A row that does not observe what a split asks goes both ways, in the shares in which its value
+    is expected there: the fractional cases of Quinlan (1993, section 3.2), with the shares that
+    prediction uses.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its `values` do not matter.
+    parents : sequence of Variable
+        Which its splits ask.
+    roots : mapping from variable to CPD
+    table : Table
+    amounts : ndarray, shape (n_rows, m)
+    """
+    # Any distribution at the leaves makes a CPD of it.
+    values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
+    walked = TreeCPD(Discrete(object(), [0]), parents, replace(tree, values=values))
+    share = np.full(tree.n_nodes, np.nan)
+    for place, parent in enumerate(parents):
+        at = tree.feature == place
+        share[at] = walked.left_shares(parent, roots[parent])[at]
+    sums = np.zeros((tree.n_nodes, amounts.shape[1]))
+    for start in range(0, table.n_rows, _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        part = {p: table.column(p)[rows] for p in parents}
+        matrix = np.empty((len(parents), len(amounts[rows])))
+        for k, parent in enumerate(parents):
+            matrix[k] = part[parent]
+            if isinstance(parent, Discrete):
+                matrix[k, matrix[k] < 0] = np.nan
+        kernels.spread_over_nodes(
+            sums, matrix, walked.arrays, tree.depth, share, np.ascontiguousarray(amounts[rows])
+        )
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.feature[node] >= 0:
+            sums[node] = sums[tree.left[node]] + sums[tree.right[node]]
+    return sums
+
+
+def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
+    """Return the values of nodes, those of empty ones replaced by those of the node above."""
+    result = values.copy()
+    for node in range(tree.n_nodes):  # those above come first
+        if tree.feature[node] >= 0:
+            for below in (tree.left[node], tree.right[node]):
+                if empty[below]:
+                    result[below] = result[node]
+    return result
+
+
+def leaf_probabilities(tree: Tree, counts: Floats, alpha: float) -> Floats:
+    """Return the distributions at the nodes from counts of classes, shape (n_nodes, n_classes).
+
+    ``(n_c + m * q_c) / (n + m)`` with the class's share q_c of all rows and m = alpha * n_classes
+    (the m-estimate, Cestnik 1990): where all classes are equally frequent that adds alpha to each
+    count, and a tree of one leaf keeps the shares. A node that no row reaches has the distribution
+    of the node above.
+    """
+    total = counts.sum(axis=1)
+    cells = counts + alpha * counts.shape[1] * counts[0] / total[0]
+    shares = safe_divide(cells, cells.sum(axis=1, keepdims=True))
+    return filled_from_above(tree, shares, total == 0)
+
+
+def information_by_parent(
+    tree: Tree, parents: Sequence[Variable], counts: Floats
+) -> dict[Variable, float]:
+    """Return what the splits on each parent tell of the class, in nats.
+
+    The decrease of entropy at each split, weighted by the share of rows that reach it. Over all
+    parents that sums to the mutual information of class and leaf.
+    """
+    total = float(counts[0].sum())
+    inner = np.flatnonzero(tree.feature >= 0)
+    parts = np.stack([counts[tree.left[inner]], counts[tree.right[inner]]], axis=1)
+    gains = np.maximum(impurity_decrease("entropy", parts, total=total), 0.0)
+    by_place = np.bincount(tree.feature[inner], gains, minlength=len(parents))
+    return dict(zip(parents, by_place.tolist(), strict=True))

@@ -1,0 +1,199 @@
+"""Trees as pictures: each split as a question, each leaf with its distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds import GaussianCPD, TreeCPD
+from bayesgraph.errors import DataTypeError, GraphError
+from bayesgraph.io import dot_labels as labels
+from bayesgraph.io.dot import defaults, statement
+from bayesgraph.io.files import PathLike
+from bayesgraph.plots.render import render_text
+from bayesgraph.variables import Discrete, Variable
+
+_LEAF, _LEAF_LINE, _CUT = "#f6f8fa", "#a9b6c6", "#ffffff"
+_MOST_LISTED = 3
+
+# Which states of each discrete parent the splits above leave.
+_Left = Mapping[Variable, frozenset[int]]
+
+
+def tree_to_dot(
+    cpd: TreeCPD,
+    *,
+    numbers: GaussianCPD | None = None,
+    max_depth: int | None = 6,
+    max_states: int = 6,
+    rankdir: str = "TB",
+) -> str:
+    """Return a tree in the DOT language: questions, answers on the arcs, bars at the leaves.
+
+    Parameters
+    ----------
+    cpd : TreeCPD
+        Where it knows how many rows reached its nodes in fitting, they are shown.
+    numbers : GaussianCPD, optional
+        A number given the tree's child (as in a regression): the leaves show its mean ± standard
+        deviation instead of bars.
+    max_depth : int, optional
+        Splits to show on the way down; what hangs below is counted. None shows all.
+    max_states : int
+        Bars at a leaf; those of the most probable states are kept.
+    rankdir : {"TB", "LR"}
+        Whether the tree grows downwards or to the right.
+
+    Raises
+    ------
+    DataTypeError
+        If it is not a TreeCPD.
+    GraphError
+        For another `rankdir`, a negative `max_depth`, or numbers of something else.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
+    >>> cpd = bg.TreeCPD(sick, [age], bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]))
+    >>> print(tree_to_dot(cpd).splitlines()[-3])
+      n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
+    """
+    if not isinstance(cpd, TreeCPD):
+        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {cpd!r}.")
+    if rankdir not in ("TB", "LR"):
+        raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
+    if max_depth is not None and max_depth < 0:
+        raise GraphError(f"max_depth is a number of splits, 0 or more; got {max_depth!r}.")
+    if numbers is not None and numbers.parents != (cpd.variable,):
+        raise GraphError(
+            f"numbers= is the CPD of a number whose only parent is {cpd.variable.name!r}; got "
+            f"{numbers!r}."
+        )
+    tree = cpd.tree
+    deepest = math.inf if max_depth is None else max_depth
+    whole: _Left = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
+    nodes: list[str] = []
+    arcs: list[str] = []
+    stack: list[tuple[int, int, _Left]] = [(0, 0, whole)]
+    while stack:
+        node, depth, left_over = stack.pop()
+        if tree.feature[node] < 0:
+            nodes.append(_leaf(cpd, node, numbers, max(1, max_states)))
+            continue
+        if depth >= deepest:
+            nodes.append(_cut(cpd, node))
+            continue
+        nodes.append(_question(cpd, node))
+        sides = _sides(cpd, node, left_over)
+        for below, (text, full, rest) in zip(
+            (tree.left[node], tree.right[node]), sides, strict=True
+        ):
+            look = {"label": f" {text} ", "tooltip": full}
+            arcs.append(statement(f"n{node} -> n{below}", look))
+            stack.append((int(below), depth + 1, rest))
+    child = f"P({cpd.variable.name}" if numbers is None else f"p({numbers.variable.name}"
+    given = ", ".join(str(parent.name) for parent in cpd.parents)
+    heading = f"{child} | {given})" if given else f"{child})"
+    look = {"label": heading, "labelloc": "t", "fontsize": "12", "ordering": "out"}
+    title = statement("graph", look)
+    # By number: the left one of two nodes on a level is drawn on the left.
+    nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
+    lines = [*defaults(rankdir), title, *nodes, *arcs]
+    return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
+
+
+def render_tree(cpd: TreeCPD, path: PathLike, *, dpi: int = 192, **options: Any) -> None:
+    """Draw a tree to a file; see :func:`bayesgraph.plots.render` for formats and errors.
+
+    Parameters
+    ----------
+    cpd : TreeCPD
+    path : str or path
+        Ending in .svg, .png, .pdf, .dot or .gv.
+    dpi : int
+        Dots per inch of a PNG.
+    **options
+        See `tree_to_dot`.
+    """
+    render_text(lambda: tree_to_dot(cpd, **options), path, dpi=dpi)
+
+
+def _question(cpd: TreeCPD, node: int) -> str:
+    parent = cpd.parents[cpd.tree.feature[node]]
+    name = labels.texts([parent.name], labels.LONGEST_NAME)[0]
+    parts = [labels.title(name), *_rows(cpd, node)]
+    return statement(f"n{node}", {"label": labels.stack(parts), "tooltip": labels.tooltip(parent)})
+
+
+def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, most: int) -> str:
+    shares = cpd.tree.values[node]
+    if numbers is None:
+        parts = [labels.bars(cpd.variable, shares, labels.BLUE, most)]
+    else:
+        code = int(np.argmax(shares))
+        mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
+        parts = [labels.font(labels.with_spread(mean, sd), bold=True)]
+    best = labels.texts(cpd.variable.states, labels.LONGEST_STATE)[int(np.argmax(shares))]
+    look = {"label": labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": _LEAF,
+            "color": _LEAF_LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
+    return statement(f"n{node}", look)
+
+
+def _cut(cpd: TreeCPD, node: int) -> str:
+    """Return a node that stands for all that hangs below it."""
+    n_leaves, waiting = 0, [node]
+    while waiting:
+        at = waiting.pop()
+        if cpd.tree.feature[at] < 0:
+            n_leaves += 1
+        else:
+            waiting += [int(cpd.tree.left[at]), int(cpd.tree.right[at])]
+    note = labels.font(f"… {n_leaves} leaves", colour=labels.MUTED)
+    look = {"label": labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
+            "fillcolor": _CUT, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
+    return statement(f"n{node}", look)
+
+
+def _rows(cpd: TreeCPD, node: int) -> list[str]:
+    """Return how many rows reached a node, if that is known."""
+    if not len(cpd.tree.counts):
+        return []
+    count = float(cpd.tree.counts[node])
+    text = f"{count:,.0f}" if count == round(count) else labels.number(count)
+    word = "row" if count == 1 else "rows"
+    return [labels.font(f"{text} {word}", size=labels.NOTE_SIZE, colour=labels.MUTED)]
+
+
+def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
+    """Return for both branches: the answer, the answer in full, and the states that are left."""
+    parent = cpd.parents[cpd.tree.feature[node]]
+    if not isinstance(parent, Discrete):
+        at = float(cpd.tree.threshold[node])
+        return [
+            (f"{sign} {labels.number(at)}", f"{parent.name} {sign} {at!r}", left_over)
+            for sign in ("≤", ">")
+        ]
+    goes_left = frozenset(np.flatnonzero(cpd.tree.left_states[node]).tolist())
+    here = left_over[parent]
+    result: list[tuple[str, str, _Left]] = []
+    for kept in (here & goes_left, here - goes_left):
+        names = labels.texts(parent.states, labels.LONGEST_STATE)
+        inside, outside = ([names[c] for c in sorted(part)] for part in (kept, here - kept))
+        text = _listed(inside)
+        if len(inside) > _MOST_LISTED >= len(outside) > 0:
+            text = f"not {' or '.join(outside)}"
+        full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
+        result.append((text, full, {**left_over, parent: kept}))
+    return result
+
+
+def _listed(names: list[str]) -> str:
+    if not names:
+        return "(nothing)"
+    shown = ", ".join(names[:_MOST_LISTED])
+    rest = len(names) - _MOST_LISTED
+    return f"{shown} … {rest} more" if rest > 0 else shown

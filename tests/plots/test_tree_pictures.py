@@ -1,0 +1,125 @@
+"""Pictures of trees: what stands in them, and that Graphviz draws them."""
+
+import numpy as np
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.errors import DataTypeError, FileFormatError, GraphError
+from bayesgraph.plots import impurity_figure, render_tree, save_figure, tree_to_dot
+
+AGE = bg.Continuous("age <&>")
+PLACE = bg.Discrete("place", list("abcdef"))
+SICK = bg.Discrete("sick", ["no", "yes"])
+CPD = bg.TreeCPD(
+    SICK,
+    [AGE, PLACE],
+    bg.Split(
+        AGE,
+        40.25,
+        bg.Split(
+            PLACE, ["a"], [0.9, 0.1], bg.Split(PLACE, ["a", "b", "c"], [0.5, 0.5], [0.2, 0.8])
+        ),
+        [1.0, 0.0],
+    ),
+)
+
+
+def test_questions_answers_and_leaves():
+    text = tree_to_dot(CPD)
+    assert 'label="P(sick | age <&amp;>, place)"' in text
+    assert '[label=" ≤ 40.25 "' in text
+    assert '[label=" > 40.25 "' in text
+    assert '[label=" a "' in text
+    assert '[label=" not a "' in text
+    # What the split above has taken away is no longer listed.
+    assert '[label=" b, c "' in text
+    assert '[label=" d, e, f "' in text
+    for share in ("90.0%", "50.0%", "80.0%", "100%"):
+        assert share in text
+    assert " rows<" not in text
+    assert text == tree_to_dot(CPD)
+
+
+def test_counts_and_depth():
+    tree = CPD.tree
+    known = bg.TreeCPD(
+        SICK,
+        CPD.parents,
+        bg.Tree(
+            tree.feature, tree.threshold, tree.left_states, tree.left, tree.right, tree.values,
+            np.array([10.0, 8.5, 1.5, 4, 4.5, 2.5, 2][: tree.n_nodes]),
+        ),
+    )  # fmt: skip
+    text = tree_to_dot(known)
+    assert "10 rows" in text
+    assert "8.5 rows" in text
+    short = tree_to_dot(known, max_depth=1)
+    assert "… 3 leaves" in short
+    assert short.count("->") == 2
+    assert "… 4 leaves" in tree_to_dot(known, max_depth=0)
+    assert tree_to_dot(known, max_depth=None) == text
+    assert tree_to_dot(bg.TreeCPD(SICK, [], [0.5, 0.5])).count("50.0%") == 2
+
+
+def test_numbers_at_the_leaves():
+    X, y = {"s": ["u", "u", "v", "v"]}, [1.0, 3.0, 11.0, 13.0]
+    reg = bg.DecisionTreeNetworkRegressor(shrinkage=0).fit(X, y)
+    text = reg.tree_to_dot()
+    assert "2.0 ± 1.0" in text
+    assert "12.0 ± 1.0" in text
+    assert "p(target | s)" in text
+    assert "2 rows" in text
+    clf = bg.DecisionTreeNetworkClassifier().fit(X, ["l", "l", "h", "h"])
+    assert "100%" in clf.tree_to_dot()
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "dot"])
+def test_files(tmp_path, suffix):
+    path = tmp_path / f"tree.{suffix}"
+    render_tree(CPD, path, rankdir="LR")
+    first = path.read_bytes()
+    assert len(first) > 500
+    render_tree(CPD, path, rankdir="LR")
+    assert path.read_bytes() == first
+    clf = bg.DecisionTreeNetworkClassifier().fit({"s": ["u", "v"]}, [0, 1])
+    clf.render_tree(tmp_path / f"clf.{suffix}")
+    clf.render(tmp_path / f"net.{suffix}", tables=True)
+
+
+def test_beliefs_of_a_network_with_a_tree():
+    net = bg.BayesianNetwork(
+        [bg.HistogramCPD(AGE, [0, 50, 99], [0, 0.4, 0.6, 0]), bg.TableCPD(PLACE, [1 / 6] * 6), CPD]
+    )
+    text = net.to_dot(beliefs=True, tables=True)
+    assert "%" in text
+    assert "HistogramCPD, 3 parameters" in text
+    shares = net.query("sick").probabilities
+    assert f"{100 * shares[0]:.1f}%" in text
+
+
+def test_errors(tmp_path):
+    with pytest.raises(DataTypeError, match="TreeCPD"):
+        tree_to_dot(bg.TableCPD(SICK, [0.5, 0.5]))
+    with pytest.raises(GraphError, match="'TB' or 'LR'; got 'RL'"):
+        tree_to_dot(CPD, rankdir="RL")
+    with pytest.raises(GraphError, match="max_depth"):
+        tree_to_dot(CPD, max_depth=-1)
+    with pytest.raises(GraphError, match="only parent is 'sick'"):
+        tree_to_dot(CPD, numbers=bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0))
+    with pytest.raises(FileFormatError, match=r"\.bmp"):
+        render_tree(CPD, tmp_path / "tree.bmp")
+
+
+def test_impurity_figure(tmp_path):
+    figure = impurity_figure()
+    (axes,) = figure.axes
+    entropy, half, gini, error = (line.get_ydata() for line in axes.lines)
+    p = axes.lines[0].get_xdata()
+    assert entropy.max() == 1.0
+    np.testing.assert_allclose([half.max(), gini.max(), error.max()], 0.5)
+    np.testing.assert_allclose(half, entropy / 2)
+    np.testing.assert_allclose(gini, 2 * p * (1 - p), atol=1e-15)
+    np.testing.assert_allclose(error, np.minimum(p, 1 - p), atol=1e-15)
+    assert (half >= gini - 1e-12).all()
+    save_figure(figure, tmp_path / "impurity.svg")
+    assert (tmp_path / "impurity.svg").read_bytes().startswith(b"<?xml")
