@@ -2,6 +2,7 @@ from . import errors as errors
 from . import io as io
 from . import plots as plots
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
@@ -10,6 +11,8 @@ from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
 from .cpds import HistogramCPD as HistogramCPD
+from .cpds import MultinomialCPD as MultinomialCPD
+from .cpds import PresenceCPD as PresenceCPD
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
 from .cpds import Tree as Tree
@@ -44,6 +47,8 @@ from .learning import star as star
 from .learning import tan as tan
 from .network import BayesianNetwork as BayesianNetwork
 from .variables import Continuous as Continuous
+from .variables import Count as Count
+from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 
 __version__: str

@@ -20,6 +20,8 @@ import numpy as np
 import bayesgraph as bg
 
 KINDS = ("continuous", "discrete", "mixed")
+# What classifiers of words take instead.
+ALL_KINDS = (*KINDS, "counts")
 NAMES = ("a", "b", "c", "d")
 
 
@@ -35,15 +37,15 @@ class Case:
         Returns an unfitted classifier; takes parameters of the estimator as keywords.
     kinds : tuple of str
         Data it takes: some of "continuous" (four float columns), "discrete" (two text columns, a
-        boolean one, and text in a category type) and "mixed" (a text and a boolean column, and two
-        of floats).
+        boolean one, and text in a category type), "mixed" (a text and a boolean column, and two of
+        floats) and "counts" (four columns of numbers of events).
     named : bool
         It refers to columns by name, so it takes frames only: scikit-learn's own checks, which
         come with arrays of any width, are not run.
     class_is_root : bool
         The class has no parents, so `priors=` is its distribution.
     without : dict from str to str
-        Tests that cannot apply, each with the reason why.
+        Tests that cannot apply, each with the reason why; they are skipped.
     """
 
     name: str
@@ -60,6 +62,14 @@ class Case:
 _STAR = [("class", name) for name in NAMES]
 _GIVEN = [*_STAR, ("a", "b"), ("a", "c"), ("c", "d"), ("a", "d")]
 _BLANKET = [("a", "class"), ("class", "b"), ("class", "c"), ("b", "c"), ("a", "d")]
+_RULE = "A scoring rule over counts has no distribution of documents and no arcs."
+_COMPLEMENT = {
+    "test_probabilities_equal_brute_force": _RULE,
+    "test_log_likelihood_of_rows_equals_that_of_the_network": _RULE,
+    "test_row_order_does_not_matter": _RULE,
+    "test_unseen_categories": "Counts have no categories.",
+    "test_nothing_observed_gives_the_prior": "There is no prior by default.",
+}
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 
 CLASSIFIERS = (
@@ -101,6 +111,13 @@ CLASSIFIERS = (
         partial(bg.DecisionTreeNetworkClassifier, criterion="gini", alpha=0.1, max_leaf_nodes=9),
         class_is_root=False,
         without=_TREE,
+    ),
+    Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
+    Case(
+        "complement-norm",
+        partial(bg.ComplementNaiveBayesClassifier, norm=True, alpha=0.1),
+        kinds=("counts",),
+        without=_COMPLEMENT,
     ),
 )
 
@@ -184,9 +201,14 @@ def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
     random = np.random.default_rng(seed)
     code = random.integers(3, size=n)
     code[:3] = 0, 1, 2
+    labels = np.array(["setosa", "versicolor", "virginica"])[code]
     numbers = random.normal(size=(n, 4)) + 0.8 * code[:, None]
     numbers[:, 1] += 0.7 * numbers[:, 0]
     numbers[:, 3] -= 0.9 * numbers[:, 2]
+    if kind == "counts":
+        rates = np.exp(np.eye(3, 4)[code] * 1.5 + 0.3 * numbers)
+        counts = random.poisson(rates).astype(float)
+        return Data(dict(zip(NAMES, counts.T.tolist(), strict=True)), labels)
     columns = dict(zip(NAMES, numbers.T.tolist(), strict=True))
     if kind != "continuous":
         columns["a"] = [("low", "mid", "high")[v] for v in _cut(numbers[:, 0], 3)]
@@ -194,7 +216,7 @@ def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
     if kind == "discrete":
         columns["c"] = [("x", "y")[v] for v in _cut(numbers[:, 2], 2)]
         columns["d"] = [("p", "q", "r", "s")[v] for v in _cut(numbers[:, 3], 4)]
-    return Data(columns, np.array(["setosa", "versicolor", "virginica"])[code])
+    return Data(columns, labels)
 
 
 def _cut(values: np.ndarray, bins: int) -> np.ndarray:

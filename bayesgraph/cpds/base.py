@@ -80,6 +80,15 @@ class CPD(ABC):
     def n_parameters(self) -> int:
         """The number of free parameters."""
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether no observed child has probability zero: negative exponents are then possible."""
+        return False
+
+    def to_factor(self) -> Factor | None:
+        """Return the distribution as one table; None where it is none."""
+        return None
+
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential over the variables that the evidence leaves free.

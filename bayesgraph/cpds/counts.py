@@ -102,6 +102,11 @@ class MultinomialCPD(_CountsCPD):
         """Free probabilities."""
         return self.cells * (len(self.variable.items) - 1)
 
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool((self.probabilities > 0).all())
+
     @cached_property
     def _logs(self) -> Floats:
         with np.errstate(divide="ignore"):
@@ -198,6 +203,11 @@ class DirichletMultinomialCPD(_CountsCPD):
         """Concentrations."""
         return int(self.concentration.size)
 
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return True
+
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence.columns[self.variable])
         a = self.concentration.reshape(self.cells, -1)
@@ -261,6 +271,11 @@ class PresenceCPD(_CountsCPD):
     def n_parameters(self) -> int:
         """Probabilities."""
         return int(self.probabilities.size)
+
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:

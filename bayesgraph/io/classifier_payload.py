@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from bayesgraph.classifiers import network_classifiers
+from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
@@ -19,7 +20,7 @@ from bayesgraph.classifiers.trees import (
 )
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.payloads import NETWORK, Kind
+from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -28,6 +29,9 @@ _CLASSES: dict[str, type[GraphClassifier]] = {
     for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
 }
 _CLASSES["DecisionTreeNetworkClassifier"] = DecisionTreeNetworkClassifier
+_CLASSES["ComplementNaiveBayesClassifier"] = ComplementNaiveBayesClassifier
+# Those whose model is a factor graph.
+_FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
 # What some estimators have besides.
 _NUMBERS = ("ccp_alpha_",)
 
@@ -39,7 +43,7 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "parameters": {
             name: _encode_parameter(name, value) for name, value in model.get_params().items()
         },
-        "network": NETWORK.encode(model.network_, arrays),
+        "network": _model_kind(type(model).__name__).encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
@@ -47,6 +51,10 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "layout": _encode_layout(model.layout_),
         "numbers": _encode_numbers(model),
     }
+
+
+def _model_kind(estimator: str) -> Kind:
+    return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
 
 
 def _encode_numbers(model: Any) -> dict[str, Any]:
@@ -62,7 +70,7 @@ def _decode_numbers(model: Any, numbers: Any) -> None:
 def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
     model = _CLASSES[item["estimator"]](**parameters)
-    model.network_ = NETWORK.decode(item["network"], arrays)
+    model.network_ = _model_kind(item["estimator"]).decode(item["network"], arrays)
     variables = model.network_.variables
     target = variables[item["target"]]
     if not isinstance(target, Discrete):
