@@ -1,6 +1,7 @@
 from . import errors as errors
 from . import io as io
 from . import plots as plots
+from .classifiers import BaggedNaiveBayesClassifier as BaggedNaiveBayesClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier

@@ -1,5 +1,6 @@
 """scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
 
+from bayesgraph.classifiers.bagging import BaggedNaiveBayesClassifier
 from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
@@ -12,6 +13,7 @@ from bayesgraph.classifiers.trees import (
 )
 
 __all__ = [
+    "BaggedNaiveBayesClassifier",
     "BayesianNetworkClassifier",
     "ComplementNaiveBayesClassifier",
     "DecisionTreeNetworkClassifier",

@@ -108,7 +108,7 @@ def make_layout(
     numeric = frozenset(categorical_names(categorical, names))
     if distributions is None:
         return Layout(names, categorical=numeric)
-    chosen = _by_column(distributions, names)
+    chosen = family_by_column(distributions, names)
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}
     loose: dict[str, list[Name]] = {}
@@ -146,7 +146,7 @@ def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name])
         )
 
 
-def _by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
+def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
     """Return the family of each column, or of each tuple of columns."""
     known = set(names)
     if isinstance(distributions, str):
