@@ -20,7 +20,9 @@ from .cpds import Tree as Tree
 from .cpds import TreeCPD as TreeCPD
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
+from .explain import TopItems as TopItems
 from .explain import contributions as contributions
+from .explain import top_items as top_items
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
 from .findings import Belief as Belief

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.items import ItemTerms
 from bayesgraph.errors import (
     ImpossibleEvidenceError,
     ModelError,
@@ -72,6 +73,16 @@ class Term:
         if isinstance(potential, Factor):
             return Factor.from_log(potential.scope, weighted_log(potential.log_values, exponent))
         return potential.power(exponent)
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms | None:
+        """Return the powered potential of one row item by item; see CPD."""
+        terms = self.source.item_terms(evidence) if isinstance(self.source, CPD) else None
+        return None if terms is None else terms.powered(self.exponent)
+
+    def item_logs(self) -> Floats | None:
+        """Return what one occurrence of each item adds to the log potential; see CPD."""
+        logs = self.source.item_logs() if isinstance(self.source, CPD) else None
+        return None if logs is None else weighted_log(logs.T, self.exponent).T
 
 
 def _as_factor(source: Source) -> Factor | None:

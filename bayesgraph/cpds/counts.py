@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from scipy.special import gammaln
 
 from bayesgraph.cpds import kernels
+from bayesgraph.cpds.items import ItemTerms, counted, dense_row, whole
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, UnsupportedModelError
@@ -125,6 +126,22 @@ class MultinomialCPD(_CountsCPD):
             shares = np.where(total > 0, total * np.log(np.maximum(1.0 - gone, 0.0)), 0.0)
         out[:, rows] -= shares.T
 
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, in shares of the items that are known."""
+        known, missing = known_counts(evidence.columns[self.variable])
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        logs = self._logs[:, at].T
+        if missing is not None:
+            gone = missing[1] @ self.probabilities.reshape(self.cells, -1).T
+            with np.errstate(divide="ignore"):
+                logs = logs - np.log(np.maximum(1.0 - gone, 0.0))
+        return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        return self._logs
+
     def sample(
         self,
         parents: Mapping[Variable, NDArray[Any]],
@@ -223,6 +240,31 @@ class DirichletMultinomialCPD(_CountsCPD):
         n = np.asarray(known.sum(axis=1)).reshape(-1)
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
 
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, and one for their number."""
+        known, missing = known_counts(evidence.columns[self.variable])
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        a = self.concentration.reshape(self.cells, -1)
+        total = a.sum(axis=1)
+        if missing is not None:
+            total = total - dense_row(missing[1] @ a.T)
+        names, values = counted(self.variable.items, row, at)
+        logs = gammaln(a[:, at] + row[at]) - gammaln(a[:, at])
+        if not len(at):
+            return ItemTerms([], [], logs.T)
+        length = gammaln(total) - gammaln(total + row.sum())
+        return ItemTerms(
+            [*names, self.variable.name],
+            [*values, *whole([row.sum()])],
+            np.vstack([logs.T, length]),
+        )
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        a = self.concentration.reshape(self.cells, -1)
+        return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, DirichletMultinomialCPD)
@@ -302,6 +344,19 @@ class PresenceCPD(_CountsCPD):
             if missing is not None:
                 seen[:, rows] += (absent @ certain.T.astype(np.float64)).T
             out[seen < needed] = -np.inf
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that is known to be there or not."""
+        row = dense_row(evidence.columns[self.variable])
+        at = np.flatnonzero(~np.isnan(row))
+        there = row[at] > self.threshold
+        yes, no = self._logs
+        logs = np.where(there[:, None], yes[:, at].T, no[:, at].T)
+        return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        return self._logs[0]
 
     def sample(
         self,
