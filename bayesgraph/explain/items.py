@@ -49,9 +49,9 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
             line = f"  {state!s:<{width}}"
             for item, value in items.items():
                 part = f"  {item} {signed(value, 2)}"
-                if len(line) + len(part) > _LONGEST_LINE:
-                    line += " …"
-                    break
+                if len(line) + len(part) > _LONGEST_LINE and line.strip():
+                    lines.append(line)
+                    line = " " * (width + 2)
                 line += part
             lines.append(line)
         return "\n".join(lines)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, UnsupportedModelError
+from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
 
 TEXTS = [
     "free money free offer now",
@@ -101,6 +101,25 @@ def test_a_predictive_multinomial_has_a_term_for_the_length():
     nothing = classifier.contributions({"counts": {}}, positive="spam")
     assert len(nothing) == 0
     assert nothing.total == pytest.approx(nothing.prior)
+
+
+@every
+def test_a_document_names_what_occurs_and_columns_what_is_known(make):
+    classifier = make().fit(FRAME, Y)
+    (vector,) = classifier.features_
+    whole = {"free": 2, "money": 1}
+    sparse = csr_array([[whole.get(word, 0) for word in WORDS]])
+    posterior = classifier.query({vector.name: whole}).probabilities
+    for given in (whole, sparse, {**dict.fromkeys(WORDS, 0), **whole}):
+        row = given if len(np.shape(given)) == 0 and len(given) > 2 else {vector.name: given}
+        why = classifier.contributions(row, positive="spam")
+        assert why.probability == pytest.approx(posterior[classifier.target_.index("spam")])
+    # Columns that are not named are not known.
+    known = classifier.contributions(whole, positive="spam")
+    blank = {name: np.array([whole.get(name, np.nan)]) for name in WORDS}
+    np.testing.assert_allclose(known.total, classifier.log_odds(blank, positive="spam")[0])
+    with pytest.raises(EvidenceError, match="as a whole and by column"):
+        classifier.contributions({vector.name: whole, "free": 1}, positive="spam")
 
 
 def test_names_that_words_share_with_features():
