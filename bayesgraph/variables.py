@@ -199,13 +199,14 @@ class Continuous:
         Usually a string; kept as it is.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_hash", "name")
 
     name: Name
 
     def __init__(self, name: Name) -> None:
         _check_name(name)
         self.name = name
+        self._hash = hash((type(self).__name__, name))
 
     def number(self, value: object) -> float:
         """Return the value as a float.
@@ -233,10 +234,10 @@ class Continuous:
         return self.number(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.name == other.name
+        return self is other or (type(other) is type(self) and self.name == other.name)
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self.name))
+        return self._hash
 
     def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
         return type(self), (self.name,)
@@ -305,6 +306,7 @@ class CountVector:
                 f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
             )
         self.name = name
+        self._hash = hash(("CountVector", name))
         self.items = tuple(items)
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
@@ -368,7 +370,7 @@ class CountVector:
         )
 
     def __hash__(self) -> int:
-        return hash(("CountVector", self.name, len(self.items)))
+        return self._hash
 
     def __reduce__(self) -> tuple[type[CountVector], tuple[Name, tuple[Name, ...]]]:
         return CountVector, (self.name, self.items)

@@ -23,6 +23,7 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.layout import VECTORS, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
 from bayesgraph.factors.algebra import Floats
@@ -32,6 +33,8 @@ from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, Tab
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable
 
+# Whole-number classes within this range of each other are found in a table.
+_LOOKUP_RANGE = 1 << 20
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
@@ -330,7 +333,16 @@ def joined_classes(
         joined = np.empty(len(values), dtype=object)
         joined[:] = sorted(values)
         return joined
-    return np.unique(np.concatenate([np.unique(part) for part in parts]))
+    found = [distinct(part) for part in parts]
+    return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
+
+def distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels in ascending order."""
+    if labels.dtype.kind in "iu":
+        states = factorise(labels, "labels").states
+        return np.array(states, dtype=labels.dtype)
+    return np.unique(labels)
 
 
 def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
@@ -338,6 +350,10 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
     if classes.dtype.kind == "O":
         place = {value: i for i, value in enumerate(classes.tolist())}
         return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+    if classes.dtype.kind in "iu" and int(classes[-1]) - int(classes[0]) < _LOOKUP_RANGE:
+        table = np.empty(int(classes[-1]) - int(classes[0]) + 1, dtype=np.int32)
+        table[classes - classes[0]] = np.arange(len(classes))
+        return np.asarray(table[labels - classes[0]])
     return np.searchsorted(classes, labels)
 
 

@@ -303,6 +303,8 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             "Drop these rows, or fit without them: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
+    if labels.dtype.kind in "biuUS":
+        return labels, name  # always classes
     try:
         check_classification_targets(labels)
     except TypeError as error:

@@ -24,6 +24,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 # Rows that are encoded and predicted together: memory beyond the output does not grow with more.
 _CHUNK_ROWS = 1 << 15
+_FEW_CLASSES = 32
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -203,4 +204,13 @@ def _normalised(joint: Floats) -> Floats:
 
 
 def _largest(joint: Floats) -> NDArray[np.intp]:
-    return np.asarray(np.argmax(joint, axis=1))
+    if joint.shape[1] > _FEW_CLASSES:
+        return np.asarray(np.argmax(joint, axis=1))
+    # Classes lie one after the other in memory: a running maximum reads them in that order.
+    best = np.zeros(len(joint), dtype=np.intp)
+    most = joint[:, 0].copy()
+    for k in range(1, joint.shape[1]):
+        larger = joint[:, k] > most
+        best[larger] = k
+        np.maximum(most, joint[:, k], out=most)
+    return best

@@ -101,7 +101,7 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     over_rows(
         lambda a, b: _add_states(out, codes, start, table.reshape(-1), table.shape[1], a, b),
         len(codes),
-        1 + _THREAD // max(1, codes.shape[1]),
+        1 + _THREAD // max(1, 2 * codes.shape[1]),
     )
 
 
