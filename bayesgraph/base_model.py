@@ -41,7 +41,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 
 _PLAIN = {str, int, bool}
 # Made again where they are needed.
-_REMADE = {"_engine", "cpds", "_cpd_of", "_scopes"}
+_REMADE = {"_engine", "cpds", "graph", "_cpd_of", "_scopes"}
 
 
 class BaseModel(ABC):

@@ -17,7 +17,7 @@ from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, q
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.findings import evidence_factors, impossible, partial_columns
-from bayesgraph.graph import ancestral_set, build_dag, topological_order
+from bayesgraph.graph import ancestral_set, build_dag, parents_first, topological_order
 from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel
@@ -90,14 +90,28 @@ class BayesianNetwork(GraphicalModel):
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
-        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
-        self._order = topological_order(dag)
+        self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
         for arc in self.arc_scores:
-            if not dag.has_edge(*arc):
+            if not self.graph.has_edge(*arc):
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
-        nx.set_edge_attributes(dag, self.arc_scores, "score")
-        self.graph: nx.DiGraph = nx.freeze(dag)
+
+    def _parents_first(self) -> list[Name]:
+        above: dict[Name, list[Name]] = {name: [] for name in self._by_name}
+        for block in self.blocks:
+            for parent, child in block.arcs():
+                above[child].append(parent)
+        order = parents_first(above)
+        # With a cycle there is no graph to make, and the error names it.
+        return topological_order(self.graph) if order is None else order
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The directed acyclic graph over names; arcs carry their scores."""
+        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
+        scores = self.__dict__.get("arc_scores", {})
+        nx.set_edge_attributes(dag, {a: s for a, s in scores.items() if dag.has_edge(*a)}, "score")
+        return nx.freeze(dag)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
         if len(order) != len(self.variables) or set(order) != set(self.variables):
@@ -358,7 +372,7 @@ class BayesianNetwork(GraphicalModel):
     def __repr__(self) -> str:
         return (
             f"BayesianNetwork with {len(self.variables)} variables, "
-            f"{self.graph.number_of_edges()} arcs and {self.n_parameters} parameters"
+            f"{sum(len(cpd.arcs()) for cpd in self.blocks)} arcs and {self.n_parameters} parameters"
         )
 
 
