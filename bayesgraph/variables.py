@@ -16,6 +16,9 @@ Name: TypeAlias = Hashable
 State: TypeAlias = Hashable
 
 
+_PLAIN = {str, int}
+
+
 def plain(value: Any) -> Any:
     """Return NumPy scalars as the Python values they stand for, anything else unchanged.
 
@@ -310,8 +313,9 @@ class CountVector:
         self.items = tuple(items)
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
-        for item in self.items:
-            _check_name(item)
+        if not {type(item) for item in self.items} <= _PLAIN:
+            for item in self.items:
+                _check_name(item)
         if len(set(self.items)) < len(self.items):
             seen: set[Name] = set()
             twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]

@@ -130,8 +130,8 @@ def documents(rows: int, items: int, each: int) -> Iterator[Row]:
     """Yield Bernoulli, multinomial and complement on a sparse matrix of documents."""
     random = np.random.default_rng(4)
     y = random.integers(0, _CLASSES, rows)
-    # Words by Zipf's law, shifted a little by the class.
-    drawn = (random.zipf(1.3, (rows, each)) + 17 * y[:, None]) % items
+    # Frequent words and rare ones, shifted a little by the class; hardly any twice in a row.
+    drawn = (items * random.random((rows, each)) ** 2 + 17 * y[:, None]).astype(np.int64) % items
     at = (np.repeat(np.arange(rows), each), drawn.reshape(-1))
     X = sp.csr_array((np.ones(rows * each), at), shape=(rows, items))
     X.sum_duplicates()

@@ -108,6 +108,10 @@ def make_layout(
     numeric = frozenset(categorical_names(categorical, names))
     if distributions is None:
         return Layout(names, categorical=numeric)
+    if distributions in tuple(VECTORS) and not numeric and not isinstance(columns, Mapping):
+        # Numbers only, however many: nothing to look at one by one.
+        feature = _fresh(VECTORS[distributions], names, {})
+        return Layout(names, {feature: distributions}, {feature: names})
     chosen = _by_column(distributions, names)
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}

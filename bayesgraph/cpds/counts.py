@@ -103,14 +103,14 @@ class MultinomialCPD(_CountsCPD):
         return self.cells * (len(self.variable.items) - 1)
 
     @cached_property
-    def _logs(self) -> Floats:
+    def _weights(self) -> Weights:
         with np.errstate(divide="ignore"):
-            return np.log(self.probabilities.reshape(self.cells, -1))
+            return Weights(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         counts = evidence.columns[self.variable]
         known, missing = known_counts(counts)
-        add_product(out, known, self._logs)
+        self._weights.add(known, out)
         if missing is None:
             return
         rows, absent = missing
@@ -263,19 +263,20 @@ class PresenceCPD(_CountsCPD):
         return int(self.probabilities.size)
 
     @cached_property
-    def _logs(self) -> tuple[Floats, Floats]:
-        """Logs of presence and of absence, shape (cells, n) each."""
+    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
+        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
         p = self.probabilities.reshape(self.cells, -1)
         with np.errstate(divide="ignore"):
-            return np.log(p), np.log1p(-p)
+            yes, no = np.log(p), np.log1p(-p)
+        certain = np.isneginf(no)
+        absent = np.where(certain, 0.0, no)
+        return Weights(yes - absent), absent, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence.columns[self.variable])
         there = present(known, self.threshold)
-        yes, no = self._logs
-        certain = np.isneginf(no)
-        finite = np.where(certain, 0.0, no)
-        add_product(out, there, yes - finite)
+        odds, finite, certain = self._terms
+        odds.add(there, out)
         out += finite.sum(axis=1, keepdims=True)
         if missing is not None:
             rows, absent = missing
@@ -329,9 +330,9 @@ def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]
         Rows with missing counts, and for these rows a matrix of ones where counts are missing.
     """
     if issparse(counts):
-        gone = np.isnan(counts.data)
-        if not gone.any():
+        if not kernels.has_missing(counts.data):
             return counts, None
+        gone = np.isnan(counts.data)
         known = counts.copy()
         known.data = np.where(gone, 0.0, counts.data)
         absent = counts.copy()
@@ -340,9 +341,9 @@ def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]
         rows = np.flatnonzero(np.diff(absent.indptr))
         return known, (rows, absent[rows])
     # The sum of a row is NaN where one of its counts is: no array of flags is needed to see that.
-    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
-    if not len(rows):
+    if not kernels.has_missing(counts.reshape(-1)):
         return counts, None
+    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
     gone = np.isnan(counts[rows])
     known = counts.copy()
     known[rows] = np.where(gone, 0.0, counts[rows])
@@ -359,25 +360,39 @@ def present(counts: Any, threshold: float) -> Any:
     return (dense > threshold).astype(np.float64)
 
 
-def add_product(out: Floats, counts: Any, logs: Floats) -> None:
-    """Add ``logs @ counts.T`` to `out`, with 0 times minus infinity 0.
+class Weights:
+    """Logs by which counts are multiplied, in the forms that the products take.
 
     Parameters
     ----------
-    out : ndarray, shape (cells, n_rows)
-    counts : ndarray or csr_array, shape (n_rows, n)
     logs : ndarray, shape (cells, n)
+        Minus infinity times a count of 0 is 0.
     """
-    impossible = np.isneginf(logs)
-    finite = np.where(impossible, 0.0, logs)
-    if issparse(counts):
-        kernels.add_sparse(
-            out, counts.indptr, counts.indices, counts.data, kernels.padded_rows(finite)
-        )
-    else:
-        out += finite @ counts.T
-    if impossible.any():
-        out[((counts @ impossible.T.astype(np.float64)) > 0).T] = -np.inf
+
+    def __init__(self, logs: Floats) -> None:
+        impossible = np.isneginf(logs)
+        self.finite = np.where(impossible, 0.0, logs)
+        self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
+
+    @cached_property
+    def padded(self) -> Floats:
+        """Rows of cells for the sparse product, which reads all cells of an item together."""
+        return kernels.padded_rows(self.finite)
+
+    def add(self, counts: Any, out: Floats) -> None:
+        """Add ``logs @ counts.T`` to `out`.
+
+        Parameters
+        ----------
+        counts : ndarray or csr_array, shape (n_rows, n)
+        out : ndarray, shape (cells, n_rows)
+        """
+        if issparse(counts):
+            kernels.add_sparse(out, counts.indptr, counts.indices, counts.data, self.padded)
+        else:
+            out += self.finite @ counts.T
+        if self.impossible is not None:
+            out[((counts @ self.impossible) > 0).T] = -np.inf
 
 
 def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -208,12 +208,21 @@ def as_counts(column: Any, variable: CountVector) -> Any:
     return rows
 
 
+def sparse_view(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> Any:
+    """Return compressed sparse rows that share the arrays; the constructor would copy parts."""
+    view = csr_array(shape, dtype=data.dtype)
+    view.data, view.indices, view.indptr = data, indices, indptr
+    return view
+
+
 def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
     """Return a matrix as rows of floats, and all its numbers."""
     if issparse(column):
-        rows = csr_array(column)
-        rows.data = np.asarray(rows.data, dtype=np.float64)
-        return rows, rows.data
+        rows = column if column.format == "csr" else csr_array(column)
+        data = np.asarray(rows.data, dtype=np.float64)
+        return sparse_view(data, rows.indices, rows.indptr, rows.shape), data
     if np.ma.isMaskedArray(column):
         column = np.ma.filled(column.astype(np.float64), np.nan)
     dense = np.ascontiguousarray(column, dtype=np.float64)
