@@ -274,15 +274,15 @@ class PresenceCPD(_CountsCPD):
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence.columns[self.variable])
-        there = present(known, self.threshold)
         odds, finite, certain = self._terms
-        odds.add(there, out)
+        odds.add(known, out, self.threshold)
         out += finite.sum(axis=1, keepdims=True)
         if missing is not None:
             rows, absent = missing
             out[:, rows] -= (absent @ finite.T).T
         if certain.any():
             # Items that are always there: a document that is known to lack one is impossible.
+            there = present(known, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             seen = (there @ certain.T.astype(np.float64)).T
             if missing is not None:
@@ -379,17 +379,25 @@ class Weights:
         """Rows of cells for the sparse product, which reads all cells of an item together."""
         return kernels.padded_rows(self.finite)
 
-    def add(self, counts: Any, out: Floats) -> None:
+    def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
         """Add ``logs @ counts.T`` to `out`.
 
         Parameters
         ----------
         counts : ndarray or csr_array, shape (n_rows, n)
         out : ndarray, shape (cells, n_rows)
+        threshold : float
+            Counts above it are 1, others 0, if it is not NaN.
         """
-        if issparse(counts):
-            kernels.add_sparse(out, counts.indptr, counts.indices, counts.data, self.padded)
-        else:
+        if issparse(counts) and not threshold < 0:
+            kernels.add_sparse(
+                out, counts.indptr, counts.indices, counts.data, self.padded, threshold
+            )
+            if self.impossible is None:
+                return
+        if not np.isnan(threshold):
+            counts = present(counts, threshold)
+        if not issparse(counts):
             out += self.finite @ counts.T
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf

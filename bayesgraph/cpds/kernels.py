@@ -118,6 +118,7 @@ def add_sparse(
     indices: NDArray[Any],
     data: NDArray[Any],
     table: Floats,
+    threshold: float = np.nan,
 ) -> None:
     """Add the product of a compressed sparse row matrix and a table to `out`.
 
@@ -127,10 +128,12 @@ def add_sparse(
     indptr, indices, data
         Of the (n_rows, m) matrix.
     table : ndarray, shape (m, cells rounded up to a multiple of 4)
+    threshold : float
+        Entries above it count as 1 and others as 0; NaN: entries count as they are.
     """
     over_rows(
         lambda a, b: _add_sparse(
-            out, indptr, indices, data, table.reshape(-1), table.shape[1], a, b
+            out, indptr, indices, data, table.reshape(-1), table.shape[1], threshold, a, b
         ),
         len(indptr) - 1,
         1 + _THREAD // max(1, len(data) // max(1, len(indptr) - 1)),
@@ -334,6 +337,7 @@ def _add_sparse(
     data: NDArray[Any],
     table: Floats,
     width: int,
+    threshold: float,
     begin: int,
     end: int,
 ) -> None:
@@ -341,6 +345,7 @@ def _add_sparse(
     # stay in registers.
     n_cells = out.shape[0]
     wide = np.uint64(width)
+    counting = threshold == threshold
     for i in range(begin, end):
         k = 0
         while width - k >= 12:
@@ -349,6 +354,8 @@ def _add_sparse(
             for entry in range(indptr[i], indptr[i + 1]):
                 at = np.uint64(indices[entry]) * wide + np.uint64(k)
                 value = data[entry]
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
                 s0 += value * table[at + np.uint64(0)]
                 s1 += value * table[at + np.uint64(1)]
                 s2 += value * table[at + np.uint64(2)]
@@ -370,6 +377,8 @@ def _add_sparse(
             for entry in range(indptr[i], indptr[i + 1]):
                 at = np.uint64(indices[entry]) * wide + np.uint64(k)
                 value = data[entry]
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
                 s0 += value * table[at]
                 s1 += value * table[at + np.uint64(1)]
                 s2 += value * table[at + np.uint64(2)]
