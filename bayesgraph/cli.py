@@ -98,8 +98,9 @@ def fit(
     distribution: Annotated[
         list[str] | None,
         typer.Option(
-            help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be repeated. "
-            "Families: gaussian, categorical, bernoulli, multinomial, poisson, lognormal, kernel."
+            help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be "
+            "repeated. Families: gaussian, categorical, bernoulli, multinomial, poisson, lognormal, "
+            "kernel."
         ),
     ] = None,
 ) -> None:

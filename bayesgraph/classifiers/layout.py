@@ -93,7 +93,8 @@ def make_layout(
     columns : mapping from name to column, or sequence of names
         The latter for an array of numbers.
     distributions : None, name of a family, or mapping to names of families
-        One family is that of all numeric columns ("categorical": of all columns). Keys are column names (or positions), or tuples of them, which make one vector of counts.
+        One family is that of all numeric columns ("categorical": of all columns). Keys are column
+        names (or positions), or tuples of them, which make one vector of counts.
         All columns of one vector family that are named singly make one vector together.
     categorical : see `bayesgraph.encoding.table.categorical_names`
 
