@@ -99,8 +99,8 @@ def fit(
         list[str] | None,
         typer.Option(
             help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be "
-            "repeated. Families: gaussian, categorical, bernoulli, multinomial, poisson, lognormal, "
-            "kernel."
+            "repeated. Families: gaussian, categorical, bernoulli, multinomial, poisson, "
+            "lognormal, kernel."
         ),
     ] = None,
 ) -> None:

@@ -200,8 +200,8 @@ def _numeric(name: Name, layout: Layout) -> Continuous:
 def _vector_table(matrix: Any, vector: CountVector) -> Table:
     n_rows = matrix.shape[0]
     codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
-    counts = {vector: as_counts(matrix, vector)}
-    return Table((vector,), codes, np.empty((n_rows, 0)), True, counts)
+    counts, missing = as_counts(matrix, vector)
+    return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
+from bayesgraph.classifiers import kernels
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.rows import row_evidence
@@ -24,7 +25,6 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 # Rows that are encoded and predicted together: memory beyond the output does not grow with more.
 _CHUNK_ROWS = 1 << 15
-_FEW_CLASSES = 32
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -204,13 +204,4 @@ def _normalised(joint: Floats) -> Floats:
 
 
 def _largest(joint: Floats) -> NDArray[np.intp]:
-    if joint.shape[1] > _FEW_CLASSES:
-        return np.asarray(np.argmax(joint, axis=1))
-    # Classes lie one after the other in memory: a running maximum reads them in that order.
-    best = np.zeros(len(joint), dtype=np.intp)
-    most = joint[:, 0].copy()
-    for k in range(1, joint.shape[1]):
-        larger = joint[:, k] > most
-        best[larger] = k
-        np.maximum(most, joint[:, k], out=most)
-    return best
+    return kernels.largest(joint.T)

@@ -108,8 +108,7 @@ class MultinomialCPD(_CountsCPD):
             return Weights(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        counts = evidence.columns[self.variable]
-        known, missing = known_counts(counts)
+        known, missing = known_counts(evidence, self.variable)
         self._weights.add(known, out)
         if missing is None:
             return
@@ -199,7 +198,7 @@ class DirichletMultinomialCPD(_CountsCPD):
         return int(self.concentration.size)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence.columns[self.variable])
+        known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
         sparse = csr_array(known)
         sparse.sort_indices()
@@ -273,7 +272,7 @@ class PresenceCPD(_CountsCPD):
         return Weights(yes - absent), absent, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence.columns[self.variable])
+        known, missing = known_counts(evidence, self.variable)
         odds, finite, certain = self._terms
         odds.add(known, out, self.threshold)
         out += finite.sum(axis=1, keepdims=True)
@@ -316,12 +315,10 @@ class PresenceCPD(_CountsCPD):
     __hash__ = None
 
 
-def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
+def known_counts(
+    evidence: Evidence, variable: CountVector
+) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
     """Return counts with zeros for missing ones, and which are missing.
-
-    Parameters
-    ----------
-    counts : ndarray or csr_array, shape (n_rows, n)
 
     Returns
     -------
@@ -329,6 +326,9 @@ def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]
     missing : None, or (rows, absent)
         Rows with missing counts, and for these rows a matrix of ones where counts are missing.
     """
+    counts: Any = evidence.columns[variable]
+    if evidence.complete:
+        return counts, None
     if issparse(counts):
         if not kernels.has_missing(counts.data):
             return counts, None
@@ -398,7 +398,7 @@ class Weights:
         if not np.isnan(threshold):
             counts = present(counts, threshold)
         if not issparse(counts):
-            out += self.finite @ counts.T
+            kernels.add_dense(out, counts, self.finite)
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf
 

@@ -22,6 +22,8 @@ _ROWS = 128
 _COLUMNS = 64
 # Numbers read below which one thread is enough.
 _THREAD = 1 << 18
+# Columns of a dense product beyond which the matrix routines of the system are faster.
+_NARROW = 256
 
 
 def add_gathered(out: Floats, table: Floats, index: NDArray[Any]) -> None:
@@ -137,6 +139,25 @@ def add_sparse(
         ),
         len(indptr) - 1,
         1 + _THREAD // max(1, len(data) // max(1, len(indptr) - 1)),
+    )
+
+
+def add_dense(out: Floats, values: Floats, table: Floats) -> None:
+    """Add the product of a dense matrix and a table to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    table : ndarray, shape (cells, m)
+    """
+    if table.shape[1] > _NARROW:
+        out += table @ values.T
+        return
+    over_rows(
+        lambda a, b: _add_dense(out, values, table, a, b),
+        len(values),
+        1 + _THREAD // max(1, table.size),
     )
 
 
@@ -301,6 +322,34 @@ def _add_states(
                 c += table[at + two]
                 d += table[at + three]
             _add_four(out, k, n_cells, i, a, b, c, d)
+
+
+# Sums may be taken in another order (so that several columns are one instruction), but NaN stays
+# NaN and infinity infinity.
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
+    n_cells, n_columns = table.shape
+    for first in range(begin, end, 4):
+        if first + 4 > end:
+            for i in range(first, end):
+                for cell in range(n_cells):
+                    total = 0.0
+                    for j in range(n_columns):
+                        total += values[i, j] * table[cell, j]
+                    out[cell, i] += total
+            break
+        for cell in range(n_cells):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n_columns):
+                weight = table[cell, j]
+                a += values[first, j] * weight
+                b += values[first + 1, j] * weight
+                c += values[first + 2, j] * weight
+                d += values[first + 3, j] * weight
+            out[cell, first] += a
+            out[cell, first + 1] += b
+            out[cell, first + 2] += c
+            out[cell, first + 3] += d
 
 
 @numba.njit(cache=True, nogil=True)

@@ -82,11 +82,12 @@ def scan(
     missing[:] = np.sum([gone for _, gone in parts], axis=0)
 
 
-def extent(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the least and the largest of some numbers, NaN aside; 0 if there are none."""
-    parts: list[tuple[float, float]] = []
-    over_rows(lambda a, b: parts.append(_extent(values, a, b)), len(values), _THREAD)
-    return min(least for least, _ in parts), max(most for _, most in parts)
+def faults(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
+    parts: list[tuple[int, int, int]] = []
+    over_rows(lambda a, b: parts.append(_faults(values, a, b)), len(values), _THREAD)
+    negative, infinite, missing = np.sum(parts, axis=0).tolist()
+    return negative, infinite, missing
 
 
 @numba.njit(cache=True, nogil=True)
@@ -130,11 +131,11 @@ def _scan(
 
 
 @numba.njit(cache=True, nogil=True)
-def _extent(values: NDArray[np.float64], begin: int, end: int) -> tuple[float, float]:
-    least, most = 0.0, 0.0
+def _faults(values: NDArray[np.float64], begin: int, end: int) -> tuple[int, int, int]:
+    negative, infinite, missing = 0, 0, 0
     for i in range(begin, end):
         value = values[i]
-        # Comparisons with NaN are false.
-        least = value if value < least else least
-        most = value if value > most else most
-    return least, most
+        negative += value < 0.0
+        infinite += value == np.inf
+        missing += value != value
+    return negative, infinite, missing

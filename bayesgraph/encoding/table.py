@@ -52,7 +52,7 @@ class Table:
     values : ndarray of float, shape (n_rows, number of continuous variables)
         Numbers, NaN where missing.
     complete : bool
-        Known to have no missing value (those of count vectors aside, which do not matter).
+        Known to have no missing value.
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
     """
 
@@ -333,7 +333,9 @@ def _assemble(
     values = np.empty((n_rows, len(numbers)), order="F")
     for j, column in enumerate(numbers):
         values[:, j] = column
-    return replace(_checked_table(variables, codes, values, fitting=fitting), counts=counts)
+    table = _checked_table(variables, codes, values, fitting=fitting)
+    # Whether a count is missing is looked up where it matters.
+    return replace(table, complete=table.complete and not counts, counts=counts)
 
 
 def _checked_table(
