@@ -9,6 +9,7 @@ from bayesgraph.cpds.densities import (
     PoissonPlate,
     StudentPlate,
 )
+from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
@@ -19,6 +20,7 @@ __all__ = [
     "DirichletMultinomialCPD",
     "GaussianCPD",
     "GaussianPlate",
+    "JointGaussianCPD",
     "KernelDensityPlate",
     "LogNormalPlate",
     "MultinomialCPD",
