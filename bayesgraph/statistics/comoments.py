@@ -1,0 +1,93 @@
+"""Means and sums of products of deviations of all columns, within groups of rows."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from bayesgraph.factors.algebra import Floats
+
+# Rows whose deviations stay in the second-level cache between the passes over them.
+_BLOCK = 1024
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def group_comoments(
+    values: Floats,
+    group: NDArray[np.integer],
+    n_groups: int,
+    weights: Floats,
+    rows: NDArray[np.intp] | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the weight, the means and the comoments of each group of complete rows.
+
+    Blocks of rows of one group are centred at their own mean while they are in the cache, their
+    products are added up by one symmetric matrix product, and blocks merge as in Chan, Golub and
+    LeVeque (1979): nothing cancels however far the values lie from zero.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+    group : ndarray, shape (n_rows,), or that of `rows`
+    n_groups : int
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty: every row weighs 1.
+    rows : ndarray, optional
+        Those to look at, if not all.
+
+    Returns
+    -------
+    count : ndarray, shape (n_groups,)
+    mean : ndarray, shape (n_groups, d)
+        0 in an empty group.
+    comoment : ndarray, shape (n_groups, d, d)
+        Sums of products of deviations from the mean.
+    """
+    d = values.shape[1]
+    count, mean = np.zeros(n_groups), np.zeros((n_groups, d))
+    comoment = np.zeros((n_groups, d, d))
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=n_groups))
+    if rows is not None:
+        order = rows[order]
+    # The sums of a matrix product depend on how many threads share it; a model must not.
+    with _threads().limit(limits=1, user_api="blas"):
+        for g in range(n_groups):
+            members = order[ends[g - 1] if g else 0 : ends[g]]
+            for first in range(0, len(members), _BLOCK):
+                block = members[first : first + _BLOCK]
+                weight = weights[block] if len(weights) else None
+                n, centre, products = _comoments(values[block], weight)
+                total = count[g] + n
+                if not total:
+                    continue
+                delta = centre - mean[g] if count[g] else np.zeros(d)
+                comoment[g] += products
+                comoment[g] += np.outer(delta, delta) * (count[g] * n / total)
+                mean[g] = mean[g] + delta * (n / total) if count[g] else centre
+                count[g] = total
+    return count, mean, comoment
+
+
+def _comoments(block: Floats, weight: Floats | None) -> tuple[float, Floats, Floats]:
+    """Return weight, mean and comoments of some rows, which are overwritten."""
+    # Differences from the first row: a constant column then has deviations of exactly zero.
+    first = block[0].copy()
+    block -= first
+    if weight is None:
+        total = float(len(block))
+        mean = block.sum(axis=0) / total
+        block -= mean
+    else:
+        total = float(weight.sum())
+        mean = weight @ block / total if total else np.zeros_like(first)
+        block -= mean
+        block *= np.sqrt(weight)[:, None]
+    return total, first + mean, block.T @ block
