@@ -2,11 +2,15 @@ from . import errors as errors
 from . import io as io
 from . import plots as plots
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .classifiers import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
+from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClassifier
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
+from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
+from .cpds import JointGaussianCPD as JointGaussianCPD
 from .cpds import TableCPD as TableCPD
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor

@@ -42,6 +42,8 @@ class Case:
         come with arrays of any width, are not run.
     class_is_root : bool
         The class has no parents, so `priors=` is its distribution.
+    searched : (str, tuple)
+        A parameter of the estimator and values that a search may choose from.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Case:
     kinds: tuple[str, ...] = KINDS
     named: bool = False
     class_is_root: bool = True
+    searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
 
     def __str__(self) -> str:
         return self.name
@@ -85,6 +88,24 @@ CLASSIFIERS = (
         kinds=("discrete", "mixed"),
         named=True,
         class_is_root=False,
+    ),
+    Case(
+        "lda",
+        bg.LinearDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("unbiased", (False, True)),
+    ),
+    Case(
+        "qda",
+        bg.QuadraticDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("shrinkage", (None, 0.1)),
+    ),
+    Case(
+        "lda-shrunken",
+        partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
+        kinds=("continuous",),
+        searched=("covariance", ("shared", "class")),
     ),
 )
 

@@ -62,6 +62,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learner(self) -> Callable[[TableSource, Smoothing], Structure]:
         raise NotImplementedError
 
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+
     # ---------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
@@ -80,7 +83,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        smoothing = Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        smoothing = self._smoothing()
         check_unseen(self.unseen)
         labels, name = target_column(y)
         n_labels = len(labels)

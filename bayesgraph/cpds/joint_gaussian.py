@@ -27,6 +27,7 @@ from bayesgraph.factors import Evidence, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import take_codes
 from bayesgraph.factors.gaussian import half_square
+from bayesgraph.parallel import one_blas_thread
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Rows whose deviations stay in the second-level cache between the passes over them.
@@ -182,28 +183,6 @@ class JointGaussianCPD(Plate):
         """The means in the coordinates A (x - centre) of a shared covariance, shape (cells, d)."""
         return (self._means - self._centre) @ self.roots[0].T
 
-    def linear_scores(self) -> tuple[Floats, Floats]:
-        """Return log densities as linear functions of x, up to what all configurations share.
-
-        With a shared covariance S, ``log p(x | c) = w_c x + w0_c + (a term without c)`` with
-        ``w_c = S^-1 (m_c - m)`` and ``w0_c = -(m_c - m)^T S^-1 (m_c - m) / 2 - w_c m`` for any m,
-        here the middle of the means (Hastie, Tibshirani, Friedman 2009, equation 4.10).
-
-        Returns
-        -------
-        w : ndarray, shape (cells, d)
-        w0 : ndarray, shape (cells,)
-
-        Raises
-        ------
-        CPDError
-            If each configuration has a covariance of its own: the scores are quadratic.
-        """
-        if not self.shared:
-            raise CPDError(f"{self}: log odds are linear for a shared covariance only.")
-        w = self._whitened @ self.roots[0]
-        return w, -half_square(self._whitened) - w @ self._centre
-
     @property
     def n_parameters(self) -> int:
         """Means and the lower triangles of the covariances."""
@@ -318,9 +297,10 @@ class JointGaussianCPD(Plate):
     def _add_complete(self, values: Floats, out: Floats) -> None:
         add = self._add_shared if self.shared else self._add_separate
         buffer = np.empty((min(_BLOCK, len(values)), len(self._children)))
-        for first in range(0, len(values), _BLOCK):
-            block = values[first : first + _BLOCK]
-            add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
+        with one_blas_thread():
+            for first in range(0, len(values), _BLOCK):
+                block = values[first : first + _BLOCK]
+                add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
 
     def _add_separate(self, block: Floats, buffer: Floats, out: Floats) -> None:
         for cell, root in enumerate(self._columns):

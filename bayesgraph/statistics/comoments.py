@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import one_blas_thread
 
 # Rows whose deviations stay in the second-level cache between the passes over them.
 _BLOCK = 1024
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def group_comoments(
@@ -58,7 +51,7 @@ def group_comoments(
     if rows is not None:
         order = rows[order]
     # The sums of a matrix product depend on how many threads share it; a model must not.
-    with _threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         for g in range(n_groups):
             members = order[ends[g - 1] if g else 0 : ends[g]]
             for first in range(0, len(members), _BLOCK):
