@@ -122,8 +122,10 @@ class _Discriminants(NamedTuple):
         return self.root.T @ (rows * np.where(largest < 0, -1.0, 1.0)).T, values[:n] ** 2
 
 
-class _JointGaussianClassifier(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, NetworkClassifier
+class _JointGaussianClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    NetworkClassifier,
 ):
     """What linear and quadratic discriminant analysis have in common: all but a choice."""
 
@@ -145,7 +147,7 @@ class _JointGaussianClassifier(  # type: ignore[misc]
         max_iter: int = 1000,
     ) -> None:
         self.structure = structure
-        self.shrinkage = shrinkage
+        self.shrinkage = shrinkage  # type: ignore[assignment]
         self.unbiased = unbiased
         self.var_smoothing = var_smoothing
         self.priors = priors

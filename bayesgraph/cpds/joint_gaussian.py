@@ -176,12 +176,17 @@ class JointGaussianCPD(Plate):
     @cached_property
     def _centre(self) -> Floats:
         """The middle of the means, shape (d,): means that agree have no distance from it."""
-        return self._means[0] + (self._means - self._means[0]).mean(axis=0)
+        return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
 
     @cached_property
     def _whitened(self) -> Floats:
         """The means in the coordinates A (x - centre) of a shared covariance, shape (cells, d)."""
-        return (self._means - self._centre) @ self.roots[0].T
+        return np.asarray((self._means - self._centre) @ self.roots[0].T)
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """Squared distances of the means from the centre in those coordinates, shape (cells,)."""
+        return _squares(self._whitened)
 
     @property
     def n_parameters(self) -> int:
@@ -295,7 +300,8 @@ class JointGaussianCPD(Plate):
         )
 
     def _add_complete(self, values: Floats, out: Floats) -> None:
-        add = self._add_shared if self.shared else self._add_separate
+        near = self.shared and self._lengths.max() <= _NEAR
+        add = self._add_shared if near else self._add_separate
         buffer = np.empty((min(_BLOCK, len(values)), len(self._children)))
         with one_blas_thread():
             for first in range(0, len(values), _BLOCK):
@@ -303,20 +309,15 @@ class JointGaussianCPD(Plate):
                 add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
 
     def _add_separate(self, block: Floats, buffer: Floats, out: Floats) -> None:
-        for cell, root in enumerate(self._columns):
-            _whiten(block, self._means[cell], root, buffer)
+        for cell, mean in enumerate(self._means):
+            _whiten(block, mean, self._columns[0 if self.shared else cell], buffer)
             out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
 
     def _add_shared(self, block: Floats, buffer: Floats, out: Floats) -> None:
         _whiten(block, self._centre, self._columns[0], buffer)
-        lengths = np.sum(self._whitened**2, axis=1)
-        if lengths.max() <= _NEAR:
-            out += self._whitened @ buffer.T
-            out += (self._log_constant - 0.5 * lengths)[:, None]
-            out -= 0.5 * _squares(buffer)
-            return
-        for cell, mean in enumerate(self._whitened):
-            out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer - mean)
+        out += self._whitened @ buffer.T
+        out += (self._log_constant - 0.5 * self._lengths)[:, None]
+        out -= 0.5 * _squares(buffer)
 
     @cached_property
     def _columns(self) -> list[Floats]:

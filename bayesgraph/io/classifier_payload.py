@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from bayesgraph.classifiers import network_classifiers
+from bayesgraph import classifiers
 from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.errors import LossyExportError
@@ -18,8 +18,15 @@ from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encod
 from bayesgraph.variables import Discrete
 
 _CLASSES: dict[str, type[NetworkClassifier]] = {
-    name: getattr(network_classifiers, name)
-    for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
+    name: getattr(classifiers, name)
+    for name in (
+        "BayesianNetworkClassifier",
+        "DiscriminantAnalysisClassifier",
+        "LinearDiscriminantClassifier",
+        "NaiveBayesClassifier",
+        "QuadraticDiscriminantClassifier",
+        "TANClassifier",
+    )
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate, JointGaussianCPD, TableCPD
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
@@ -53,15 +53,26 @@ class Family:
     arrays : tuple of str
         Its arguments besides variable and parents: each is an attribute of that name too, and an
         array whose first axes are those of the discrete parents.
+    block : bool
+        It has several children: the first argument is a list of them.
+    common : tuple of str
+        Of the arrays, those that may be without the axes of the parents, and so serve for all
+        their configurations.
     """
 
     type: type[Any]
     arrays: tuple[str, ...]
+    block: bool = False
+    common: tuple[str, ...] = ()
 
 
 FAMILIES: dict[str, Family] = {
     "table": Family(TableCPD, ("values",)),
     "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
+    "gaussian_plate": Family(GaussianPlate, ("mean", "variance"), block=True),
+    "joint_gaussian": Family(
+        JointGaussianCPD, ("mean", "covariance"), block=True, common=("covariance",)
+    ),
 }
 
 
@@ -133,10 +144,16 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
     values = {key: getattr(cpd, key) for key in FAMILIES[name].arrays}
     return {
         "family": name,
-        "variable": at[cpd.variable],
+        **_child(cpd, at, block=FAMILIES[name].block),
         "parents": [at[parent] for parent in cpd.parents],
         **{key: arrays.add(f"{name}.{key}", array) for key, array in values.items()},
     }
+
+
+def _child(cpd: CPD, at: Mapping[Variable, int], *, block: bool) -> dict[str, Any]:
+    if block:
+        return {"children": [at[child] for child in cpd.children]}
+    return {"variable": at[cpd.variable]}
 
 
 def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD:
@@ -145,14 +162,15 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     if name not in FAMILIES:
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
     family = FAMILIES[name]
-    variable = _at(variables, item["variable"])
+    children = [_at(variables, child) for child in item["children"]] if family.block else []
+    variable = children or _at(variables, item["variable"])
     parents = [_at(variables, parent) for parent in item["parents"]]
     values = {key: arrays.view(item[key]) for key in family.arrays}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key, array in values.items():
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
-        if array.shape[: len(lead)] != lead:
-            raise ValueError(f"{key} of {variable.name!r} has the shape {array.shape}")
+        if array.shape[: len(lead)] != lead and key not in family.common:
+            raise ValueError(f"{key} of {variable!r} has the shape {array.shape}")
     cpd: CPD = family.type(variable, parents=parents, **values)
     return cpd
 
@@ -171,7 +189,7 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
     by_name: dict[Name, int] = {variable.name: i for variable, i in at.items()}
     return {
         "variables": [encode_variable(variable) for variable in model.variables],
-        "cpds": [encode_cpd(cpd, at, arrays) for cpd in model.cpds],
+        "cpds": [encode_cpd(cpd, at, arrays) for cpd in _saved(model)],
         "scored_arcs": [[by_name[parent], by_name[child]] for parent, child in model.arc_scores],
         "arc_scores": arrays.add(
             "arc_scores", np.array([float(score) for score in model.arc_scores.values()])
@@ -179,12 +197,24 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
     }
 
 
+def _saved(model: BayesianNetwork) -> Iterable[CPD]:
+    """Return the CPDs as they were given; blocks that files do not hold are taken apart."""
+    if len(model.blocks) == len(model.cpds):
+        return model.cpds
+    held = tuple(family.type for family in FAMILIES.values())
+    return [
+        cpd
+        for block in model.blocks
+        for cpd in ([block] if type(block) in held else block.singles())
+    ]
+
+
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
     variables = [decode_variable(variable) for variable in item["variables"]]
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
     arcs = [(_at(variables, i).name, _at(variables, j).name) for i, j in item["scored_arcs"]]
     scores = arrays.view(item["arc_scores"]).tolist()
-    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)))
+    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)), order=variables)
 
 
 # --------------------------------------------------------------------------------- factor graphs

@@ -84,13 +84,14 @@ def complete_normal(
         For columns that are collinear in a class, unless `var_smoothing` is positive.
     """
     there = ~np.isnan(values).all(axis=1)  # rows that observe nothing say nothing
-    values, group = values[there], group[there].astype(np.intp)
+    values = values[there]
+    codes: NDArray[np.intp] = group[there].astype(np.intp)
     weights = weights[there] if len(weights) else np.ones(len(values))
     overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
     variance = safe_divide(overall.square[0], overall.count[0])
     centre, scale = overall.mean[0], np.sqrt(np.where(variance > 0, variance, 1.0))
     ridge = Smoothing(var_smoothing=var_smoothing).ridge(np.where(variance > 0, 1.0, 0.0))
-    problem = _Problem.of((values - centre) / scale, group, n_groups, weights, ridge)
+    problem = _Problem.of((values - centre) / scale, codes, n_groups, weights, ridge)
     mean, covariance = problem.start(shared=shared)
     moved, n_iter = np.inf, 0
     while moved > tolerance and n_iter < max_iter:
@@ -114,7 +115,7 @@ def complete_normal(
         comoment * scale[:, None] * scale,
     )
     completed = np.where(np.isnan(values), centre + scale * problem.filled, values)
-    return Completed(statistics, completed, group, weights, n_iter)
+    return Completed(statistics, completed, codes, weights, n_iter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ class _Problem:
         by_group = partial[np.argsort(group[partial], kind="stable")]
         order, starts = rows_by_pattern(missing[by_group])
         known = FamilyStatistics(*group_comoments(values, group[whole], n_groups, weights, whole))
-        total = np.bincount(group, weights=weights, minlength=n_groups)
+        total: Floats = np.bincount(group, weights=weights, minlength=n_groups).astype(np.float64)
         rows = by_group[order]
         return cls(values, group, weights, ridge, rows, starts, known, total, values.copy())
 

@@ -415,7 +415,8 @@ def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStat
         counts, mean, comoment = group_comoments(values, key, size, weights, rows)
     else:
         weight = weights if rows is None or not len(weights) else weights[rows]
-        counts = np.bincount(key, weights=weight if len(weight) else None, minlength=size)
+        weight = weight if len(weight) else np.ones(n_rows)
+        counts = np.bincount(key, weights=weight, minlength=size).astype(np.float64)
         mean, comoment = np.zeros((size, 0)), np.zeros((size, 0, 0))
     return FamilyStatistics(
         counts.reshape(cards).astype(np.float64),
