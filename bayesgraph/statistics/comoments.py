@@ -54,33 +54,37 @@ def group_comoments(
     with one_blas_thread():
         for g in range(n_groups):
             members = order[ends[g - 1] if g else 0 : ends[g]]
+            if not len(members):
+                continue
+            # Means are held as differences from one row: they keep the digits of the spread, and
+            # a constant column has deviations of exactly zero.
+            origin = values[members[0]].copy()
             for first in range(0, len(members), _BLOCK):
                 block = members[first : first + _BLOCK]
                 weight = weights[block] if len(weights) else None
-                n, centre, products = _comoments(values[block], weight)
+                n, centre, products = _comoments(values[block] - origin, weight)
                 total = count[g] + n
                 if not total:
                     continue
-                delta = centre - mean[g] if count[g] else np.zeros(d)
+                delta = centre - mean[g]
                 comoment[g] += products
                 comoment[g] += np.outer(delta, delta) * (count[g] * n / total)
-                mean[g] = mean[g] + delta * (n / total) if count[g] else centre
+                mean[g] += delta * (n / total)
                 count[g] = total
+            if count[g]:
+                mean[g] += origin
     return count, mean, comoment
 
 
 def _comoments(block: Floats, weight: Floats | None) -> tuple[float, Floats, Floats]:
     """Return weight, mean and comoments of some rows, which are overwritten."""
-    # Differences from the first row: a constant column then has deviations of exactly zero.
-    first = block[0].copy()
-    block -= first
     if weight is None:
         total = float(len(block))
         mean = block.sum(axis=0) / total
         block -= mean
     else:
         total = float(weight.sum())
-        mean = weight @ block / total if total else np.zeros_like(first)
+        mean = weight @ block / total if total else np.zeros(block.shape[1])
         block -= mean
         block *= np.sqrt(weight)[:, None]
-    return total, first + mean, block.T @ block
+    return total, mean, block.T @ block
