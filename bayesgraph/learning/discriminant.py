@@ -210,7 +210,7 @@ def _full_block(
     total = safe_divide(np.diagonal(together.comoment), together.counts)
     n = statistics.counts[:, None, None]
     free = _degrees_of_freedom(model, n)
-    scatter = n * class_covariances(model, statistics, rows)
+    scatter = n * class_covariances(model, statistics, total > 0, rows)
     covariance = safe_divide(scatter.sum(axis=0), free.sum())
     if not model.shared:
         covariance = np.where(free > 0, safe_divide(scatter, free), covariance)
@@ -240,7 +240,10 @@ def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
 
 
 def class_covariances(
-    model: CovarianceModel, statistics: FamilyStatistics, rows: _Rows | None = None
+    model: CovarianceModel,
+    statistics: FamilyStatistics,
+    varies: NDArray[np.bool_],
+    rows: _Rows | None = None,
 ) -> Floats:
     """Return the shrunken maximum-likelihood covariance of each class, shape (K, d, d).
 
@@ -251,27 +254,30 @@ def class_covariances(
     model : CovarianceModel
     statistics : FamilyStatistics
         Of the class and all features.
+    varies : ndarray of bool, shape (d,)
+        Which features are not constant; the others are no reason to shrink, and are left at zero.
     rows : optional
         For "ledoit_wolf".
     """
     covariance = safe_divide(statistics.comoment, statistics.counts[:, None, None])
     if model.shrinkage is None:
         return covariance
-    d = covariance.shape[-1]
-    scale = np.ones((len(covariance), d))
+    scale = np.ones(statistics.mean.shape)
     if isinstance(model.shrinkage, str):
         variance = covariance.diagonal(axis1=1, axis2=2)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     unit = covariance / scale[:, :, None] / scale[:, None, :]
-    share = _shares(model, unit, scale, statistics, rows)[:, None, None]
+    d = max(1, int(np.count_nonzero(varies)))
+    share = _shares(model, unit, d, scale, statistics, rows)[:, None, None]
     level = np.trace(unit, axis1=1, axis2=2)[:, None, None] / d
-    shrunken = (1 - share) * unit + share * level * np.eye(d)
+    shrunken = (1 - share) * unit + share * level * np.diag(varies)
     return np.asarray(shrunken * scale[:, :, None] * scale[:, None, :])
 
 
 def _shares(
     model: CovarianceModel,
     unit: Floats,
+    d: int,
     scale: Floats,
     statistics: FamilyStatistics,
     rows: _Rows | None,
@@ -280,13 +286,13 @@ def _shares(
     if not isinstance(model.shrinkage, str):
         return np.full(len(unit), float(model.shrinkage or 0.0))
     if model.shrinkage == "oas":
-        return oas_share(unit, statistics.counts)
+        return oas_share(unit, statistics.counts, d)
     assert rows is not None  # `_full_block` sees to it
     fourth = fourth_moments(rows.values, rows.group, rows.weights, statistics.mean, scale)
-    return ledoit_wolf_share(unit, fourth, statistics.counts)
+    return ledoit_wolf_share(unit, fourth, statistics.counts, d)
 
 
-def oas_share(covariance: Floats, count: Floats) -> Floats:
+def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
     """Return the oracle approximating shrinkage of each covariance.
 
     Chen, Wiesel, Eldar and Hero (2010, equation 23), without the terms of order 1 / d as is usual
@@ -295,17 +301,18 @@ def oas_share(covariance: Floats, count: Floats) -> Floats:
 
     Parameters
     ----------
-    covariance : ndarray, shape (K, d, d)
+    covariance : ndarray, shape (K, n, n)
     count : ndarray, shape (K,)
+    d : int
+        How many of the columns are not constant.
     """
-    d = covariance.shape[-1]
     level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2
-    mean_square = np.mean(covariance**2, axis=(1, 2))
+    mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2
     below = (count + 1) * (mean_square - level / d)
     return np.where(below > 0, np.minimum(safe_divide(mean_square + level, below), 1.0), 1.0)
 
 
-def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats) -> Floats:
+def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int) -> Floats:
     """Return the shrinkage of each covariance that Ledoit and Wolf (2004) estimate.
 
     Their b^2 over d^2 (lemmas 3.3 and 3.4): the sampling variance of S over its squared distance
@@ -313,12 +320,13 @@ def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats) -> Floa
 
     Parameters
     ----------
-    covariance : ndarray, shape (K, d, d)
+    covariance : ndarray, shape (K, n, n)
     fourth : ndarray, shape (K,)
         Weighted sums of ``|x - m|^4``.
     count : ndarray, shape (K,)
+    d : int
+        How many of the columns are not constant.
     """
-    d = covariance.shape[-1]
     square = np.sum(covariance**2, axis=(1, 2))
     level = np.trace(covariance, axis1=1, axis2=2) / d
     distance = square - d * level**2

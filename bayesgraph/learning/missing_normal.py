@@ -12,7 +12,6 @@ from bayesgraph.cpds.joint_gaussian import rows_by_pattern
 from bayesgraph.errors import BayesGraphWarning, DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import kernels
-from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import FamilyStatistics
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
@@ -83,15 +82,17 @@ def complete_normal(
     DataError
         For columns that are collinear in a class, unless `var_smoothing` is positive.
     """
-    there = ~np.isnan(values).all(axis=1)  # rows that observe nothing say nothing
-    values = values[there]
-    codes: NDArray[np.intp] = group[there].astype(np.intp)
-    weights = weights[there] if len(weights) else np.ones(len(values))
+    weights = weights if len(weights) else np.ones(len(values))
     overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
     variance = safe_divide(overall.square[0], overall.count[0])
-    centre, scale = overall.mean[0], np.sqrt(np.where(variance > 0, variance, 1.0))
-    ridge = Smoothing(var_smoothing=var_smoothing).ridge(np.where(variance > 0, 1.0, 0.0))
-    problem = _Problem.of((values - centre) / scale, codes, n_groups, weights, ridge)
+    varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
+    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that observe nothing say nothing
+    there |= not len(varies)
+    values, weights = values[there], weights[there]
+    codes: NDArray[np.intp] = group[there].astype(np.intp)
+    centre, scale = overall.mean[0, varies], np.sqrt(variance[varies])
+    scaled = (values[:, varies] - centre) / scale
+    problem = _Problem.of(scaled, codes, n_groups, weights, var_smoothing)
     mean, covariance = problem.start(shared=shared)
     moved, n_iter = np.inf, 0
     while moved > tolerance and n_iter < max_iter:
@@ -108,14 +109,19 @@ def complete_normal(
             BayesGraphWarning,
             stacklevel=2,
         )
-    seen = (problem.total > 0)[:, None]
-    statistics = FamilyStatistics(
-        problem.total,
-        np.where(seen, centre + scale * mean, 0.0),
-        comoment * scale[:, None] * scale,
+    means = np.repeat(overall.mean, n_groups, axis=0)
+    means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)
+    comoments = np.zeros((n_groups, values.shape[1], values.shape[1]))
+    comoments[:, varies[:, None], varies] = comoment * scale[:, None] * scale
+    filled = np.repeat(overall.mean, len(values), axis=0)
+    filled[:, varies] = centre + scale * problem.filled
+    return Completed(
+        FamilyStatistics(problem.total, means, comoments),
+        np.where(np.isnan(values), filled, values),
+        codes,
+        weights,
+        n_iter,
     )
-    completed = np.where(np.isnan(values), centre + scale * problem.filled, values)
-    return Completed(statistics, completed, codes, weights, n_iter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +133,7 @@ class _Problem:
     values : ndarray, shape (n, d)
     group, weights : ndarray, shape (n,)
     ridge : ndarray, shape (d,)
+        Added to the diagonal of what is inverted.
     rows, starts : ndarray
         Rows with missing values by pattern and group, and where each pattern starts.
     known : FamilyStatistics
@@ -154,8 +161,10 @@ class _Problem:
         group: NDArray[np.intp],
         n_groups: int,
         weights: Floats,
-        ridge: Floats,
+        var_smoothing: float,
     ) -> _Problem:
+        """Return the problem of standardised rows, NaN where missing."""
+        ridge = np.full(values.shape[1], float(var_smoothing))
         missing = np.isnan(values)
         partial = np.flatnonzero(missing.any(axis=1))
         whole = np.flatnonzero(~missing.any(axis=1))

@@ -106,7 +106,7 @@ def test_axes_of_quadratic_classes_are_of_their_mean_covariance():
 def test_linear_by_hand():
     # Squares of side 2 around (1, 1) and (5, 1): S = 1, so log odds = 4 x - 12.
     square = np.array([[0, 0], [2, 0], [0, 2], [2, 2]], dtype=float)
-    X = np.concatenate([square, square + [4, 0]])
+    X = np.concatenate([square, square + np.array([4, 0])])
     clf = linear().fit(X, ["left"] * 4 + ["right"] * 4)
     np.testing.assert_allclose(clf.covariance_, np.eye(2), atol=1e-15)
     np.testing.assert_allclose(clf.w_[1] - clf.w_[0], [4.0, 0.0], atol=1e-14)

@@ -1,4 +1,4 @@
-"""The block of jointly Gaussian children against SciPy, and against its own chain of regressions."""
+"""The block of jointly Gaussian children against SciPy, and against its chain of regressions."""
 
 import itertools
 import pickle

@@ -79,13 +79,13 @@ def test_shares_of_shrinkage_equal_scikit_learn():
     n, mean, covariance = class_moments(values, code)
     scale = np.ones((3, 3))
     fourth = fourth_moments(values, code, np.empty(0), mean, scale)
-    found = ledoit_wolf_share(covariance, fourth, n), oas_share(covariance, n)
+    found = ledoit_wolf_share(covariance, fourth, n, 3), oas_share(covariance, n, 3)
     for g in range(3):
         assert found[0][g] == pytest.approx(ledoit_wolf(values[code == g])[1], rel=1e-10)
         assert found[1][g] == pytest.approx(oas(values[code == g])[1], rel=1e-10)
     # Nothing varies: nothing to shrink, or nothing but the target.
-    assert ledoit_wolf_share(np.zeros((1, 3, 3)), np.zeros(1), np.ones(1)).tolist() == [0.0]
-    assert oas_share(np.zeros((1, 3, 3)), np.ones(1)).tolist() == [1.0]
+    assert ledoit_wolf_share(np.zeros((1, 3, 3)), np.zeros(1), np.ones(1), 3).tolist() == [0.0]
+    assert oas_share(np.zeros((1, 3, 3)), np.ones(1), 3).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("shrinkage", ["ledoit_wolf", "oas"])
@@ -156,7 +156,7 @@ def test_what_needs_rows_says_so():
         return estimate_discriminant(remote, model)
 
     from_statistics(table, shrinkage="oas")
-    with pytest.raises(bg.errors.DataError, match="'ledoit_wolf' needs the rows.*statistics only"):
+    with pytest.raises(bg.errors.DataError, match=r"'ledoit_wolf' needs the rows.*statistics only"):
         from_statistics(table, shrinkage="ledoit_wolf")
     table["u"][3] = np.nan
     with pytest.raises(bg.errors.DataError, match="Missing values in jointly Gaussian features"):
@@ -190,7 +190,7 @@ def test_constant_and_collinear_columns(covariance):
     table, _, _ = frame()
     table["same"] = np.full(90, 7.0)
     table["sum"] = table["u"] + table["v"]
-    with pytest.raises(bg.errors.DataError, match="singular.*'sum' is a linear function of 'u'"):
+    with pytest.raises(bg.errors.DataError, match=r"singular.*'sum' is a linear function of 'u'"):
         estimated(table, covariance=covariance)
     block = estimated(table, covariance=covariance, var_smoothing=1e-6).blocks[1]
     at = [child.name for child in block.children].index("same")

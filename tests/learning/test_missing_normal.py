@@ -148,12 +148,24 @@ def test_empty_rows_classes_and_columns():
     values, group = table(share=0.2)
     values[:5] = np.nan
     values[:, 2] = np.nan
+    values = np.column_stack([values, np.where(np.arange(60) % 4, 0.1, np.nan)])
     found = complete_normal(values, group, 3, np.empty(0), shared=False)
+    assert (found.statistics.mean[:, 3] == 0.1).all()
+    assert not found.statistics.comoment[:, 3].any()
+    values = values[:, :3]
     assert found.statistics.counts.sum() == np.sum(~np.isnan(values).all(axis=1))
     assert found.statistics.counts[2] == 0
     assert not found.statistics.comoment[2].any()
     assert not found.statistics.comoment[:, 2].any()
     assert np.isfinite(found.values).all()
+
+
+def test_constant_columns_with_gaps():
+    values = np.array([[2.0, np.nan], [np.nan, 5.0], [2.0, 5.0]])
+    found = complete_normal(values, np.array([0, 1, 1]), 2, np.empty(0), shared=True)
+    assert found.statistics.mean.tolist() == [[2.0, 5.0]] * 2
+    assert found.statistics.counts.tolist() == [1.0, 2.0]
+    assert found.values.tolist() == [[2.0, 5.0]] * 3
 
 
 def test_what_does_not_converge_is_told():
