@@ -48,6 +48,9 @@ def group_comoments(
     comoment = np.zeros((n_groups, d, d))
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))
+    chosen = weights if rows is None or not len(weights) else weights[rows]
+    # Added up as counts are elsewhere: equal counts tell that no row was left out.
+    weight_of = np.bincount(group, weights=chosen if len(chosen) else None, minlength=n_groups)
     if rows is not None:
         order = rows[order]
     # The sums of a matrix product depend on how many threads share it; a model must not.
@@ -73,7 +76,7 @@ def group_comoments(
                 count[g] = total
             if count[g]:
                 mean[g] += origin
-    return count, mean, comoment
+    return weight_of.astype(np.float64), mean, comoment
 
 
 def _comoments(block: Floats, weight: Floats | None) -> tuple[float, Floats, Floats]:

@@ -192,6 +192,19 @@ def test_missing_values_in_fitting_lose_little():
         assert np.isnan(clf.transform(np.where(gone, np.nan, X))[gone.any(axis=1)]).all()
 
 
+def test_fractional_weights_are_not_taken_for_missing_values():
+    X, y = DATA["iris"]
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, size=150)
+    clf = linear().fit(X, y, sample_weight=weights)
+    assert clf.n_iter_ == 1
+    centred = X - clf.means_[y]
+    expected = (centred * weights[:, None]).T @ centred / weights.sum()
+    np.testing.assert_allclose(clf.covariance_, expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        clf.means_[1], np.average(X[50:100], axis=0, weights=weights[50:100])
+    )
+
+
 @pytest.mark.parametrize("make", [linear, quadratic])
 def test_more_columns_than_rows_have_a_density(make):
     random = np.random.default_rng(0)
