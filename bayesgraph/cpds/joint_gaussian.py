@@ -1,8 +1,9 @@
 """Jointly Gaussian children of the same discrete parents: one mean vector and one covariance each.
 
-The block is the same model as a complete graph of linear Gaussians among the children, each the
-child of the parents and of all children before it, which `singles` returns. The engine sees the
-block: one matrix product for many rows instead of a chain of regressions.
+Unlike those of other plates, the children depend on one another. The block is the same model as a
+complete graph of linear Gaussians, each child given the parents and all children before it, which
+`singles` returns. The engine sees the block: one matrix product for many rows instead of a chain of
+regressions.
 
 Everything is computed from deviations from the mean in units of standard deviations, so features
 far from zero and of very different scales keep their digits.
