@@ -4,12 +4,16 @@ from . import plots as plots
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
+from .classifiers import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
+from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClassifier
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
+from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
 from .cpds import HistogramCPD as HistogramCPD
+from .cpds import JointGaussianCPD as JointGaussianCPD
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
 from .cpds import Tree as Tree

@@ -68,10 +68,12 @@ class GraphicalModel(Questions):
                 continue
             potential, _ = marginal(self, [target], part)
             assert isinstance(potential, Factor)  # the target is discrete
-            if 1 < potential.n_rows == evidence.n_rows and isinstance(rows, slice):
-                result = potential.aligned([target])  # all rows, and nobody else's array
+            found = potential.aligned([target])
+            # All rows in an array that is nobody else's: there is no need to copy it.
+            if 1 < len(found) == evidence.n_rows and found.flags.writeable:
+                result = found
             else:
-                result[rows] = potential.aligned([target])
+                result[rows] = found
         if target in evidence:
             codes = evidence.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf

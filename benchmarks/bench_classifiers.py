@@ -11,6 +11,10 @@ import numpy as np
 from harness import Row, options, pair, report
 from pyagrum.skbn import createBNClassifier
 from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
@@ -29,6 +33,20 @@ def gaussian(n: int, d: int, k: int = 10) -> list[Row]:
     X = rng.normal(size=(n, d)) + 0.1 * y[:, None]
     ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
     return _both(f"Gaussian naive Bayes {n:,} x {d}, {k} classes", ours, peer, X, y)
+
+
+def discriminant(n: int, d: int, k: int = 10) -> list[Row]:
+    """Linear and quadratic discriminant analysis."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, k, n)
+    X = rng.normal(size=(n, d)) + 0.3 * rng.normal(size=(k, d))[y]
+    case = f"discriminants {n:,} x {d}, {k} classes"
+    linear = bg.LinearDiscriminantClassifier(), LinearDiscriminantAnalysis(solver="lsqr")
+    quadratic = bg.QuadraticDiscriminantClassifier(), QuadraticDiscriminantAnalysis()
+    return [
+        *_both(f"linear {case}", *linear, X, y),
+        *_both(f"quadratic {case}", *quadratic, X, y),
+    ]
 
 
 def categorical(n: int, d: int, k: int = 10) -> list[Row]:
@@ -83,6 +101,7 @@ def main() -> None:
         *gaussian(n, 64),
         *gaussian(n // 10, 16),
         *gaussian(n // 10, 16, 2),
+        *discriminant(n, 64),
         *digits(),
         *categorical(n, 64),
         *categorical(n // 10, 16),

@@ -44,6 +44,8 @@ class Case:
         The class has no parents, so `priors=` is its distribution.
     without : dict from str to str
         Tests that cannot apply, each with the reason why.
+    searched : (str, tuple)
+        A parameter of the estimator and values that a search may choose from.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Case:
     named: bool = False
     class_is_root: bool = True
     without: Mapping[str, str] = field(default_factory=dict)
+    searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
 
     def __str__(self) -> str:
         return self.name
@@ -101,6 +104,24 @@ CLASSIFIERS = (
         partial(bg.DecisionTreeNetworkClassifier, criterion="gini", alpha=0.1, max_leaf_nodes=9),
         class_is_root=False,
         without=_TREE,
+    ),
+    Case(
+        "lda",
+        bg.LinearDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("unbiased", (False, True)),
+    ),
+    Case(
+        "qda",
+        bg.QuadraticDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("shrinkage", (None, 0.1)),
+    ),
+    Case(
+        "lda-shrunken",
+        partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
+        kinds=("continuous",),
+        searched=("covariance", ("shared", "class")),
     ),
 )
 

@@ -1,5 +1,10 @@
 """scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
 
+from bayesgraph.classifiers.discriminant import (
+    DiscriminantAnalysisClassifier,
+    LinearDiscriminantClassifier,
+    QuadraticDiscriminantClassifier,
+)
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
     NaiveBayesClassifier,
@@ -14,6 +19,9 @@ __all__ = [
     "BayesianNetworkClassifier",
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
+    "DiscriminantAnalysisClassifier",
+    "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
+    "QuadraticDiscriminantClassifier",
     "TANClassifier",
 ]

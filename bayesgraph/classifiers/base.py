@@ -29,6 +29,7 @@ from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quote
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.smoothing import one_of
+from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable
@@ -286,16 +287,26 @@ class NetworkClassifier(GraphClassifier):
                 "structure= is a function from a count source and a Smoothing to a "
                 f"bayesgraph.Structure; {self._learner()!r} returned {type(structure).__name__}."
             )
-        self.network_ = estimate_network(
+        self.network_ = self._estimated(structure, source, smoothing, target, features)
+        self.statistics_ = source.statistics
+        self.target_ = target
+        self.features_ = features
+
+    def _estimated(
+        self,
+        structure: Structure,
+        source: TableSource | StatisticsSource,
+        smoothing: Smoothing,
+        target: Discrete,
+        features: tuple[Variable, ...],
+    ) -> BayesianNetwork:
+        return estimate_network(
             structure,
             source,
             smoothing,
             priors=checked_priors(self.priors, target),
             families=self.layout_.families_of(features),
         )
-        self.statistics_ = source.statistics
-        self.target_ = target
-        self.features_ = features
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

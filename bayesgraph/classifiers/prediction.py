@@ -58,12 +58,16 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             table = known_table(part, self.layout_, self.features_, self.unseen)
             yield rows, found.n_rows, table.evidence()
 
+    def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
+        """Return log P(class, row), up to a term of the row, and how many rows are impossible."""
+        return self.network_.settled_rows(self.target_, evidence)
+
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, evidence in self._evidence(X):
-            joint, count = self.network_.settled_rows(self.target_, evidence)
+            joint, count = self._scores(evidence)
             impossible += count
             part = finish(joint)
             if not rows.start:

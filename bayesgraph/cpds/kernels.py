@@ -82,6 +82,40 @@ def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -
     )
 
 
+def add_marginal_gaussians(
+    out: Floats,
+    values: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    scale: Floats,
+    correlation: Floats,
+) -> None:
+    """Add the log densities of what rows observe of jointly Gaussian children to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    rows : ndarray, shape (m,)
+        Those to treat; rows of the same missing pattern follow one another.
+    start : ndarray, shape (n_patterns + 1,)
+        Where each pattern starts among them.
+    mean : ndarray, shape (cells, d)
+    scale : ndarray, shape (1 or cells, d)
+        Standard deviations.
+    correlation : ndarray, shape (1 or cells, d, d)
+    """
+    over_rows(
+        lambda a, b: _add_marginal_gaussians(
+            out, values, rows, start, mean, scale, correlation, a, b
+        ),
+        len(start) - 1,
+        1 + _THREAD // max(1, correlation.size),
+    )
+
+
 def padded_rows(table: Floats) -> Floats:
     """Return a (cells, m) table as (m, cells), cells filled up with zeros to a multiple of 4."""
     cells, m = table.shape
@@ -716,3 +750,59 @@ def same_split_above(
                 break
             at, up = up, above[up]
     return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_marginal_gaussians(
+    out: Floats,
+    values: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    scale: Floats,
+    correlation: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    d = values.shape[1]
+    seen = np.empty(d, dtype=np.int64)
+    factor = np.empty((d, d))
+    # Observed children first, rows last: one substitution serves several rows.
+    z = np.empty((d, _ROWS))
+    for pattern in range(begin, end):
+        members = rows[start[pattern] : start[pattern + 1]]
+        p = 0
+        for j in range(d):
+            if values[members[0], j] == values[members[0], j]:
+                seen[p] = j
+                p += 1
+        constant = 0.0
+        for cell in range(out.shape[0]):
+            kind = min(cell, len(correlation) - 1)
+            if cell == kind:
+                constant = -0.5 * p * LOG_2PI
+                for i in range(p):
+                    for j in range(i + 1):
+                        total = correlation[kind, seen[i], seen[j]]
+                        for k in range(j):
+                            total -= factor[i, k] * factor[j, k]
+                        factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+                    constant -= math.log(factor[i, i]) + math.log(scale[kind, seen[i]])
+            for first in range(0, len(members), _ROWS):
+                block = members[first : first + _ROWS]
+                n = len(block)
+                for i in range(p):
+                    j = seen[i]
+                    for r in range(n):
+                        z[i, r] = (values[block[r], j] - mean[cell, j]) / scale[kind, j]
+                    for k in range(i):
+                        slope = factor[i, k]
+                        for r in range(n):
+                            z[i, r] -= slope * z[k, r]
+                    for r in range(n):
+                        z[i, r] /= factor[i, i]
+                for r in range(n):
+                    total = 0.0
+                    for i in range(p):
+                        total += z[i, r] * z[i, r]
+                    out[cell, block[r]] += constant - 0.5 * total

@@ -111,7 +111,8 @@ class Table:
         extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
         extended[:, :-1] = self.codes
         extended[:, -1] = codes
-        return Table((*self.variables, variable), extended, self.values, counts=self.counts)
+        complete = self.complete and int(np.min(codes, initial=0)) >= 0
+        return Table((*self.variables, variable), extended, self.values, complete, self.counts)
 
 
 def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:

@@ -9,14 +9,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from bayesgraph.classifiers import network_classifiers
+from bayesgraph import classifiers
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
-from bayesgraph.classifiers.trees import (
-    DecisionTreeNetworkClassifier,
-    DecisionTreeNetworkRegressor,
-)
+from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import NETWORK, Kind
@@ -24,10 +21,17 @@ from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encod
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 _CLASSES: dict[str, type[GraphClassifier]] = {
-    name: getattr(network_classifiers, name)
-    for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
+    name: getattr(classifiers, name)
+    for name in (
+        "BayesianNetworkClassifier",
+        "DecisionTreeNetworkClassifier",
+        "DiscriminantAnalysisClassifier",
+        "LinearDiscriminantClassifier",
+        "NaiveBayesClassifier",
+        "QuadraticDiscriminantClassifier",
+        "TANClassifier",
+    )
 }
-_CLASSES["DecisionTreeNetworkClassifier"] = DecisionTreeNetworkClassifier
 # What some estimators have besides.
 _NUMBERS = ("ccp_alpha_",)
 

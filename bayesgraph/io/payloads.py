@@ -18,6 +18,7 @@ from bayesgraph.cpds import (
     GaussianCPD,
     GaussianPlate,
     HistogramCPD,
+    JointGaussianCPD,
     KernelDensityPlate,
     LogNormalPlate,
     MultinomialCPD,
@@ -62,6 +63,7 @@ class Kind:
 
 # Classes that are called with their children; the others take one variable.
 _BLOCKS = (
+    JointGaussianCPD,
     TablePlate,
     GaussianPlate,
     PoissonPlate,
@@ -128,6 +130,7 @@ FAMILIES: dict[str, Family] = {
     "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
     "tables": Family(TablePlate, ("values",)),
     "gaussians": Family(GaussianPlate, ("mean", "variance")),
+    "joint_gaussian": Family(JointGaussianCPD, ("mean",), ("covariance",)),
     "poisson": Family(PoissonPlate, ("rate",)),
     "negative_binomial": Family(NegativeBinomialPlate, ("shape", "exposure")),
     "lognormal": Family(LogNormalPlate, ("mean", "variance")),

@@ -84,9 +84,11 @@ def test_pipeline_search_and_cross_validation(case, kind):
     pipeline = make_pipeline(first, case.estimator())
     name = pipeline.steps[-1][0]
     # Alone in its fold a class or a state may be missing; then its rows get what is left.
-    search = GridSearchCV(pipeline, {f"{name}__alpha": [0.5, 2.0]}, cv=2, error_score="raise")
+    parameter, values = case.searched
+    grid = {f"{name}__{parameter}": list(values)}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise")
     search.fit(data.pandas(), data.y)
-    assert search.best_params_[f"{name}__alpha"] in (0.5, 2.0)
+    assert search.best_params_[f"{name}__{parameter}"] in values
     scores = cross_val_score(case.estimator(), data.pandas(), data.y, cv=3, error_score="raise")
     assert scores.shape == (3,)
     if "all-categorical" not in case.name:
