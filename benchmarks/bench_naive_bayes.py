@@ -149,7 +149,7 @@ def discriminant(rows: int, columns: int) -> Iterator[Row]:
     """Yield linear and quadratic discriminant analysis."""
     random = np.random.default_rng(5)
     y = random.integers(0, _CLASSES, rows)
-    mixing = random.normal(size=(columns, columns)) / np.sqrt(columns)
+    mixing = np.eye(columns) + 0.5 * random.normal(size=(columns, columns)) / np.sqrt(columns)
     X = random.normal(size=(rows, columns)) @ mixing + 0.1 * y[:, None]
     linear = bg.LinearDiscriminantClassifier(), LinearDiscriminantAnalysis(solver="lsqr")
     quadratic = bg.QuadraticDiscriminantClassifier(), QuadraticDiscriminantAnalysis()

@@ -34,12 +34,12 @@ def _largest(scores: NDArray[np.float64], best: NDArray[np.intp], begin: int, en
     most = np.empty(512)
     for first in range(begin, end, 512):
         n = min(512, end - first)
-        for i in range(n):
-            most[i] = scores[0, first + i]
-            best[first + i] = 0
+        most[:n] = scores[0, first : first + n]
+        chosen = best[first : first + n]
+        chosen[:] = 0
         for k in range(1, scores.shape[0]):
+            row = scores[k, first : first + n]
             for i in range(n):
-                score = scores[k, first + i]
-                better = score > most[i]
-                most[i] = score if better else most[i]
-                best[first + i] = k if better else best[first + i]
+                better = row[i] > most[i]
+                most[i] = row[i] if better else most[i]
+                chosen[i] = k if better else chosen[i]

@@ -391,8 +391,9 @@ def _has_missing(values: Floats, begin: int, end: int) -> bool:
     # In blocks without a way out, which take one instruction for several numbers.
     for first in range(begin, end, 4096):
         missing = 0
-        for i in range(first, min(first + 4096, end)):
-            missing += values[i] != values[i]
+        part = values[first : min(first + 4096, end)]
+        for i in range(len(part)):
+            missing += part[i] != part[i]
         if missing:
             return True
     return False

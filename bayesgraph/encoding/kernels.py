@@ -132,9 +132,11 @@ def _scan(
 
 @numba.njit(cache=True, nogil=True)
 def _faults(values: NDArray[np.float64], begin: int, end: int) -> tuple[int, int, int]:
+    # Slices first: positions that count from a variable start are tested for being negative.
     negative, infinite, missing = 0, 0, 0
-    for i in range(begin, end):
-        value = values[i]
+    part = values[begin:end]
+    for i in range(len(part)):
+        value = part[i]
         negative += value < 0.0
         infinite += value == np.inf
         missing += value != value
