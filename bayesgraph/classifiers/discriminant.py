@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
@@ -123,6 +124,15 @@ class _Discriminants(NamedTuple):
         return self.root.T @ (rows * np.where(largest < 0, -1.0, 1.0)).T, values[:n] ** 2
 
 
+def _updatable(estimator: Any) -> bool:
+    if estimator.shrinkage == "ledoit_wolf":
+        raise AttributeError(
+            "shrinkage='ledoit_wolf' takes the rows themselves, so that there is no partial_fit; "
+            "choose 'oas' or a number."
+        )
+    return True
+
+
 class _JointGaussianClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -186,6 +196,17 @@ class _JointGaussianClassifier(
             source, self._model(), priors=checked_priors(self.priors, target)
         )
         return network
+
+    @available_if(_updatable)
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """See NetworkClassifier; not with shrinkage="ledoit_wolf", which takes the rows."""
+        return super().partial_fit(X, y, classes, sample_weight)
 
     # ------------------------------------------------------------------------------- prediction
 
