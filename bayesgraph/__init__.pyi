@@ -11,11 +11,21 @@ from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminan
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
+from .cpds import DirichletMultinomialCPD as DirichletMultinomialCPD
 from .cpds import GaussianCPD as GaussianCPD
+from .cpds import GaussianPlate as GaussianPlate
 from .cpds import HistogramCPD as HistogramCPD
 from .cpds import JointGaussianCPD as JointGaussianCPD
+from .cpds import KernelDensityPlate as KernelDensityPlate
+from .cpds import LogNormalPlate as LogNormalPlate
+from .cpds import MultinomialCPD as MultinomialCPD
+from .cpds import NegativeBinomialPlate as NegativeBinomialPlate
+from .cpds import PoissonPlate as PoissonPlate
+from .cpds import PresenceCPD as PresenceCPD
 from .cpds import Split as Split
+from .cpds import StudentPlate as StudentPlate
 from .cpds import TableCPD as TableCPD
+from .cpds import TablePlate as TablePlate
 from .cpds import Tree as Tree
 from .cpds import TreeCPD as TreeCPD
 from .explain import Contribution as Contribution
@@ -48,6 +58,8 @@ from .learning import star as star
 from .learning import tan as tan
 from .network import BayesianNetwork as BayesianNetwork
 from .variables import Continuous as Continuous
+from .variables import Count as Count
+from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 
 __version__: str

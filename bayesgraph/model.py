@@ -70,7 +70,7 @@ class GraphicalModel(Questions):
             assert isinstance(potential, Factor)  # the target is discrete
             found = potential.aligned([target])
             # All rows in an array that is nobody else's: there is no need to copy it.
-            if 1 < len(found) and found.shape == result.shape and found.flags.writeable:
+            if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
                 result = found
             else:
                 result[rows] = found

@@ -197,7 +197,7 @@ class _JointGaussianClassifier(
         )
         return network
 
-    @available_if(_updatable)
+    @available_if(_updatable)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
