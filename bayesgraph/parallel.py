@@ -40,6 +40,9 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return manager
 
 
+_TOGETHER = 64
+
+
 @cache
 def _pool(process: int, size: int) -> ThreadPoolExecutor:
     """Return the other threads of a process: a fork does not inherit them."""
@@ -58,7 +61,10 @@ def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None
         Rows below which another thread costs more than it saves.
     """
     parts = max(1, min(N_THREADS, n_rows // least))
-    ends = [n_rows * part // parts for part in range(parts + 1)]
+    # Stretches begin at multiples of what kernels take together, so that each row is computed in
+    # the same way however many threads there are.
+    ends = [n_rows * part // parts // _TOGETHER * _TOGETHER for part in range(parts)]
+    ends.append(n_rows)
     if parts == 1:
         work(0, n_rows)
         return
