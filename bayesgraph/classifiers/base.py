@@ -297,6 +297,8 @@ class NetworkClassifier(GraphClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._one_family in _POSITIVE
+        # As scikit-learn has it: its checks score on clouds of points, which are no counts.
+        tags.classifier_tags.poor_score = self._one_family in VECTORS
         return tags
 
 
