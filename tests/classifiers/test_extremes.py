@@ -9,7 +9,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
 
-any_frame = [case for case in cases.CLASSIFIERS if not case.named]
+any_frame = [c for c in cases.CLASSIFIERS if not c.named and set(cases.KINDS) <= set(c.kinds)]
 wide = [case for case in any_frame if case.name in ("nb", "star")]
 learned = [case for case in any_frame if "categorical" not in case.name]
 
