@@ -1,6 +1,7 @@
 """What every classifier of the table in cases.py must do, whatever its structure."""
 
 import pickle
+import tracemalloc
 
 import cases
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from comparison import assert_same_network
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -16,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
-from bayesgraph.cpds.tree import ARRAYS
+from bayesgraph.classifiers import prediction
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 on_frames_of_any_names = pytest.mark.parametrize(
@@ -47,28 +49,6 @@ def network_frame(classifier, data):
 
 def fitted(case, data, **parameters):
     return case.estimator(**parameters).fit(data.pandas(), data.y)
-
-
-def assert_same_network(one, other, tolerance=1e-12):
-    assert one.variables == other.variables
-    assert list(one.graph.edges) == list(other.graph.edges)
-    for a, b in zip(one.cpds, other.cpds, strict=True):
-        assert a.scope == b.scope
-        assert type(a) is type(b)
-        for one_array, other_array in zip(arrays(a), arrays(b), strict=True):
-            np.testing.assert_allclose(one_array, other_array, rtol=tolerance, atol=tolerance)
-
-
-def arrays(cpd):
-    """Return everything that a CPD holds besides its variables."""
-    if isinstance(cpd, bg.TreeCPD):
-        return [getattr(cpd.tree, name) for name in ARRAYS]
-    names = (
-        "values", "edges", "mean", "variance", "coefficients", "weights", "counts", "bandwidth",
-        "rate", "shape", "exposure", "location", "scale", "dof", "probabilities", "lengths",
-        "concentration", "threshold",
-    )  # fmt: skip
-    return [getattr(cpd, name) for name in names if hasattr(cpd, name)]
 
 
 # ------------------------------------------------------------------- scikit-learn's machinery
@@ -442,6 +422,63 @@ def test_rows_are_answered_one_by_one(case, kind):
         np.testing.assert_allclose(
             classifier.predict_proba(asked.iloc[rows]), proba[rows], rtol=1e-9, atol=1e-13
         )
+
+
+@every
+@pytest.mark.parametrize("n", [7, 30])
+def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
+    data = cases.make_data(kind).with_missing()
+    classifier = fitted(case, data)
+    asks = ("predict", "predict_proba", "predict_log_proba", "log_likelihood")
+    expected = [getattr(classifier, ask)(data.pandas()) for ask in asks]
+    # Where two classes are equally probable, rounding decides.
+    ranked = np.sort(expected[1], axis=1)
+    clear = ranked[:, -1] - ranked[:, -2] > 1e-9
+    monkeypatch.setattr(prediction, "_CHUNK_ROWS", n)
+    for ask, whole in zip(asks, expected, strict=True):
+        found = getattr(classifier, ask)(data.polars())
+        assert found.dtype == whole.dtype
+        if ask == "predict":
+            np.testing.assert_array_equal(found[clear], whole[clear])
+        else:
+            np.testing.assert_allclose(found, whole, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize(("case", "kind"), cases.pairs(named=False, kinds=cases.NUMERIC), ids=str)
+def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.matrix(), data.y)
+    monkeypatch.setattr(prediction, "_CHUNK_ROWS", 500)
+    rows = np.tile(data.matrix(), (100, 1))
+    for ask in ("predict", "predict_proba", "log_likelihood"):
+        peaks = []
+        for n in (1000, 1000, 6000):  # the first call compiles and fills caches
+            tracemalloc.start()
+            answers = getattr(classifier, ask)(rows[:n])
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        # Each row's answer, and one number (a code, say) on the way to it. A copy of the table
+        # would take 32 bytes a row more.
+        allowed = 5000 * (answers.nbytes // 6000 + 8)
+        assert peaks[-1] - peaks[-2] < allowed + 30_000
+
+
+@every
+def test_files_keep_all_answers(case, kind, tmp_path):
+    data = cases.make_data(kind).with_missing()
+    classifier = fitted(case, data)
+    classifier.save(tmp_path / "model.bayesgraph")
+    loaded = bg.load(tmp_path / "model.bayesgraph")
+    assert type(loaded) is type(classifier)
+    assert loaded.network_ == classifier.network_
+    assert list(loaded.feature_names_in_) == list(classifier.feature_names_in_)
+    assert loaded.classes_.tolist() == classifier.classes_.tolist()
+    assert loaded.classes_.dtype == classifier.classes_.dtype
+    for ask in ("predict", "predict_proba", "log_likelihood"):
+        np.testing.assert_array_equal(
+            getattr(loaded, ask)(data.pandas()), getattr(classifier, ask)(data.pandas())
+        )
+    assert_same_network(clone(loaded).fit(data.pandas(), data.y).network_, classifier.network_)
 
 
 @every
