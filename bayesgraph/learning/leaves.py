@@ -197,6 +197,8 @@ def kernel(
     counts, bandwidth = np.empty(shape), np.empty(shape)
     for j, (values, heavy) in enumerate(zip(summary.values, summary.weights, strict=True)):
         everything = distinct_values(np.concatenate(values), np.concatenate(heavy))
+        if not len(everything[0]):
+            everything = np.zeros(1), np.ones(1)  # never observed: the same for all classes
         fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
         for k in range(target.cardinality):
             x, w = (values[k], heavy[k]) if len(values[k]) else everything
