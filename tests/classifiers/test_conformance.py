@@ -445,6 +445,29 @@ def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
 
 
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(named=False, kinds=cases.NUMERIC), ids=str)
+def test_numbers_that_are_never_observed_say_nothing(case, kind):
+    if not case.name.startswith("nb") or "categorical" in case.name:
+        pytest.skip("Where each number is a state such a column has none; structures learn others.")
+    data = cases.make_data(kind).with_missing()
+    X = data.matrix().astype(float)
+    X[:, 3] = np.nan
+    classifier = case.estimator().fit(X, data.y)
+    expected = case.estimator().fit(X[:, :3], data.y).predict_proba(X[:, :3])
+    np.testing.assert_allclose(classifier.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
+    # Not even when it is observed later: all classes think the same of it.
+    if "multinomial" not in case.name:
+        later = X.copy()
+        later[:, 3] = 1.5
+        found = classifier.predict_proba(later)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    nothing = np.full_like(X, np.nan)
+    share = np.unique(data.y, return_counts=True)[1] / len(data.y)
+    for asked in (nothing, np.nan_to_num(X, nan=1.0)):
+        found = case.estimator().fit(nothing, data.y).predict_proba(asked)
+        np.testing.assert_allclose(found, np.tile(share, (60, 1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("case", "kind"), cases.pairs(named=False, kinds=cases.NUMERIC), ids=str)
 def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
     data = cases.make_data(kind)
     classifier = case.estimator().fit(data.matrix(), data.y)
