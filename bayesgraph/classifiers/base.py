@@ -174,8 +174,8 @@ class NetworkClassifier(GraphClassifier):
         """Take rows out of the model again, which must have been fitted with it.
 
         The model is then the one that `fit` makes of the other rows with the same states: exactly
-        for counts, and to a relative 2e-8 for moments; where more digits than that would cancel,
-        the rows are not forgotten.
+        for counts, and for moments up to rounding errors, small beside the spread of each column;
+        where they would not be small, the rows are not forgotten.
 
         Parameters
         ----------
@@ -311,6 +311,8 @@ class NetworkClassifier(GraphClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._one_family in _POSITIVE
+        # As scikit-learn has it: its checks score on clouds of points, which are no counts.
+        tags.classifier_tags.poor_score = self._one_family in VECTORS
         return tags
 
 

@@ -38,9 +38,11 @@ _SHARED_PARAMETERS = """
         Share of each column's variance that is added to it, so that collinear columns have a
         density; 0 is maximum likelihood. More than in the other classifiers: a whole matrix is
         inverted, and the fewer columns are independent the more digits that takes.
-    priors : array_like, shape (n_classes,), optional
+    priors : array_like, shape (n_classes,), or "uniform", optional
         Class probabilities, instead of their shares of the rows. The covariances do not depend on
         them.
+    class_weight : mapping from class to weight, or "balanced", optional
+        Multiplies the weights of the rows; "balanced" gives every class the same total.
     tol, max_iter : float and int
         Where values are missing, full covariances are found by expectation-maximisation: stop when
         a step moves no mean and no covariance by more than this in standard deviations, and warn
@@ -143,7 +145,6 @@ class _JointGaussianClassifier(
     covariance: str
     # What the base class reads besides: there is nothing discrete but the class.
     alpha = 0.0
-    class_weight = None
     categorical = None
     unseen = "missing"
 
@@ -154,7 +155,8 @@ class _JointGaussianClassifier(
         shrinkage: float | str | None = None,
         unbiased: bool = False,
         var_smoothing: float = 1e-6,
-        priors: ArrayLike | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
     ) -> None:
@@ -163,6 +165,7 @@ class _JointGaussianClassifier(
         self.unbiased = unbiased
         self.var_smoothing = var_smoothing
         self.priors = priors
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
 
@@ -361,7 +364,8 @@ class DiscriminantAnalysisClassifier(_JointGaussianClassifier):
         shrinkage: float | str | None = None,
         unbiased: bool = False,
         var_smoothing: float = 1e-6,
-        priors: ArrayLike | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
     ) -> None:
@@ -372,6 +376,7 @@ class DiscriminantAnalysisClassifier(_JointGaussianClassifier):
             unbiased=unbiased,
             var_smoothing=var_smoothing,
             priors=priors,
+            class_weight=class_weight,
             tol=tol,
             max_iter=max_iter,
         )

@@ -28,7 +28,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.model import GraphicalModel
@@ -353,10 +353,23 @@ def _checked_table(
             f"Column {names[j]!r} has infinity in row {row}; replace infinite values by a number "
             "or by NaN (missing)."
         )
+    _check_counts(variables, values)
     if fitting:
         _check_magnitudes(names, largest)
     complete = not missing.any() and (not codes.size or int(codes.min()) >= 0)
     return Table(tuple(variables), codes, values, complete)
+
+
+def _check_counts(variables: Sequence[Variable], values: Floats) -> None:
+    """Refuse negative values where there are counts."""
+    numbers = [v for v in variables if isinstance(v, Continuous)]
+    for j, variable in enumerate(numbers):
+        if isinstance(variable, Count) and (values[:, j] < 0).any():
+            raise DataError(
+                f"Column {variable.name!r} holds counts, 0 or more; the least is "
+                f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
+                "counts.)"
+            )
 
 
 def _check_magnitudes(names: Sequence[Name], largest: Floats) -> None:

@@ -23,7 +23,7 @@ from bayesgraph.statistics.growth import (
     removed,
     state_positions,
 )
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, check_spread, safe_divide
+from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide, settled_squares
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -66,9 +66,15 @@ class FamilyStatistics:
         both = safe_divide(counts * other.counts, self.counts)[..., None, None]
         between = delta[..., :, None] * delta[..., None, :] * both
         rest = np.where(there[..., None], self.comoment - other.comoment - between, 0.0)
-        own, before = (np.diagonal(a, axis1=-2, axis2=-1) for a in (rest, self.comoment))
-        check_spread(there & (before > 0), own, before)
-        return FamilyStatistics(counts, mean, rest)
+        flat = (counts.size, mean.shape[-1])
+        own, before = (
+            np.diagonal(a, axis1=-2, axis2=-1).reshape(flat) for a in (rest, self.comoment)
+        )
+        squares = settled_squares(own, before, counts.reshape(-1, 1), mean.reshape(flat))
+        vary = squares.reshape(mean.shape) > 0
+        return FamilyStatistics(
+            counts, mean, np.where(vary[..., :, None] & vary[..., None, :], rest, 0.0)
+        )
 
     def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
         """Return the statistics under variables that have more states."""

@@ -9,8 +9,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
 
-unnamed = [case for case in cases.CLASSIFIERS if not case.named]
-any_frame = [case for case in unnamed if "mixed" in case.kinds]
+unnamed = [c for c in cases.CLASSIFIERS if not c.named and "continuous" in c.kinds]
+any_frame = [c for c in unnamed if set(cases.KINDS) <= set(c.kinds)]
 wide = [case for case in any_frame if case.name in ("nb", "star")]
 learned = [case for case in any_frame if "categorical" not in case.name]
 
