@@ -320,8 +320,8 @@ def check_statistics(estimator: Any) -> None:
     """Raise a DataError if a model has lost what it would need to be updated."""
     if not hasattr(estimator, "statistics_"):
         raise DataError(
-            "This model does not have the statistics it was made from, so that rows cannot be "
-            "added or forgotten; fit it again."
+            "This model does not have the statistics it was made from (files of earlier versions "
+            "did not keep them), so that rows cannot be added or forgotten; fit it again."
         )
 
 

@@ -177,7 +177,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.network_.sample(n, given=given, random_state=random_state)
 
     def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the classifier."""
+        """Save to the native format; ``bayesgraph.load`` returns the classifier.
+
+        The statistics that `partial_fit` and `forget` need are in the file too, if there are any;
+        ``del clf.statistics_`` before for a smaller file of a model that stays as it is.
+        """
         check_is_fitted(self, "network_")
         upward.call("save", self, path)
 

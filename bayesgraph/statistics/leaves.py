@@ -218,7 +218,7 @@ class TotalsSummary(LeafSummary):
         return cls(
             request,
             sums,
-            rows - missing if missing.any() else rows,
+            removed(rows - missing, rows) if missing.any() else rows,
             _length_histogram(row_totals, group, weight, n_groups),
         )
 
