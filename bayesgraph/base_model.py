@@ -41,7 +41,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 
 _PLAIN = {str, int, bool}
 # Made again where they are needed.
-_REMADE = {"_engine", "cpds", "_cpd_of", "_scopes"}
+_REMADE = {"_engine", "cpds", "graph", "silent", "_cpd_of", "_scopes"}
 
 
 class BaseModel(ABC):
@@ -140,7 +140,7 @@ class BaseModel(ABC):
         values: dict[Variable, Any] = {}
         likelihoods: dict[Discrete, Floats] = {}
         beliefs: dict[Discrete, Floats] = {}
-        for name, given in as_mapping(evidence).items():
+        for name, given in self._with_vectors(as_mapping(evidence)).items():
             variable = self.variable(name)
             if variable in values or variable in likelihoods or variable in beliefs:
                 raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
@@ -162,6 +162,35 @@ class BaseModel(ABC):
         if beliefs:
             likelihoods.update(self._believed(beliefs, values, likelihoods, evidence))
         return values, likelihoods
+
+    def _with_vectors(self, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
+        """Return evidence in which items that are named by themselves make up their vectors.
+
+        The items of a vector that are not named then are not observed.
+        """
+        vectors = [v for v in self.variables if isinstance(v, CountVector)]
+        if not vectors or all(name in self._by_name for name in evidence):
+            return evidence
+        found = {name: value for name, value in evidence.items() if name in self._by_name}
+        counts: dict[Name, dict[Name, Any]] = {}
+        for name, value in evidence.items():
+            holders = [v for v in vectors if name not in self._by_name and name in v.positions]
+            if len(holders) == 1:
+                counts.setdefault(holders[0].name, {})[name] = value
+            else:
+                found[name] = value
+        for name, items in counts.items():
+            if name in found:
+                raise EvidenceError(f"The evidence names {name!r} and some of its items.")
+            vector = self._by_name[name]
+            assert isinstance(vector, CountVector)  # it is one of them
+            found[name] = {item: items.get(item) for item in vector.items}
+        return found
+
+    @property
+    def silent(self) -> frozenset[Variable]:
+        """Variables of families that have no posterior of their own, only densities."""
+        return frozenset()
 
     def _believed(
         self,

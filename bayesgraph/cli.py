@@ -26,8 +26,8 @@ from bayesgraph.errors import (
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.base import NetworkClassifier
     from bayesgraph.classifiers.evaluation import Evaluation
+    from bayesgraph.classifiers.prediction import GraphClassifier
     from bayesgraph.model import GraphicalModel
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ class ModelName(StrEnum):
     TAN = "tan"
     FOREST = "forest"
     CHOW_LIU = "chow-liu"
+    TREE = "tree"
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -94,11 +95,22 @@ def fit(
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
+    distribution: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be "
+            "repeated. Families: gaussian, categorical, bernoulli, multinomial, poisson, "
+            "lognormal, kernel."
+        ),
+    ] = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
+    families = _families(model, distribution)
     X, y = _features_and_labels(data, target, drop, missing)
     classifier = _classifier(model, categorical, alpha)
+    if families is not None:
+        classifier.set_params(distributions=families)
     classifier.fit(X, y)
     classifier.save(output)
     _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
@@ -126,7 +138,7 @@ def predict(
         # A code such as 0012 stays text if it was text when the model was fitted.
         text=[str(v.name) for v in classifier.features_ if _has_text_states(v)],
     )
-    names = [v.name for v in classifier.features_]
+    names = [str(name) for name in classifier.layout_.columns]
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
         raise DataError(
@@ -380,9 +392,28 @@ def _root(
 # ------------------------------------------------------------------------------------- helpers
 
 
+def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, str] | None:
+    """Return the distributions that were asked for, as NaiveBayesClassifier takes them."""
+    if not items:
+        return None
+    if model is not ModelName.NB:
+        raise DataError(f"--distribution goes with --model nb; the model is {model.value}.")
+    if len(items) == 1 and "=" not in items[0]:
+        return items[0]
+    families = {}
+    for item in items:
+        column, equals, family = item.rpartition("=")
+        if not equals:
+            raise DataError(
+                f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
+            )
+        families[column] = family
+    return families
+
+
 def _classifier(
     model: ModelName, categorical: Sequence[str] | None, alpha: float
-) -> NetworkClassifier:
+) -> GraphClassifier:
     named: Any = list(categorical) if categorical else None
     options: dict[str, Any] = {
         "alpha": alpha,
@@ -392,6 +423,8 @@ def _classifier(
         return bg.NaiveBayesClassifier(**options)
     if model is ModelName.TAN:
         return bg.TANClassifier(**options)
+    if model is ModelName.TREE:
+        return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
     return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
@@ -416,7 +449,7 @@ def _load(path: Path) -> Any:
     return bg.read(path)
 
 
-def _is_classifier(model: Any) -> TypeGuard[NetworkClassifier]:
+def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
     return hasattr(model, "network_")
 
 

@@ -6,7 +6,8 @@ which the nodes were given decides.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 import networkx as nx
@@ -62,6 +63,34 @@ def check_acyclic(dag: nx.DiGraph) -> None:
     cycle = nx.find_cycle(dag)
     path = " -> ".join(repr(node) for node in [*(arc[0] for arc in cycle), cycle[0][0]])
     raise GraphError(f"The arcs form a cycle: {path}. Remove or reverse one of them.")
+
+
+def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
+    """Return the nodes of `topological_order` without making a graph; None if there is a cycle.
+
+    Parameters
+    ----------
+    parents : mapping from node to its parents
+        Nodes in the order that breaks ties; all parents are among them.
+    """
+    nodes = list(parents)
+    place = {node: i for i, node in enumerate(nodes)}
+    children: list[list[int]] = [[] for _ in nodes]
+    waiting = []
+    for i, above in enumerate(parents.values()):
+        waiting.append(len(above))
+        for parent in above:
+            children[place[parent]].append(i)
+    ready = [i for i, count in enumerate(waiting) if not count]  # ascending: already a heap
+    order = []
+    while ready:
+        i = heappop(ready)
+        order.append(nodes[i])
+        for child in children[i]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(ready, child)
+    return order if len(order) == len(nodes) else None
 
 
 def topological_order(dag: nx.DiGraph) -> list[Node]:

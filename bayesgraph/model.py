@@ -68,7 +68,12 @@ class GraphicalModel(Questions):
                 continue
             potential, _ = marginal(self, [target], part)
             assert isinstance(potential, Factor)  # the target is discrete
-            result[rows] = potential.aligned([target])
+            found = potential.aligned([target])
+            # All rows in an array that is nobody else's: there is no need to copy it.
+            if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
+                result = found
+            else:
+                result[rows] = found
         if target in evidence:
             codes = evidence.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
@@ -77,11 +82,12 @@ class GraphicalModel(Questions):
     def settled_rows(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
         """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
         joint = self.log_posterior_rows(target, evidence)
-        impossible = np.isneginf(joint.max(axis=1))
-        if impossible.any():
+        suspects = np.flatnonzero(np.isneginf(joint[:, 0]))
+        impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
+        if len(impossible):
             with np.errstate(divide="ignore"):
                 joint[impossible] = np.log(self.query(target.name).probabilities)
-        return joint, int(impossible.sum())
+        return joint, len(impossible)
 
     def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
         """Return the log posterior of a target for each row, shape (n_rows, n_states).

@@ -11,13 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import upward
-from bayesgraph.cpds import CPD, TableCPD, combined_potentials
+from bayesgraph.cpds import CPD, Plate, TableCPD, combined_potentials
 from bayesgraph.cpds.roots import summed_roots, without_summed_roots
-from bayesgraph.errors import DataTypeError, ModelError, UnknownVariableError, quoted, suggestion
+from bayesgraph.errors import (
+    DataTypeError,
+    ModelError,
+    UnknownVariableError,
+    UnsupportedModelError,
+    quoted,
+    suggestion,
+)
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.findings import evidence_factors, impossible, partial_columns
-from bayesgraph.graph import ancestral_set, build_dag, topological_order
+from bayesgraph.graph import ancestral_set, build_dag, parents_first, topological_order
 from bayesgraph.inference import Scopes, Tables
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel
@@ -90,14 +97,28 @@ class BayesianNetwork(GraphicalModel):
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
-        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
-        self._order = topological_order(dag)
+        self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
         for arc in self.arc_scores:
-            if not dag.has_edge(*arc):
+            if not self.graph.has_edge(*arc):
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
-        nx.set_edge_attributes(dag, self.arc_scores, "score")
-        self.graph: nx.DiGraph = nx.freeze(dag)
+
+    def _parents_first(self) -> list[Name]:
+        above: dict[Name, list[Name]] = {name: [] for name in self._by_name}
+        for block in self.blocks:
+            for parent, child in block.arcs():
+                above[child].append(parent)
+        order = parents_first(above)
+        # With a cycle there is no graph to make, and the error names it.
+        return topological_order(self.graph) if order is None else order
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The directed acyclic graph over names; arcs carry their scores."""
+        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
+        scores = self.__dict__.get("arc_scores", {})
+        nx.set_edge_attributes(dag, {a: s for a, s in scores.items() if dag.has_edge(*a)}, "score")
+        return nx.freeze(dag)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
         if len(order) != len(self.variables) or set(order) != set(self.variables):
@@ -113,6 +134,11 @@ class BayesianNetwork(GraphicalModel):
         """One CPD for each variable, in their order; plates and blocks are taken apart."""
         single = {cpd.variable: cpd for block in self.blocks for cpd in block.singles()}
         return tuple(single[variable] for variable in self.variables)
+
+    @cached_property
+    def silent(self) -> frozenset[Variable]:
+        """See BaseModel: here, those whose distribution is a plate even when taken alone."""
+        return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
     def _cpd_of(self) -> dict[Variable, CPD]:
@@ -303,12 +329,51 @@ class BayesianNetwork(GraphicalModel):
         if not isinstance(n, (int, np.integer)) or n < 0:
             raise DataTypeError(f"n is a number of rows, 0 or more; got {n!r}.")
         random = np.random.default_rng(random_state)
-        columns = self._columns_above(n, given, random) if given is not None else {}
+        try:
+            columns = self._columns_above(n, given, random) if given is not None else {}
+        except UnsupportedModelError:
+            columns = self._accepted(n, self.encode(given), random)
+        columns = self._forward(columns, n, random)
+        return {v.name: decode(v, columns[v]) for v in self.variables}
+
+    def _forward(
+        self, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return columns with those of all other variables drawn given their parents."""
+        drawn = dict(columns)
         for name in self._order:
             variable = self._by_name[name]
-            if variable not in columns:
-                columns[variable] = self._cpd_of[variable].sample(columns, n, random)
-        return {v.name: decode(v, columns[v]) for v in self.variables}
+            if variable not in drawn:
+                drawn[variable] = self._cpd_of[variable].sample(drawn, n, random)
+        return drawn
+
+    def _accepted(
+        self, n: int, given: Evidence, random: np.random.Generator
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return rows of the joint distribution that agree with discrete values given.
+
+        Exact where no posterior of what lies above is known, and slow where these are rare.
+        """
+        wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
+        if len(wanted) < len(given.columns) or given.likelihoods:
+            raise UnsupportedModelError(
+                "Rows given numbers or likelihoods take the exact posterior of what lies above "
+                "them, which this model does not have; give states of discrete variables only."
+            )
+        found: list[dict[Variable, NDArray[Any]]] = []
+        n_found, tries = 0, 0
+        while n_found < n:
+            if tries > 10_000 + 1_000 * n:
+                raise UnsupportedModelError(
+                    f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
+                    "is too improbable to be sampled by drawing and rejecting."
+                )
+            size = min(100_000, 2 * n + 100)
+            rows = self._forward({}, size, random)
+            kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
+            found.append({v: column[kept] for v, column in rows.items()})
+            n_found, tries = n_found + len(kept), tries + size
+        return {v: np.concatenate([part[v] for part in found])[:n] for v in self.variables}
 
     def _columns_above(
         self, n: int, given: Mapping[Name, Any], random: np.random.Generator
@@ -358,7 +423,7 @@ class BayesianNetwork(GraphicalModel):
     def __repr__(self) -> str:
         return (
             f"BayesianNetwork with {len(self.variables)} variables, "
-            f"{self.graph.number_of_edges()} arcs and {self.n_parameters} parameters"
+            f"{sum(len(cpd.arcs()) for cpd in self.blocks)} arcs and {self.n_parameters} parameters"
         )
 
 

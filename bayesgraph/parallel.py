@@ -8,8 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import pairwise
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 
 def _available() -> int:
@@ -19,6 +23,24 @@ def _available() -> int:
 
 
 N_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", "0")) or _available()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which matrix products use one thread.
+
+    For products of blocks that are in the cache: threads would wait for one another longer than
+    they work, and sums would depend on how many there are.
+    """
+    manager: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return manager
+
+
+_TOGETHER = 64
 
 
 @cache
@@ -39,7 +61,10 @@ def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None
         Rows below which another thread costs more than it saves.
     """
     parts = max(1, min(N_THREADS, n_rows // least))
-    ends = [n_rows * part // parts for part in range(parts + 1)]
+    # Stretches begin at multiples of what kernels take together, so that each row is computed in
+    # the same way however many threads there are.
+    ends = [n_rows * part // parts // _TOGETHER * _TOGETHER for part in range(parts)]
+    ends.append(n_rows)
     if parts == 1:
         work(0, n_rows)
         return

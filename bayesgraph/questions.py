@@ -270,7 +270,8 @@ class Questions(BaseModel):
 
         This is not the list of the most probable state of each variable: see `query` for those.
         Discrete variables are maximised with the continuous ones integrated out, which are then
-        reported at their conditional means.
+        reported at their conditional means. Counts and other variables whose families have no
+        posterior of their own are left out where they are not observed.
 
         Parameters
         ----------
@@ -289,7 +290,7 @@ class Questions(BaseModel):
         if self._engine is not None:
             return self.k_most_probable(1, evidence, memory_limit=memory_limit)[0]
         given = self.encode(evidence)
-        free = [v for v in self.variables if v not in given]
+        free = [v for v in self.variables if v not in given and v not in self.silent]
         values, log_value = most_probable(self, free, given, joint=joint, memory_limit=memory_limit)
         log_probability = self._log_evidence(log_value.reshape(1, 1), evidence)
         assignment = {

@@ -16,6 +16,9 @@ Name: TypeAlias = Hashable
 State: TypeAlias = Hashable
 
 
+_PLAIN = {str, int}
+
+
 def plain(value: Any) -> Any:
     """Return NumPy scalars as the Python values they stand for, anything else unchanged.
 
@@ -199,13 +202,14 @@ class Continuous:
         Usually a string; kept as it is.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_hash", "name")
 
     name: Name
 
     def __init__(self, name: Name) -> None:
         _check_name(name)
         self.name = name
+        self._hash = hash((type(self).__name__, name))
 
     def number(self, value: object) -> float:
         """Return the value as a float.
@@ -233,10 +237,10 @@ class Continuous:
         return self.number(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.name == other.name
+        return self is other or (type(other) is type(self) and self.name == other.name)
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self.name))
+        return self._hash
 
     def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
         return type(self), (self.name,)
@@ -305,11 +309,13 @@ class CountVector:
                 f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
             )
         self.name = name
+        self._hash = hash(("CountVector", name))
         self.items = tuple(items)
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
-        for item in self.items:
-            _check_name(item)
+        if not {type(item) for item in self.items} <= _PLAIN:
+            for item in self.items:
+                _check_name(item)
         if len(set(self.items)) < len(self.items):
             seen: set[Name] = set()
             twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]
@@ -368,7 +374,7 @@ class CountVector:
         )
 
     def __hash__(self) -> int:
-        return hash(("CountVector", self.name, len(self.items)))
+        return self._hash
 
     def __reduce__(self) -> tuple[type[CountVector], tuple[Name, tuple[Name, ...]]]:
         return CountVector, (self.name, self.items)

@@ -1,4 +1,4 @@
-"""Fit and predict of naive Bayes and TAN beside scikit-learn and pyAgrum.
+"""Fit and predict of TAN beside pyAgrum (naive Bayes: bench_naive_bayes.py).
 
 python benchmarks/bench_classifiers.py [--quick] [--json FILE]
 """
@@ -10,34 +10,8 @@ import warnings
 import numpy as np
 from harness import Row, options, pair, report
 from pyagrum.skbn import createBNClassifier
-from sklearn.datasets import load_digits
-from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
-
-
-def digits() -> list[Row]:
-    """A small real table, where what is done once a feature shows."""
-    X, y = load_digits(return_X_y=True)
-    return _both("Gaussian naive Bayes, digits", bg.NaiveBayesClassifier(), GaussianNB(), X, y)
-
-
-def gaussian(n: int, d: int, k: int = 10) -> list[Row]:
-    """Gaussian naive Bayes."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, k, n)
-    X = rng.normal(size=(n, d)) + 0.1 * y[:, None]
-    ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
-    return _both(f"Gaussian naive Bayes {n:,} x {d}, {k} classes", ours, peer, X, y)
-
-
-def categorical(n: int, d: int, k: int = 10) -> list[Row]:
-    """Categorical naive Bayes on integer columns of five states."""
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, k, n)
-    X = (rng.integers(0, 5, (n, d)) + (y[:, None] % 3)) % 5
-    ours, peer = bg.NaiveBayesClassifier(categorical="all"), CategoricalNB()
-    return _both(f"categorical naive Bayes {n:,} x {d}, {k} classes", ours, peer, X, y)
 
 
 def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
@@ -65,33 +39,14 @@ def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
     return rows
 
 
-def _both(case: str, ours: object, peer: object, X: np.ndarray, y: np.ndarray) -> list[Row]:
-    name = f"sklearn.{type(peer).__name__}"
-    return [
-        pair(case, "fit", lambda: ours.fit(X, y), lambda: peer.fit(X, y), name),
-        pair(case, "proba", lambda: ours.predict_proba(X), lambda: peer.predict_proba(X), name),
-        pair(case, "predict", lambda: ours.predict(X), lambda: peer.predict(X), name),
-    ]
-
-
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
     warnings.filterwarnings("ignore", category=FutureWarning)
-    n, few = (40_000, 200) if chosen.quick else (200_000, 1_000)
-    rows = [
-        *gaussian(n, 64),
-        *gaussian(n // 10, 16),
-        *gaussian(n // 10, 16, 2),
-        *digits(),
-        *categorical(n, 64),
-        *categorical(n // 10, 16),
-        *categorical(n // 10, 16, 2),
-        *tan(
-            2_000 if chosen.quick else 20_000, 64, predicted=few, repeats=3 if chosen.quick else 5
-        ),
-    ]
-    report(rows, chosen.json, ["scikit-learn", "pyagrum", "numpy", "numba"])
+    few = 200 if chosen.quick else 1_000
+    n, repeats = (2_000, 3) if chosen.quick else (20_000, 5)
+    rows = tan(n, 64, predicted=few, repeats=repeats)
+    report(rows, chosen.json, ["pyagrum", "numpy", "numba"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ tests in tests/classifiers/test_conformance.py ask for nothing but the row.
 
 The data sets have the same four columns, `a` to `d`, and the same class whatever their types, so
 that a graph given by name fits all of them; arcs go from discrete to continuous columns only.
+Families of distributions that are for other numbers have data of their own.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import networkx as nx
 import numpy as np
 
 import bayesgraph as bg
+from bayesgraph.variables import is_missing
 
 KINDS = ("continuous", "discrete", "mixed")
-# What classifiers of words take instead.
-ALL_KINDS = (*KINDS, "counts")
+# Four columns of positive numbers, four of counts, and one of every kind with a block of counts.
+OTHER_KINDS = ("positive", "counts", "varied")
+NUMERIC = ("continuous", "positive", "counts")
 NAMES = ("a", "b", "c", "d")
 
 
@@ -38,14 +41,17 @@ class Case:
     kinds : tuple of str
         Data it takes: some of "continuous" (four float columns), "discrete" (two text columns, a
         boolean one, and text in a category type), "mixed" (a text and a boolean column, and two of
-        floats) and "counts" (four columns of numbers of events).
+        floats), "positive" and "counts" (four float columns), and "varied" (a text, a boolean and a
+        float column, one of integer counts, and a block of three more).
     named : bool
         It refers to columns by name, so it takes frames only: scikit-learn's own checks, which
         come with arrays of any width, are not run.
     class_is_root : bool
         The class has no parents, so `priors=` is its distribution.
     without : dict from str to str
-        Tests that cannot apply, each with the reason why; they are skipped.
+        Tests, and checks of scikit-learn, that cannot apply, each with the reason why.
+    searched : (str, tuple)
+        A parameter of the estimator and values that a search may choose from.
     """
 
     name: str
@@ -54,6 +60,7 @@ class Case:
     named: bool = False
     class_is_root: bool = True
     without: Mapping[str, str] = field(default_factory=dict)
+    searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
 
     def __str__(self) -> str:
         return self.name
@@ -62,13 +69,29 @@ class Case:
 _STAR = [("class", name) for name in NAMES]
 _GIVEN = [*_STAR, ("a", "b"), ("a", "c"), ("c", "d"), ("a", "d")]
 _BLANKET = [("a", "class"), ("class", "b"), ("class", "c"), ("b", "c"), ("a", "d")]
+_VARIED = {"d": "poisson", ("e", "f", "g"): "multinomial"}
+_KERNELS = {**_VARIED, "c": "kernel", ("e", "f", "g"): "bernoulli"}
+_SINGLY = {"a": "kernel", "b": "lognormal", "c": "gaussian", "d": "lognormal"}
+_BLOCKS = {("a", "c"): "multinomial", "b": "bernoulli", "d": "bernoulli"}
+_POSITIVE = {"check_class_weight_classifiers": "Its data are negative, whatever the tags say."}
+_KERNEL = {
+    "check_class_weight_classifiers": "A class weight of 1000 is a thousand copies of each row, "
+    "whose bandwidths are so much smaller that class 0 ends where its rows end."
+}
+_LOGNORMAL = {"test_scikit_learn": "Its positive data start at zero, whose logarithm is infinite."}
 _RULE = "A scoring rule over counts has no distribution of documents and no arcs."
+_UNWEIGHTED = "There is no class_weight, which would shift the prior that the score lacks."
 _COMPLEMENT = {
     "test_probabilities_equal_brute_force": _RULE,
     "test_log_likelihood_of_rows_equals_that_of_the_network": _RULE,
     "test_row_order_does_not_matter": _RULE,
-    "test_unseen_categories": "Counts have no categories.",
+    "test_stretches_of_rows_answer_as_the_whole": _RULE,
+    "test_memory_beyond_the_output_does_not_grow_with_the_rows": _RULE,
+    "test_files_keep_all_answers": _RULE,
+    "test_each_term_is_a_ratio_of_conditional_probabilities": _RULE,
     "test_nothing_observed_gives_the_prior": "There is no prior by default.",
+    "test_class_weights_are_sample_weights": _UNWEIGHTED,
+    "test_balanced_classes_need_all_labels_at_once": _UNWEIGHTED,
 }
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 
@@ -76,6 +99,93 @@ CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
     Case("nb-all-categorical", partial(bg.NaiveBayesClassifier, categorical="all")),
     Case("nb-maximum-likelihood", partial(bg.NaiveBayesClassifier, alpha=0.01, shrinkage=0.0)),
+    Case("nb-map", partial(bg.NaiveBayesClassifier, estimation="map", alpha=2.0)),
+    Case("nb-ml", partial(bg.NaiveBayesClassifier, estimation="ml"), kinds=("continuous", "mixed")),
+    Case("nb-predictive", partial(bg.NaiveBayesClassifier, estimation="predictive")),
+    Case(
+        "nb-unbiased",
+        partial(bg.NaiveBayesClassifier, "gaussian", ddof=1, shrinkage=0.0),
+        kinds=("continuous",),
+    ),
+    Case(
+        "nb-kernel",
+        partial(bg.NaiveBayesClassifier, "kernel"),
+        kinds=("continuous",),
+        without=_KERNEL,
+    ),
+    Case(
+        "nb-kernel-scott",
+        partial(bg.NaiveBayesClassifier, "kernel", bandwidth="scott"),
+        kinds=("continuous", "positive"),
+    ),
+    Case(
+        "nb-lognormal",
+        partial(bg.NaiveBayesClassifier, "lognormal"),
+        kinds=("positive",),
+        without=_LOGNORMAL,
+    ),
+    Case(
+        "nb-lognormal-map",
+        partial(bg.NaiveBayesClassifier, "lognormal", estimation="map"),
+        kinds=("positive",),
+        without=_LOGNORMAL,
+    ),
+    Case(
+        "nb-poisson",
+        partial(bg.NaiveBayesClassifier, "poisson"),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-poisson-predictive",
+        partial(bg.NaiveBayesClassifier, "poisson", estimation="predictive"),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-multinomial",
+        partial(bg.NaiveBayesClassifier, "multinomial"),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-multinomial-map",
+        partial(bg.NaiveBayesClassifier, "multinomial", estimation="map", alpha=2.0),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-multinomial-predictive",
+        partial(bg.NaiveBayesClassifier, "multinomial", estimation="predictive"),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-bernoulli",
+        partial(bg.NaiveBayesClassifier, "bernoulli", threshold=1.0),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
+        "nb-categorical",
+        partial(bg.NaiveBayesClassifier, "categorical"),
+        kinds=("counts", "discrete"),
+    ),
+    Case("nb-singly", partial(bg.NaiveBayesClassifier, _SINGLY), kinds=("positive",), named=True),
+    Case("nb-blocks", partial(bg.NaiveBayesClassifier, _BLOCKS), kinds=("counts",), named=True),
+    Case("nb-varied", partial(bg.NaiveBayesClassifier, _VARIED), kinds=("varied",), named=True),
+    Case(
+        "nb-varied-kernels",
+        partial(bg.NaiveBayesClassifier, _KERNELS, alpha={"a": [1, 2, 3]}),
+        kinds=("varied",),
+        named=True,
+    ),
+    Case(
+        "nb-varied-predictive",
+        partial(bg.NaiveBayesClassifier, _VARIED, estimation="predictive"),
+        kinds=("varied",),
+        named=True,
+    ),
     Case("tan", bg.TANClassifier),
     Case("tan-root", partial(bg.TANClassifier, root="b"), named=True),
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
@@ -112,6 +222,24 @@ CLASSIFIERS = (
         class_is_root=False,
         without=_TREE,
     ),
+    Case(
+        "lda",
+        bg.LinearDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("unbiased", (False, True)),
+    ),
+    Case(
+        "qda",
+        bg.QuadraticDiscriminantClassifier,
+        kinds=("continuous",),
+        searched=("shrinkage", (None, 0.1)),
+    ),
+    Case(
+        "lda-shrunken",
+        partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
+        kinds=("continuous",),
+        searched=("covariance", ("shared", "class")),
+    ),
     Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
     Case(
         "complement-norm",
@@ -122,7 +250,9 @@ CLASSIFIERS = (
 )
 
 
-def pairs(*, named: bool | None = None, kinds: Iterable[str] = KINDS) -> list[tuple[Case, str]]:
+def pairs(
+    *, named: bool | None = None, kinds: Iterable[str] = (*KINDS, *OTHER_KINDS)
+) -> list[tuple[Case, str]]:
     """Return all combinations of a row and a kind of data that it takes."""
     return [
         (case, kind)
@@ -201,22 +331,39 @@ def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
     random = np.random.default_rng(seed)
     code = random.integers(3, size=n)
     code[:3] = 0, 1, 2
-    labels = np.array(["setosa", "versicolor", "virginica"])[code]
     numbers = random.normal(size=(n, 4)) + 0.8 * code[:, None]
     numbers[:, 1] += 0.7 * numbers[:, 0]
     numbers[:, 3] -= 0.9 * numbers[:, 2]
+    if kind == "positive":
+        numbers = np.exp(0.5 * numbers)
     if kind == "counts":
-        rates = np.exp(np.eye(3, 4)[code] * 1.5 + 0.3 * numbers)
-        counts = random.poisson(rates).astype(float)
-        return Data(dict(zip(NAMES, counts.T.tolist(), strict=True)), labels)
+        numbers = np.floor(np.exp(0.6 * numbers * [1, 1, -1, 1] + [0, 0, 1, 0.5]))
     columns = dict(zip(NAMES, numbers.T.tolist(), strict=True))
-    if kind != "continuous":
+    if kind not in NUMERIC:
         columns["a"] = [("low", "mid", "high")[v] for v in _cut(numbers[:, 0], 3)]
         columns["b"] = (_cut(numbers[:, 1], 2) == 1).tolist()
     if kind == "discrete":
         columns["c"] = [("x", "y")[v] for v in _cut(numbers[:, 2], 2)]
         columns["d"] = [("p", "q", "r", "s")[v] for v in _cut(numbers[:, 3], 4)]
-    return Data(columns, labels)
+    if kind == "varied":
+        columns["d"] = [int(v) for v in np.exp(0.8 * numbers[:, 3])]
+        block = random.poisson(np.array([[1, 2, 4], [2, 2, 2], [4, 2, 1]])[code])
+        columns |= dict(zip("efg", block.T.tolist(), strict=True))
+    return Data(columns, np.array(["setosa", "versicolor", "virginica"])[code])
+
+
+def evidence_rows(classifier: Any, data: Data) -> list[dict[Any, Any]]:
+    """Return each row as evidence for a query: by the names of the network's variables."""
+    groups = classifier.layout_.groups
+    inside = {item for items in groups.values() for item in items}
+    rows = []
+    for i in range(len(data.y)):
+        row = {name: column[i] for name, column in data.columns.items()}
+        found = {n: v for n, v in row.items() if n not in inside and not is_missing(v)}
+        for feature, items in groups.items():
+            found[feature] = {item: row[item] for item in items}
+        rows.append(found)
+    return rows
 
 
 def _cut(values: np.ndarray, bins: int) -> np.ndarray:

@@ -113,7 +113,7 @@ def test_evaluate_more_than_two_classes(capfd, tmp_path):
     picture = tmp_path / "roc.svg"
     code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "3", "--plot", picture)
     assert code == 0
-    assert out.count("confusion matrix") == 4
+    assert out.count("confusion matrix") == 5
     assert picture.is_file()
 
 

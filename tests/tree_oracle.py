@@ -9,6 +9,7 @@ import itertools
 import math
 
 import numpy as np
+from family_oracle import StarOracle, is_of_families
 from oracle import Oracle
 
 import bayesgraph as bg
@@ -146,6 +147,8 @@ class TreeOracle:
 
 def oracle_of(network):
     """Return the oracle that fits the families of a network."""
+    if is_of_families(network):
+        return StarOracle(network)
     own = any(isinstance(cpd, (bg.TreeCPD, bg.HistogramCPD)) for cpd in network.cpds)
     return TreeOracle(network) if own else Oracle.of(network)
 

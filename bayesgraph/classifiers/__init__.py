@@ -2,6 +2,11 @@
 
 from bayesgraph.classifiers.bagging import BaggedNaiveBayesClassifier
 from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
+from bayesgraph.classifiers.discriminant import (
+    DiscriminantAnalysisClassifier,
+    LinearDiscriminantClassifier,
+    QuadraticDiscriminantClassifier,
+)
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
     NaiveBayesClassifier,
@@ -18,6 +23,9 @@ __all__ = [
     "ComplementNaiveBayesClassifier",
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
+    "DiscriminantAnalysisClassifier",
+    "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
+    "QuadraticDiscriminantClassifier",
     "TANClassifier",
 ]

@@ -23,15 +23,19 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.layout import VECTORS, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.smoothing import one_of
+from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable
 
+# Whole-number classes within this range of each other are found in a table.
+_LOOKUP_RANGE = 1 << 20
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
@@ -170,8 +174,8 @@ class NetworkClassifier(GraphClassifier):
         """Take rows out of the model again, which must have been fitted with it.
 
         The model is then the one that `fit` makes of the other rows with the same states: exactly
-        for counts, and to a relative 2e-8 for moments; where more digits than that would cancel,
-        the rows are not forgotten.
+        for counts, and for moments up to rounding errors, small beside the spread of each column;
+        where they would not be small, the rows are not forgotten.
 
         Parameters
         ----------
@@ -283,20 +287,32 @@ class NetworkClassifier(GraphClassifier):
                 "structure= is a function from a count source and a Smoothing to a "
                 f"bayesgraph.Structure; {self._learner()!r} returned {type(structure).__name__}."
             )
-        self.network_ = estimate_network(
+        self.network_ = self._estimated(structure, source, smoothing, target, features)
+        self.statistics_ = source.statistics
+        self.target_ = target
+        self.features_ = features
+
+    def _estimated(
+        self,
+        structure: Structure,
+        source: TableSource | StatisticsSource,
+        smoothing: Smoothing,
+        target: Discrete,
+        features: tuple[Variable, ...],
+    ) -> BayesianNetwork:
+        return estimate_network(
             structure,
             source,
             smoothing,
             priors=checked_priors(self.priors, target),
             families=self.layout_.families_of(features),
         )
-        self.statistics_ = source.statistics
-        self.target_ = target
-        self.features_ = features
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._one_family in _POSITIVE
+        # As scikit-learn has it: its checks score on clouds of points, which are no counts.
+        tags.classifier_tags.poor_score = self._one_family in VECTORS
         return tags
 
 
@@ -304,8 +320,8 @@ def check_statistics(estimator: Any) -> None:
     """Raise a DataError if a model has lost what it would need to be updated."""
     if not hasattr(estimator, "statistics_"):
         raise DataError(
-            "This model does not have the statistics it was made from, so that rows cannot be "
-            "added or forgotten; fit it again."
+            "This model does not have the statistics it was made from (files of earlier versions "
+            "did not keep them), so that rows cannot be added or forgotten; fit it again."
         )
 
 
@@ -330,7 +346,16 @@ def joined_classes(
         joined = np.empty(len(values), dtype=object)
         joined[:] = sorted(values)
         return joined
-    return np.unique(np.concatenate([np.unique(part) for part in parts]))
+    found = [distinct(part) for part in parts]
+    return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
+
+def distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels in ascending order."""
+    if labels.dtype.kind in "iu":
+        states = factorise(labels, "labels").states
+        return np.array(states, dtype=labels.dtype)
+    return np.unique(labels)
 
 
 def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
@@ -338,6 +363,10 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
     if classes.dtype.kind == "O":
         place = {value: i for i, value in enumerate(classes.tolist())}
         return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+    if classes.dtype.kind in "iu" and int(classes[-1]) - int(classes[0]) < _LOOKUP_RANGE:
+        table = np.empty(int(classes[-1]) - int(classes[0]) + 1, dtype=np.int32)
+        table[classes - classes[0]] = np.arange(len(classes))
+        return np.asarray(table[labels - classes[0]])
     return np.searchsorted(classes, labels)
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from bayesgraph.classifiers.layout import Layout, is_sparse
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
-from bayesgraph.encoding.columns import Column, as_counts, with_states
+from bayesgraph.encoding.columns import Column, as_counts, sparse_view, with_states
 from bayesgraph.encoding.table import (
     array_names,
     as_frame,
@@ -79,7 +79,7 @@ class Columns:
         """Return some of the rows."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         if self.columns is None:
-            return Columns(self.names, n_rows, None, self.matrix[rows])
+            return Columns(self.names, n_rows, None, _matrix_rows(self.matrix, rows))
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Columns(self.names, n_rows, columns, None)
 
@@ -94,6 +94,21 @@ class Columns:
         if self.columns is None and self.matrix.dtype.kind in "biuf":
             return self.names
         return self.as_columns()
+
+
+def _matrix_rows(matrix: Any, rows: slice | NDArray[np.intp]) -> Any:
+    """Return some rows of a matrix: of a sparse one without a copy, if they are a stretch."""
+    if not is_sparse(matrix) or not isinstance(rows, slice):
+        return matrix[rows]
+    first, last, _ = rows.indices(matrix.shape[0])
+    ends = matrix.indptr[first : last + 1]
+    inside = slice(ends[0], ends[-1])
+    return sparse_view(
+        matrix.data[inside],
+        matrix.indices[inside],
+        ends - ends[0],
+        (last - first, matrix.shape[1]),
+    )
 
 
 def fit_columns(estimator: Any, X: Any, n_labels: int, *, sparse: bool) -> Columns:
@@ -185,8 +200,8 @@ def _numeric(name: Name, layout: Layout) -> Continuous:
 def _vector_table(matrix: Any, vector: CountVector) -> Table:
     n_rows = matrix.shape[0]
     codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
-    counts = {vector: as_counts(matrix, vector)}
-    return Table((vector,), codes, np.empty((n_rows, 0)), True, counts)
+    counts, missing = as_counts(matrix, vector)
+    return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
@@ -303,6 +318,8 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             "Drop these rows, or fit without them: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
+    if labels.dtype.kind in "biuUS":
+        return labels, name  # always classes
     try:
         check_classification_targets(labels)
     except TypeError as error:

@@ -93,7 +93,8 @@ def make_layout(
     columns : mapping from name to column, or sequence of names
         The latter for an array of numbers.
     distributions : None, name of a family, or mapping to names of families
-        Keys are column names (or positions), or tuples of them, which make one vector of counts.
+        One family is that of all numeric columns ("categorical": of all columns). Keys are column
+        names (or positions), or tuples of them, which make one vector of counts.
         All columns of one vector family that are named singly make one vector together.
     categorical : see `bayesgraph.encoding.table.categorical_names`
 
@@ -108,7 +109,14 @@ def make_layout(
     numeric = frozenset(categorical_names(categorical, names))
     if distributions is None:
         return Layout(names, categorical=numeric)
+    if distributions in tuple(VECTORS) and not numeric and not isinstance(columns, Mapping):
+        # Numbers only, however many: nothing to look at one by one.
+        feature = _fresh(VECTORS[distributions], names, {})
+        return Layout(names, {feature: distributions}, {feature: names})
     chosen = family_by_column(distributions, names)
+    discrete = _discrete_columns(columns, chosen)
+    if isinstance(distributions, str) and distributions != "categorical":
+        chosen = {key: family for key, family in chosen.items() if key[0] not in discrete}
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}
     loose: dict[str, list[Name]] = {}
@@ -119,20 +127,37 @@ def make_layout(
             groups[feature], families[feature] = key, family
             continue
         name = key[0]
-        column = columns[name] if isinstance(columns, Mapping) else None
-        if family not in VECTORS or is_matrix(column):
-            families[name] = family
-        elif column is not None and is_discrete(column, name):
+        matrix = isinstance(columns, Mapping) and is_matrix(columns[name])
+        if name in discrete and family not in ("categorical", "bernoulli"):
+            raise DataTypeError(
+                f"Column {name!r} is discrete by its type, and {family} takes numbers; leave it "
+                "out of distributions=, or convert it."
+            )
+        if name in discrete:
             families[name] = "categorical"
-            if family != "bernoulli":
-                raise DataTypeError(f"Column {name!r} holds no counts; {family} takes numbers.")
+        elif family not in VECTORS or matrix:
+            families[name] = family
         else:
             loose.setdefault(family, []).append(name)
     for family, members in loose.items():
         feature = _fresh(VECTORS[family], names, groups)
         groups[feature], families[feature] = tuple(members), family
-    discrete = {name for name, family in families.items() if family == "categorical"}
-    return Layout(names, families, groups, numeric | discrete)
+    tables = {name for name, family in families.items() if family == "categorical"}
+    return Layout(names, families, groups, numeric | tables)
+
+
+def _discrete_columns(
+    columns: Mapping[Name, Column] | Sequence[Name], chosen: Mapping[tuple[Name, ...], str]
+) -> set[Name]:
+    """Return the columns that are text, categories or booleans by their type."""
+    if not isinstance(columns, Mapping):
+        return set()
+    asked = {name for key in chosen for name in key}
+    return {
+        name
+        for name, column in columns.items()
+        if name in asked and not is_matrix(column) and is_discrete(column, name)
+    }
 
 
 def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name]) -> None:

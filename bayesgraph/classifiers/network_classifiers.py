@@ -84,7 +84,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         * "bernoulli": presence and absence of many items; for a boolean column the same as
           "categorical".
 
-        A sparse matrix as X takes one of the last two.
+        One family alone is that of all numeric columns ("categorical": of all columns). A sparse
+        matrix as X takes one of the last two.
     estimation : {"mean", "map", "ml", "predictive"}
         Posterior mean, posterior mode, maximum likelihood, or the posterior predictive
         distribution; see Smoothing.

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
+from bayesgraph.classifiers import kernels
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.rows import row_evidence
@@ -57,12 +58,16 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             table = known_table(part, self.layout_, self.features_, self.unseen)
             yield rows, found.n_rows, table.evidence()
 
+    def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
+        """Return log P(class, row), up to a term of the row, and how many rows are impossible."""
+        return self.network_.settled_rows(self.target_, evidence)
+
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, evidence in self._evidence(X):
-            joint, count = self.network_.settled_rows(self.target_, evidence)
+            joint, count = self._scores(evidence)
             impossible += count
             part = finish(joint)
             if not rows.start:
@@ -196,7 +201,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.network_.sample(n, given=given, random_state=random_state)
 
     def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the classifier."""
+        """Save to the native format; ``bayesgraph.load`` returns the classifier.
+
+        The statistics that `partial_fit` and `forget` need are in the file too, if there are any;
+        ``del clf.statistics_`` before for a smaller file of a model that stays as it is.
+        """
         check_is_fitted(self, "network_")
         upward.call("save", self, path)
 
@@ -227,4 +236,4 @@ def _normalised(joint: Floats) -> Floats:
 
 
 def _largest(joint: Floats) -> NDArray[np.intp]:
-    return np.asarray(np.argmax(joint, axis=1))
+    return kernels.largest(joint.T)

@@ -10,6 +10,7 @@ from bayesgraph.cpds.densities import (
     StudentPlate,
 )
 from bayesgraph.cpds.histogram import HistogramCPD
+from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
@@ -22,6 +23,7 @@ __all__ = [
     "GaussianCPD",
     "GaussianPlate",
     "HistogramCPD",
+    "JointGaussianCPD",
     "KernelDensityPlate",
     "LogNormalPlate",
     "MultinomialCPD",

@@ -161,19 +161,29 @@ def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potenti
     """
     potentials: list[Potential] = []
     groups: dict[frozenset[Discrete], list[CPD]] = {}
+    whole: dict[frozenset[Variable], Factor] = {}
     for cpd in cpds:
         free = [variable for variable in cpd.scope if variable not in evidence]
         if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
-            potentials.append(cpd.potential(evidence))
+            potential = cpd.potential(evidence)
+            key = frozenset(free)
+            if isinstance(potential, Factor) and potential.n_rows == 1 and key not in whole:
+                whole[key] = potential
+            else:
+                potentials.append(potential)
         else:
             groups.setdefault(frozenset(v for v in free if isinstance(v, Discrete)), []).append(cpd)
-    for group in groups.values():
+    for key, group in groups.items():
         scope = [v for v in group[0].scope if isinstance(v, Discrete) and v not in evidence]
         shape = [variable.cardinality for variable in scope]
-        out = np.zeros((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
+        out = np.empty((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
+        # What is the same for all rows (the prior of the class) is where the sums begin.
+        start = whole.pop(key, None)
+        out[:] = 0.0 if start is None else start.aligned(scope).reshape(-1, 1)
         for cpd in group:
             cpd.accumulate(evidence, scope, out)
         potentials.append(Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape)))
+    potentials += whole.values()
     return potentials
 
 

@@ -109,14 +109,13 @@ class MultinomialCPD(_CountsCPD):
         return bool((self.probabilities > 0).all())
 
     @cached_property
-    def _logs(self) -> Floats:
+    def _weights(self) -> Weights:
         with np.errstate(divide="ignore"):
-            return np.log(self.probabilities.reshape(self.cells, -1))
+            return Weights(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        counts = evidence.columns[self.variable]
-        known, missing = known_counts(counts)
-        add_product(out, known, self._logs)
+        known, missing = known_counts(evidence, self.variable)
+        self._weights.add(known, out)
         if missing is None:
             return
         rows, absent = missing
@@ -128,10 +127,10 @@ class MultinomialCPD(_CountsCPD):
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """See CPD: a term for each item that occurs, in shares of the items that are known."""
-        known, missing = known_counts(evidence.columns[self.variable])
+        known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
-        logs = self._logs[:, at].T
+        logs = self._logs(at).T
         if missing is not None:
             gone = missing[1] @ self.probabilities.reshape(self.cells, -1).T
             with np.errstate(divide="ignore"):
@@ -140,7 +139,11 @@ class MultinomialCPD(_CountsCPD):
 
     def item_logs(self) -> Floats:
         """See CPD."""
-        return self._logs
+        return self._logs(slice(None))
+
+    def _logs(self, at: NDArray[np.intp] | slice) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)[:, at]))
 
     def sample(
         self,
@@ -226,7 +229,7 @@ class DirichletMultinomialCPD(_CountsCPD):
         return True
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence.columns[self.variable])
+        known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
         sparse = csr_array(known)
         sparse.sort_indices()
@@ -242,7 +245,7 @@ class DirichletMultinomialCPD(_CountsCPD):
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """See CPD: a term for each item that occurs, and one for their number."""
-        known, missing = known_counts(evidence.columns[self.variable])
+        known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
         a = self.concentration.reshape(self.cells, -1)
@@ -320,25 +323,26 @@ class PresenceCPD(_CountsCPD):
         return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
 
     @cached_property
-    def _logs(self) -> tuple[Floats, Floats]:
-        """Logs of presence and of absence, shape (cells, n) each."""
+    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
+        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
         p = self.probabilities.reshape(self.cells, -1)
         with np.errstate(divide="ignore"):
-            return np.log(p), np.log1p(-p)
+            yes, no = np.log(p), np.log1p(-p)
+        certain = np.isneginf(no)
+        absent = np.where(certain, 0.0, no)
+        return Weights(yes - absent), absent, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence.columns[self.variable])
-        there = present(known, self.threshold)
-        yes, no = self._logs
-        certain = np.isneginf(no)
-        finite = np.where(certain, 0.0, no)
-        add_product(out, there, yes - finite)
+        known, missing = known_counts(evidence, self.variable)
+        odds, finite, certain = self._terms
+        odds.add(known, out, self.threshold)
         out += finite.sum(axis=1, keepdims=True)
         if missing is not None:
             rows, absent = missing
             out[:, rows] -= (absent @ finite.T).T
         if certain.any():
             # Items that are always there: a document that is known to lack one is impossible.
+            there = present(known, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             seen = (there @ certain.T.astype(np.float64)).T
             if missing is not None:
@@ -350,13 +354,15 @@ class PresenceCPD(_CountsCPD):
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
-        yes, no = self._logs
-        logs = np.where(there[:, None], yes[:, at].T, no[:, at].T)
+        p = self.probabilities.reshape(self.cells, -1)[:, at].T
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
     def item_logs(self) -> Floats:
         """See CPD."""
-        return self._logs[0]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def sample(
         self,
@@ -385,12 +391,10 @@ class PresenceCPD(_CountsCPD):
     __hash__ = None
 
 
-def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
+def known_counts(
+    evidence: Evidence, variable: CountVector
+) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
     """Return counts with zeros for missing ones, and which are missing.
-
-    Parameters
-    ----------
-    counts : ndarray or csr_array, shape (n_rows, n)
 
     Returns
     -------
@@ -398,10 +402,13 @@ def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]
     missing : None, or (rows, absent)
         Rows with missing counts, and for these rows a matrix of ones where counts are missing.
     """
+    counts: Any = evidence.columns[variable]
+    if evidence.complete:
+        return counts, None
     if issparse(counts):
-        gone = np.isnan(counts.data)
-        if not gone.any():
+        if not kernels.has_missing(counts.data):
             return counts, None
+        gone = np.isnan(counts.data)
         known = counts.copy()
         known.data = np.where(gone, 0.0, counts.data)
         absent = counts.copy()
@@ -410,9 +417,9 @@ def known_counts(counts: Any) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]
         rows = np.flatnonzero(np.diff(absent.indptr))
         return known, (rows, absent[rows])
     # The sum of a row is NaN where one of its counts is: no array of flags is needed to see that.
-    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
-    if not len(rows):
+    if not kernels.has_missing(counts.reshape(-1)):
         return counts, None
+    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
     gone = np.isnan(counts[rows])
     known = counts.copy()
     known[rows] = np.where(gone, 0.0, counts[rows])
@@ -429,25 +436,47 @@ def present(counts: Any, threshold: float) -> Any:
     return (dense > threshold).astype(np.float64)
 
 
-def add_product(out: Floats, counts: Any, logs: Floats) -> None:
-    """Add ``logs @ counts.T`` to `out`, with 0 times minus infinity 0.
+class Weights:
+    """Logs by which counts are multiplied, in the forms that the products take.
 
     Parameters
     ----------
-    out : ndarray, shape (cells, n_rows)
-    counts : ndarray or csr_array, shape (n_rows, n)
     logs : ndarray, shape (cells, n)
+        Minus infinity times a count of 0 is 0.
     """
-    impossible = np.isneginf(logs)
-    finite = np.where(impossible, 0.0, logs)
-    if issparse(counts):
-        kernels.add_sparse(
-            out, counts.indptr, counts.indices, counts.data, kernels.padded_rows(finite)
-        )
-    else:
-        out += finite @ counts.T
-    if impossible.any():
-        out[((counts @ impossible.T.astype(np.float64)) > 0).T] = -np.inf
+
+    def __init__(self, logs: Floats) -> None:
+        impossible = np.isneginf(logs)
+        self.finite = np.where(impossible, 0.0, logs)
+        self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
+
+    @cached_property
+    def padded(self) -> Floats:
+        """Rows of cells for the sparse product, which reads all cells of an item together."""
+        return kernels.padded_rows(self.finite)
+
+    def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
+        """Add ``logs @ counts.T`` to `out`.
+
+        Parameters
+        ----------
+        counts : ndarray or csr_array, shape (n_rows, n)
+        out : ndarray, shape (cells, n_rows)
+        threshold : float
+            Counts above it are 1, others 0, if it is not NaN.
+        """
+        if issparse(counts) and not threshold < 0:
+            kernels.add_sparse(
+                out, counts.indptr, counts.indices, counts.data, self.padded, threshold
+            )
+            if self.impossible is None:
+                return
+        if not np.isnan(threshold):
+            counts = present(counts, threshold)
+        if not issparse(counts):
+            kernels.add_dense(out, counts, self.finite)
+        if self.impossible is not None:
+            out[((counts @ self.impossible) > 0).T] = -np.inf
 
 
 def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -22,6 +22,8 @@ _ROWS = 128
 _COLUMNS = 64
 # Numbers read below which one thread is enough.
 _THREAD = 1 << 18
+# Columns of a dense product beyond which the matrix routines of the system are faster.
+_NARROW = 256
 
 
 def add_gathered(out: Floats, table: Floats, index: NDArray[Any]) -> None:
@@ -80,6 +82,40 @@ def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -
     )
 
 
+def add_marginal_gaussians(
+    out: Floats,
+    values: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    scale: Floats,
+    correlation: Floats,
+) -> None:
+    """Add the log densities of what rows observe of jointly Gaussian children to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    rows : ndarray, shape (m,)
+        Those to treat; rows of the same missing pattern follow one another.
+    start : ndarray, shape (n_patterns + 1,)
+        Where each pattern starts among them.
+    mean : ndarray, shape (cells, d)
+    scale : ndarray, shape (1 or cells, d)
+        Standard deviations.
+    correlation : ndarray, shape (1 or cells, d, d)
+    """
+    over_rows(
+        lambda a, b: _add_marginal_gaussians(
+            out, values, rows, start, mean, scale, correlation, a, b
+        ),
+        len(start) - 1,
+        1 + _THREAD // max(1, correlation.size),
+    )
+
+
 def padded_rows(table: Floats) -> Floats:
     """Return a (cells, m) table as (m, cells), cells filled up with zeros to a multiple of 4."""
     cells, m = table.shape
@@ -101,8 +137,15 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     over_rows(
         lambda a, b: _add_states(out, codes, start, table.reshape(-1), table.shape[1], a, b),
         len(codes),
-        1 + _THREAD // max(1, codes.shape[1]),
+        1 + _THREAD // max(1, 2 * codes.shape[1]),
     )
+
+
+def has_missing(values: Floats) -> bool:
+    """Tell whether there is NaN among some numbers, shape (n,)."""
+    found: list[bool] = []
+    over_rows(lambda a, b: found.append(_has_missing(values, a, b)), len(values), _THREAD)
+    return any(found)
 
 
 def add_sparse(
@@ -111,6 +154,7 @@ def add_sparse(
     indices: NDArray[Any],
     data: NDArray[Any],
     table: Floats,
+    threshold: float = np.nan,
 ) -> None:
     """Add the product of a compressed sparse row matrix and a table to `out`.
 
@@ -120,13 +164,34 @@ def add_sparse(
     indptr, indices, data
         Of the (n_rows, m) matrix.
     table : ndarray, shape (m, cells rounded up to a multiple of 4)
+    threshold : float
+        Entries above it count as 1 and others as 0; NaN: entries count as they are.
     """
     over_rows(
         lambda a, b: _add_sparse(
-            out, indptr, indices, data, table.reshape(-1), table.shape[1], a, b
+            out, indptr, indices, data, table.reshape(-1), table.shape[1], threshold, a, b
         ),
         len(indptr) - 1,
         1 + _THREAD // max(1, len(data) // max(1, len(indptr) - 1)),
+    )
+
+
+def add_dense(out: Floats, values: Floats, table: Floats) -> None:
+    """Add the product of a dense matrix and a table to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    table : ndarray, shape (cells, m)
+    """
+    if table.shape[1] > _NARROW:
+        out += table @ values.T
+        return
+    over_rows(
+        lambda a, b: _add_dense(out, values, table, a, b),
+        len(values),
+        1 + _THREAD // max(1, table.size),
     )
 
 
@@ -293,11 +358,53 @@ def _add_states(
             _add_four(out, k, n_cells, i, a, b, c, d)
 
 
+# Sums may be taken in another order (so that several columns are one instruction), but NaN stays
+# NaN and infinity infinity.
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
+    n_cells, n_columns = table.shape
+    for first in range(begin, end, 4):
+        if first + 4 > end:
+            for i in range(first, end):
+                for cell in range(n_cells):
+                    total = 0.0
+                    for j in range(n_columns):
+                        total += values[i, j] * table[cell, j]
+                    out[cell, i] += total
+            break
+        for cell in range(n_cells):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n_columns):
+                weight = table[cell, j]
+                a += values[first, j] * weight
+                b += values[first + 1, j] * weight
+                c += values[first + 2, j] * weight
+                d += values[first + 3, j] * weight
+            out[cell, first] += a
+            out[cell, first + 1] += b
+            out[cell, first + 2] += c
+            out[cell, first + 3] += d
+
+
+@numba.njit(cache=True, nogil=True)
+def _has_missing(values: Floats, begin: int, end: int) -> bool:
+    # In blocks without a way out, which take one instruction for several numbers.
+    for first in range(begin, end, 4096):
+        missing = 0
+        part = values[first : min(first + 4096, end)]
+        for i in range(len(part)):
+            missing += part[i] != part[i]
+        if missing:
+            return True
+    return False
+
+
 @numba.njit(cache=True, nogil=True)
 def _add_four(
     out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
 ) -> None:
-    out[k, i] += a
+    if k < n_cells:
+        out[k, i] += a
     if k + 1 < n_cells:
         out[k + 1, i] += b
     if k + 2 < n_cells:
@@ -314,22 +421,54 @@ def _add_sparse(
     data: NDArray[Any],
     table: Floats,
     width: int,
+    threshold: float,
     begin: int,
     end: int,
 ) -> None:
+    # Twelve cells at a time, then four: each time a row's entries are read once, and their sums
+    # stay in registers.
     n_cells = out.shape[0]
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    wide = np.uint64(width)
+    counting = threshold == threshold
     for i in range(begin, end):
-        for k in range(0, width, 4):
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        k = 0
+        while width - k >= 12:
+            s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            s6, s7, s8, s9, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for entry in range(indptr[i], indptr[i + 1]):
-                at = np.uint64(indices[entry]) * np.uint64(width) + np.uint64(k)
+                at = np.uint64(indices[entry]) * wide + np.uint64(k)
                 value = data[entry]
-                a += value * table[at]
-                b += value * table[at + one]
-                c += value * table[at + two]
-                d += value * table[at + three]
-            _add_four(out, k, n_cells, i, a, b, c, d)
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
+                s0 += value * table[at + np.uint64(0)]
+                s1 += value * table[at + np.uint64(1)]
+                s2 += value * table[at + np.uint64(2)]
+                s3 += value * table[at + np.uint64(3)]
+                s4 += value * table[at + np.uint64(4)]
+                s5 += value * table[at + np.uint64(5)]
+                s6 += value * table[at + np.uint64(6)]
+                s7 += value * table[at + np.uint64(7)]
+                s8 += value * table[at + np.uint64(8)]
+                s9 += value * table[at + np.uint64(9)]
+                s10 += value * table[at + np.uint64(10)]
+                s11 += value * table[at + np.uint64(11)]
+            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
+            _add_four(out, k + 4, n_cells, i, s4, s5, s6, s7)
+            _add_four(out, k + 8, n_cells, i, s8, s9, s10, s11)
+            k += 12
+        while k < width:
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for entry in range(indptr[i], indptr[i + 1]):
+                at = np.uint64(indices[entry]) * wide + np.uint64(k)
+                value = data[entry]
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
+                s0 += value * table[at]
+                s1 += value * table[at + np.uint64(1)]
+                s2 += value * table[at + np.uint64(2)]
+                s3 += value * table[at + np.uint64(3)]
+            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
+            k += 4
 
 
 @numba.njit(cache=True, nogil=True)
@@ -612,3 +751,59 @@ def same_split_above(
                 break
             at, up = up, above[up]
     return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_marginal_gaussians(
+    out: Floats,
+    values: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    scale: Floats,
+    correlation: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    d = values.shape[1]
+    seen = np.empty(d, dtype=np.int64)
+    factor = np.empty((d, d))
+    # Observed children first, rows last: one substitution serves several rows.
+    z = np.empty((d, _ROWS))
+    for pattern in range(begin, end):
+        members = rows[start[pattern] : start[pattern + 1]]
+        p = 0
+        for j in range(d):
+            if values[members[0], j] == values[members[0], j]:
+                seen[p] = j
+                p += 1
+        constant = 0.0
+        for cell in range(out.shape[0]):
+            kind = min(cell, len(correlation) - 1)
+            if cell == kind:
+                constant = -0.5 * p * LOG_2PI
+                for i in range(p):
+                    for j in range(i + 1):
+                        total = correlation[kind, seen[i], seen[j]]
+                        for k in range(j):
+                            total -= factor[i, k] * factor[j, k]
+                        factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+                    constant -= math.log(factor[i, i]) + math.log(scale[kind, seen[i]])
+            for first in range(0, len(members), _ROWS):
+                block = members[first : first + _ROWS]
+                n = len(block)
+                for i in range(p):
+                    j = seen[i]
+                    for r in range(n):
+                        z[i, r] = (values[block[r], j] - mean[cell, j]) / scale[kind, j]
+                    for k in range(i):
+                        slope = factor[i, k]
+                        for r in range(n):
+                            z[i, r] -= slope * z[k, r]
+                    for r in range(n):
+                        z[i, r] /= factor[i, i]
+                for r in range(n):
+                    total = 0.0
+                    for i in range(p):
+                        total += z[i, r] * z[i, r]
+                    out[cell, block[r]] += constant - 0.5 * total

@@ -170,8 +170,8 @@ def _matrix(name: Name) -> DataTypeError:
     )
 
 
-def as_counts(column: Any, variable: CountVector) -> Any:
-    """Return a matrix of counts as an array of floats, or as compressed sparse rows if sparse.
+def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
+    """Return a matrix of counts as floats, in compressed rows if sparse, and whether some miss.
 
     Raises
     ------
@@ -197,23 +197,32 @@ def as_counts(column: Any, variable: CountVector) -> Any:
         raise DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
         ) from error
-    least, most = kernels.extent(numbers)
-    if least < 0:
+    negative, infinite, missing = kernels.faults(numbers)
+    if negative:
         raise DataError(
-            f"Column {name!r} holds counts, 0 or more; the least is {least:g}. (Negative values in "
-            "data passed to a model of counts.)"
+            f"Column {name!r} holds counts, 0 or more; {negative} are negative, the least "
+            f"{np.nanmin(numbers):g}. (Negative values in data passed to a model of counts.)"
         )
-    if most == np.inf:
+    if infinite:
         raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
-    return rows
+    return rows, missing > 0
+
+
+def sparse_view(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> Any:
+    """Return compressed sparse rows that share the arrays; the constructor would copy parts."""
+    view = csr_array(shape, dtype=data.dtype)
+    view.data, view.indices, view.indptr = data, indices, indptr
+    return view
 
 
 def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
     """Return a matrix as rows of floats, and all its numbers."""
     if issparse(column):
-        rows = csr_array(column)
-        rows.data = np.asarray(rows.data, dtype=np.float64)
-        return rows, rows.data
+        rows = column if column.format == "csr" else csr_array(column)
+        data = np.asarray(rows.data, dtype=np.float64)
+        return sparse_view(data, rows.indices, rows.indptr, rows.shape), data
     if np.ma.isMaskedArray(column):
         column = np.ma.filled(column.astype(np.float64), np.nan)
     dense = np.ascontiguousarray(column, dtype=np.float64)
@@ -394,7 +403,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
         take the whole column for unseen would hide that.
     """
     if isinstance(variable, CountVector):
-        return as_counts(column, variable)
+        return as_counts(column, variable)[0]
     if is_matrix(column):
         raise _matrix(variable.name)
     if isinstance(variable, Continuous):

@@ -6,6 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.parallel import over_rows
+
+# Numbers read below which one thread is enough.
+_THREAD = 1 << 18
+
 
 @numba.njit(cache=True, nogil=True)
 def column_ranges(
@@ -35,7 +40,6 @@ def mark_present(
             present[start[j] + matrix[i, j] - low[j]] = 1
 
 
-@numba.njit(cache=True, nogil=True)
 def look_up(
     matrix: NDArray[np.int64],
     low: NDArray[np.int64],
@@ -55,24 +59,70 @@ def look_up(
         All tables, one after the other.
     out : ndarray, shape (n_columns, n_rows)
     """
-    block = 64
-    for first in range(0, matrix.shape[0], block):
-        last = min(first + block, matrix.shape[0])
-        for j in range(matrix.shape[1]):
-            size = start[j + 1] - start[j]
-            for i in range(first, last):
-                at = matrix[i, j] - low[j]
-                out[j, i] = codes[start[j] + at] if 0 <= at < size else -1
+    over_rows(
+        lambda a, b: _look_up(matrix, low, start, codes, out, a, b),
+        len(matrix),
+        1 + _THREAD // max(1, matrix.shape[1]),
+    )
 
 
-@numba.njit(cache=True, nogil=True)
 def scan(
     matrix: NDArray[np.float64], largest: NDArray[np.float64], missing: NDArray[np.int64]
 ) -> None:
     """Write the largest magnitude and the number of NaN of each column, shape (n_columns,) each."""
-    largest[:] = 0.0
-    missing[:] = 0
-    for i in range(matrix.shape[0]):
+    parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+
+    def work(a: int, b: int) -> None:
+        most, gone = np.zeros(len(largest)), np.zeros(len(missing), dtype=np.int64)
+        _scan(matrix, most, gone, a, b)
+        parts.append((most, gone))
+
+    over_rows(work, len(matrix), 1 + _THREAD // max(1, matrix.shape[1]))
+    largest[:] = np.max([most for most, _ in parts], axis=0)
+    missing[:] = np.sum([gone for _, gone in parts], axis=0)
+
+
+def faults(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
+    parts: list[tuple[int, int, int]] = []
+    over_rows(lambda a, b: parts.append(_faults(values, a, b)), len(values), _THREAD)
+    negative, infinite, missing = np.sum(parts, axis=0).tolist()
+    return negative, infinite, missing
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(
+    matrix: NDArray[np.int64],
+    low: NDArray[np.int64],
+    start: NDArray[np.int64],
+    codes: NDArray[np.signedinteger],
+    out: NDArray[np.signedinteger],
+    begin: int,
+    end: int,
+) -> None:
+    # Unsigned, a value below the lowest is one above the highest: a single comparison.
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            size = np.uint64(start[j + 1] - start[j])
+            table = codes[start[j] : start[j + 1]]
+            lowest = low[j]
+            column = out[j]
+            for i in range(first, last):
+                at = np.uint64(matrix[i, j] - lowest)
+                column[i] = table[at] if at < size else -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _scan(
+    matrix: NDArray[np.float64],
+    largest: NDArray[np.float64],
+    missing: NDArray[np.int64],
+    begin: int,
+    end: int,
+) -> None:
+    for i in range(begin, end):
         for j in range(matrix.shape[1]):
             value = abs(matrix[i, j])
             # Comparisons with NaN are false, so that it changes nothing here.
@@ -81,12 +131,13 @@ def scan(
 
 
 @numba.njit(cache=True, nogil=True)
-def extent(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the least and the largest of some numbers, NaN aside; 0 if there are none."""
-    least, most = 0.0, 0.0
-    for i in range(len(values)):
-        value = values[i]
-        # Comparisons with NaN are false.
-        least = value if value < least else least
-        most = value if value > most else most
-    return least, most
+def _faults(values: NDArray[np.float64], begin: int, end: int) -> tuple[int, int, int]:
+    # Slices first: positions that count from a variable start are tested for being negative.
+    negative, infinite, missing = 0, 0, 0
+    part = values[begin:end]
+    for i in range(len(part)):
+        value = part[i]
+        negative += value < 0.0
+        infinite += value == np.inf
+        missing += value != value
+    return negative, infinite, missing

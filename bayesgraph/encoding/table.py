@@ -28,7 +28,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.model import GraphicalModel
@@ -52,7 +52,7 @@ class Table:
     values : ndarray of float, shape (n_rows, number of continuous variables)
         Numbers, NaN where missing.
     complete : bool
-        Known to have no missing value (those of count vectors aside, which do not matter).
+        Known to have no missing value.
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
     """
 
@@ -111,7 +111,8 @@ class Table:
         extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
         extended[:, :-1] = self.codes
         extended[:, -1] = codes
-        return Table((*self.variables, variable), extended, self.values, counts=self.counts)
+        complete = self.complete and int(np.min(codes, initial=0)) >= 0
+        return Table((*self.variables, variable), extended, self.values, complete, self.counts)
 
 
 def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
@@ -333,7 +334,9 @@ def _assemble(
     values = np.empty((n_rows, len(numbers)), order="F")
     for j, column in enumerate(numbers):
         values[:, j] = column
-    return replace(_checked_table(variables, codes, values, fitting=fitting), counts=counts)
+    table = _checked_table(variables, codes, values, fitting=fitting)
+    # Whether a count is missing is looked up where it matters.
+    return replace(table, complete=table.complete and not counts, counts=counts)
 
 
 def _checked_table(
@@ -350,10 +353,23 @@ def _checked_table(
             f"Column {names[j]!r} has infinity in row {row}; replace infinite values by a number "
             "or by NaN (missing)."
         )
+    _check_counts(variables, values)
     if fitting:
         _check_magnitudes(names, largest)
     complete = not missing.any() and (not codes.size or int(codes.min()) >= 0)
     return Table(tuple(variables), codes, values, complete)
+
+
+def _check_counts(variables: Sequence[Variable], values: Floats) -> None:
+    """Refuse negative values where there are counts."""
+    numbers = [v for v in variables if isinstance(v, Continuous)]
+    for j, variable in enumerate(numbers):
+        if isinstance(variable, Count) and (values[:, j] < 0).any():
+            raise DataError(
+                f"Column {variable.name!r} holds counts, 0 or more; the least is "
+                f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
+                "counts.)"
+            )
 
 
 def _check_magnitudes(names: Sequence[Name], largest: Floats) -> None:

@@ -81,7 +81,9 @@ class Evidence:
             elif observed.any():
                 columns[variable] = column
                 partial.append(variable)
-        return replace(self, columns=columns, complete=not partial), partial
+        # Counts are looked at where they matter: here it is not known whether some are missing.
+        complete = not partial and not any(isinstance(v, CountVector) for v in columns)
+        return replace(self, columns=columns, complete=complete), partial
 
     def without(self, variables: Iterable[Variable]) -> Evidence:
         """Return the evidence without the columns of some variables."""

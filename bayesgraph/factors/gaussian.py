@@ -203,6 +203,8 @@ Potential: TypeAlias = Factor | GaussianFactor
 
 def multiply(potentials: Sequence[Potential]) -> Potential:
     """Return the product of factors, discrete and Gaussian mixed freely."""
+    if len(potentials) == 1:
+        return potentials[0]
     scope = union_scope(potential.scope for potential in potentials)
     tables = [p for p in potentials if isinstance(p, Factor)]
     gaussians = [p for p in potentials if isinstance(p, GaussianFactor)]

@@ -19,8 +19,11 @@ from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.inference.workspaces import borrow, give_back
 from bayesgraph.variables import Discrete, Variable
 
-# Rows treated at once: their columns and sums stay in the processor's cache.
+# Rows treated at once: their columns and sums stay in the processor's cache while many factors
+# are added up; few factors read their columns in blocks of their own, and take more at a time.
 _BLOCK_ROWS = 4096
+_MOST_ROWS = 32768
+_BLOCK_POTENTIALS = 2**17
 # Numbers in the largest product of one block.
 _BLOCK_ENTRIES = 2**23
 # Numbers in all tables of the rows that one program answers together, and the most of them: what
@@ -47,12 +50,12 @@ class BatchModel(Model, Protocol):
 
 def blocks(
     model: BatchModel, evidence: Evidence, keep: list[Variable]
-) -> Iterator[tuple[NDArray[np.intp], Evidence, bool]]:
+) -> Iterator[tuple[slice | NDArray[np.intp], Evidence, bool]]:
     """Yield blocks of rows, those that need nothing summed out apart from the others.
 
     Yields
     ------
-    rows : ndarray of int
+    rows : slice, or ndarray of int
     part : Evidence
         Of these rows.
     partial : bool
@@ -60,9 +63,12 @@ def blocks(
     """
     evidence, _ = evidence.split()
     sizes: dict[frozenset[Variable], int] = {}
-    for start in range(0, evidence.n_rows, _BLOCK_ROWS):
-        rows = np.arange(start, min(start + _BLOCK_ROWS, evidence.n_rows))
-        block = evidence.rows(slice(start, start + _BLOCK_ROWS))
+    n_potentials = max(1, len(model.scopes(frozenset(evidence.columns), keep)))
+    step = min(_MOST_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // n_potentials))
+    for start in range(0, evidence.n_rows, step):
+        stretch = slice(start, min(start + step, evidence.n_rows))
+        rows = np.arange(stretch.start, stretch.stop)
+        block = evidence if len(rows) == evidence.n_rows else evidence.rows(stretch)
         trimmed, partial = block.split()
         blocking = model.blocking(trimmed, partial, keep)
         complete = np.ones(len(rows), dtype=bool)
@@ -72,17 +78,22 @@ def blocks(
         for chosen, observed in ((complete, always.union(blocking)), (~complete, always)):
             which = np.flatnonzero(chosen)
             if observed not in sizes and len(which):
-                sizes[observed] = _rows_at_once(model, observed, keep)
+                sizes[observed] = _rows_at_once(model, observed, keep, step)
             for at in range(0, len(which), sizes.get(observed, 1)):
                 part = which[at : at + sizes[observed]]
                 whole = len(part) == len(rows)
-                yield rows[part], block if whole else block.rows(part), chosen is not complete
+                if whole:
+                    yield stretch, block, chosen is not complete
+                else:
+                    yield rows[part], block.rows(part), chosen is not complete
 
 
-def _rows_at_once(model: BatchModel, observed: frozenset[Variable], keep: list[Variable]) -> int:
+def _rows_at_once(
+    model: BatchModel, observed: frozenset[Variable], keep: list[Variable], most: int
+) -> int:
     """Return for how many rows the largest product stays within bounds."""
     plan = make_plan(model.scopes(observed, keep), keep, order=model.variables)
-    return max(1, min(_BLOCK_ROWS, _BLOCK_ENTRIES // plan.largest_table))
+    return max(1, min(most, _BLOCK_ENTRIES // plan.largest_table))
 
 
 class RowProgram(NamedTuple):

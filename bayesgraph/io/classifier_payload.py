@@ -1,4 +1,4 @@
-"""What native files say of fitted classifiers: their parameters, their class and their network."""
+"""What native files say of fitted classifiers: parameters, class, network and statistics."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from bayesgraph.classifiers import network_classifiers
-from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
+from bayesgraph import classifiers
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
-from bayesgraph.classifiers.trees import (
-    DecisionTreeNetworkClassifier,
-    DecisionTreeNetworkRegressor,
-)
+from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
+from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 CLASSES: dict[str, type[GraphClassifier]] = {
-    name: getattr(network_classifiers, name)
-    for name in ("BayesianNetworkClassifier", "NaiveBayesClassifier", "TANClassifier")
+    name: getattr(classifiers, name)
+    for name in (
+        "BayesianNetworkClassifier",
+        "ComplementNaiveBayesClassifier",
+        "DecisionTreeNetworkClassifier",
+        "DiscriminantAnalysisClassifier",
+        "LinearDiscriminantClassifier",
+        "NaiveBayesClassifier",
+        "QuadraticDiscriminantClassifier",
+        "TANClassifier",
+    )
 }
-CLASSES["DecisionTreeNetworkClassifier"] = DecisionTreeNetworkClassifier
-CLASSES["ComplementNaiveBayesClassifier"] = ComplementNaiveBayesClassifier
 # Those whose model is a factor graph.
 _FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
 # What some estimators have besides.
@@ -50,11 +54,19 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "named": hasattr(model, "feature_names_in_"),
         "layout": _encode_layout(model.layout_),
         "numbers": _encode_numbers(model),
+        **_encode_statistics(model, arrays),
     }
 
 
 def _model_kind(estimator: str) -> Kind:
     return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
+
+
+def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
+    if not hasattr(model, "statistics_"):
+        return {}
+    variables = model.network_.variables
+    return {"statistics": encode_statistics(model.statistics_, variables, arrays)}
 
 
 def _encode_numbers(model: Any) -> dict[str, Any]:
@@ -85,6 +97,8 @@ def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
     _decode_numbers(model, item.get("numbers", {}))
+    if "statistics" in item:  # files of earlier versions have none
+        model.statistics_ = decode_statistics(item["statistics"], variables, arrays)
     return model
 
 

@@ -6,7 +6,7 @@ listed once; everything else names them by their position in that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from bayesgraph.cpds import (
     GaussianCPD,
     GaussianPlate,
     HistogramCPD,
+    JointGaussianCPD,
     KernelDensityPlate,
     LogNormalPlate,
     MultinomialCPD,
@@ -62,6 +63,7 @@ class Kind:
 
 # Classes that are called with their children; the others take one variable.
 _BLOCKS = (
+    JointGaussianCPD,
     TablePlate,
     GaussianPlate,
     PoissonPlate,
@@ -128,6 +130,7 @@ FAMILIES: dict[str, Family] = {
     "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
     "tables": Family(TablePlate, ("values",)),
     "gaussians": Family(GaussianPlate, ("mean", "variance")),
+    "joint_gaussian": Family(JointGaussianCPD, ("mean",), ("covariance",)),
     "poisson": Family(PoissonPlate, ("rate",)),
     "negative_binomial": Family(NegativeBinomialPlate, ("shape", "exposure")),
     "lognormal": Family(LogNormalPlate, ("mean", "variance")),
@@ -226,8 +229,8 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
     family = FAMILIES[name]
     places = item["children"] if family.is_plate else [item["variable"]]
-    children = [_at(variables, place) for place in places]
-    parents = [_at(variables, parent) for parent in item["parents"]]
+    children = [variable_at(variables, place) for place in places]
+    parents = [variable_at(variables, parent) for parent in item["parents"]]
     values = {key: arrays.view(item[key]) for key in family.names}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key in family.arrays:
@@ -238,7 +241,8 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     return family.make(children, parents, values)
 
 
-def _at(variables: list[Variable], position: Any) -> Variable:
+def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
+    """Return the variable at a position that a file names."""
     if type(position) is not int or position < 0:
         raise ValueError(f"expected the position of a variable; got {position!r:.80}")
     return variables[position]
@@ -263,7 +267,10 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
     variables = [decode_variable(variable) for variable in item["variables"]]
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
-    arcs = [(_at(variables, i).name, _at(variables, j).name) for i, j in item["scored_arcs"]]
+    arcs = [
+        (variable_at(variables, i).name, variable_at(variables, j).name)
+        for i, j in item["scored_arcs"]
+    ]
     scores = arrays.view(item["arc_scores"]).tolist()
     return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)), order=variables)
 
@@ -302,7 +309,7 @@ def _decode_factor_graph(item: Any, arrays: ArrayReader) -> FactorGraph:
 def _decode_source(item: Any, variables: list[Variable], arrays: ArrayReader) -> Factor | CPD:
     if "cpd" in item:
         return decode_cpd(item["cpd"], variables, arrays)
-    scope = [_at(variables, position) for position in item["scope"]]
+    scope = [variable_at(variables, position) for position in item["scope"]]
     discrete = [variable for variable in scope if isinstance(variable, Discrete)]
     log_values = arrays.take(item["log_values"])
     shape = tuple(variable.cardinality for variable in discrete)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import CountSource, Logs, Samples, Singles, Totals
-from bayesgraph.statistics.leaves import TotalsSummary
+from bayesgraph.statistics.leaves import TotalsSummary, distinct_values
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
 
@@ -95,6 +96,9 @@ def _from_moments(
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
     towards = smoothing.pooled(moments.count, moments.square)
     if smoothing.estimation == "predictive":
+        # What is the same in all rows tells nothing of the class: not even how many rows it had.
+        constant = overall.square == 0
+        moments = replace(moments, count=np.where(constant, overall.count, moments.count))
         return [_student(columns, target, moments, mean, ridge, towards, smoothing)]
     variance = smoothing.covariance(moments.count, moments.square, towards) + ridge
     _check_variance(columns, variance)
@@ -192,9 +196,9 @@ def kernel(
     shape = (target.cardinality, len(columns))
     counts, bandwidth = np.empty(shape), np.empty(shape)
     for j, (values, heavy) in enumerate(zip(summary.values, summary.weights, strict=True)):
-        everything = np.concatenate(values), np.concatenate(heavy)
-        order = np.argsort(everything[0], kind="stable")
-        everything = everything[0][order], everything[1][order]
+        everything = distinct_values(np.concatenate(values), np.concatenate(heavy))
+        if not len(everything[0]):
+            everything = np.zeros(1), np.ones(1)  # never observed: the same for all classes
         fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
         for k in range(target.cardinality):
             x, w = (values[k], heavy[k]) if len(values[k]) else everything
@@ -210,15 +214,18 @@ def kernel(
 
 
 def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: float) -> float:
-    """Return the bandwidth of ascending values; the fallback if they have no spread."""
+    """Return the bandwidth of ascending values; the fallback if they have no spread.
+
+    A weight stands for so many rows, as everywhere.
+    """
     if not isinstance(smoothing.bandwidth, str):
         return float(smoothing.bandwidth)
     total = weights.sum()
     if not total > 0:
         return fallback
-    mean = weights @ values / total
-    spread = float(np.sqrt(weights @ (values - mean) ** 2 / total))
-    rows = total * total / (weights @ weights)
+    # Differences from one of the values: equal values then have no spread, exactly.
+    away = values - values[0]
+    spread = float(np.sqrt(weights @ (away - weights @ away / total) ** 2 / total))
     factor = 1.06
     if smoothing.bandwidth == "silverman":
         factor = 0.9
@@ -226,7 +233,7 @@ def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: 
         quartiles = np.interp([0.25, 0.75], places, values)
         range_ = float(quartiles[1] - quartiles[0]) / 1.34
         spread = min(spread, range_) if range_ > 0 else spread
-    return float(factor * spread * rows**-0.2) or fallback
+    return float(factor * spread * total**-0.2) or fallback
 
 
 def item_sums(summary: TotalsSummary) -> Floats:

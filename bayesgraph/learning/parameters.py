@@ -49,11 +49,7 @@ def estimate_network(
     UnsupportedModelError
         For a family that is known for leaves only elsewhere.
     """
-    by_name = {v.name: v for v in structure.variables}
-    graph = structure.graph
-    parents = {
-        v: [by_name[name] for name in graph.predecessors(v.name)] for v in structure.variables
-    }
+    parents = structure.parents()
     for child, above in parents.items():
         wrong = [p.name for p in above if isinstance(p, Continuous)]
         if isinstance(child, Discrete) and wrong:

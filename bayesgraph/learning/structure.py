@@ -42,6 +42,26 @@ class Structure:
     arcs: tuple[Arc, ...]
     scores: Mapping[Arc, float] = field(default_factory=dict)
 
+    def parents(self) -> dict[Variable, list[Variable]]:
+        """Return the parents of every variable, in the order of the arcs.
+
+        Raises
+        ------
+        GraphError, UnknownVariableError
+            As `graph` does.
+        """
+        by_name = {v.name: v for v in self.variables}
+        found: dict[Variable, list[Variable]] = {v: [] for v in self.variables}
+        try:
+            for parent, child in self.arcs:
+                found[by_name[child]].append(by_name[parent])
+        except (KeyError, TypeError, ValueError):
+            build_dag(by_name, self.arcs)  # says what is wrong
+            raise
+        if len(set(self.arcs)) < len(self.arcs):
+            build_dag(by_name, self.arcs)
+        return found
+
     @property
     def graph(self) -> nx.DiGraph:
         """The graph over names."""

@@ -28,7 +28,7 @@ from bayesgraph.plots.roc import label_codes
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.base import NetworkClassifier
+    from bayesgraph.classifiers.prediction import GraphClassifier
 
 # Points on a side: the lines between classes are interpolated, so these need not be pixels.
 _GRID_POINTS = 160
@@ -39,7 +39,7 @@ _MOST_CLASSES = len(COLOURS)
 
 
 def plot_decision_boundary(
-    clf: NetworkClassifier,
+    clf: GraphClassifier,
     X: Any,
     y: ArrayLike,
     features: tuple[Name, Name],
@@ -56,7 +56,7 @@ def plot_decision_boundary(
 
     Parameters
     ----------
-    clf : NetworkClassifier
+    clf : GraphClassifier
         Fitted.
     X : table, shape (n_rows, n_features)
         Rows to draw as points; rows without both features are left out.
@@ -96,7 +96,7 @@ def plot_decision_boundary(
 
 
 def decision_boundaries_figure(
-    models: Mapping[str, NetworkClassifier] | Sequence[NetworkClassifier],
+    models: Mapping[str, GraphClassifier] | Sequence[GraphClassifier],
     X: Any,
     y: ArrayLike,
     features: tuple[Name, Name],
@@ -156,7 +156,7 @@ def decision_boundaries_figure(
 
 
 def _points(
-    clf: NetworkClassifier, X: Any, y: ArrayLike, features: tuple[Name, Name]
+    clf: GraphClassifier, X: Any, y: ArrayLike, features: tuple[Name, Name]
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rows with both features, shape (n, 2), and the codes of their classes."""
     _checked(clf, features)
@@ -185,7 +185,7 @@ def _is_named(X: Any) -> bool:
     return not isinstance(X, (np.ndarray, list, tuple))
 
 
-def _checked(clf: NetworkClassifier, features: tuple[Name, Name]) -> None:
+def _checked(clf: GraphClassifier, features: tuple[Name, Name]) -> None:
     by_name = {variable.name: variable for variable in clf.features_}
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
         raise DataError(f"features= takes the names of two features; got {features!r}.")
@@ -207,7 +207,7 @@ def _limits(points: Floats) -> Floats:
 
 
 def _log_proba(
-    clf: NetworkClassifier,
+    clf: GraphClassifier,
     features: tuple[Name, Name],
     given: Mapping[Name, Any] | None,
     axes: Sequence[Floats],
@@ -237,7 +237,7 @@ def _log_proba(
 
 def _draw(
     axes: Axes,
-    clf: NetworkClassifier,
+    clf: GraphClassifier,
     points: Floats,
     codes: NDArray[np.intp],
     features: tuple[Name, Name],
@@ -294,7 +294,7 @@ def _rgb(colour: str) -> list[float]:
     return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
 
 
-def _legend(axes: Axes, clf: NetworkClassifier) -> None:
+def _legend(axes: Axes, clf: GraphClassifier) -> None:
     names = shown_names(clf.classes_)
     handles = [
         axes.scatter([], [], s=26, marker=_MARKERS[k], color=COLOURS[k]) for k in range(len(names))
@@ -317,13 +317,13 @@ def _legend(axes: Axes, clf: NetworkClassifier) -> None:
         text.set_parse_math(False)
 
 
-def _legend_width(clf: NetworkClassifier) -> float:
+def _legend_width(clf: GraphClassifier) -> float:
     longest = max(map(len, [*shown_names(clf.classes_), str(clf.target_.name)]))
     return 0.5 + 0.075 * longest
 
 
 def _note(
-    clf: NetworkClassifier, features: tuple[Name, Name], given: Mapping[Name, Any] | None
+    clf: GraphClassifier, features: tuple[Name, Name], given: Mapping[Name, Any] | None
 ) -> str:
     fixed = dict(given or {})
     shown = [

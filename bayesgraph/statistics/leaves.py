@@ -90,7 +90,10 @@ class LogsSummary(LeafSummary):
 
 @dataclass(frozen=True, eq=False)
 class SamplesSummary(LeafSummary):
-    """The observed values of each column in each group, ascending.
+    """The distinct observed values of each column in each group, ascending.
+
+    Equal values are one, with the sum of their weights, so that the order of the rows and the
+    batches they came in leave no trace.
 
     Attributes
     ----------
@@ -112,9 +115,9 @@ class SamplesSummary(LeafSummary):
         values, heavy = [], []
         for column in numbers.T:
             parts = [np.flatnonzero((group == g) & ~np.isnan(column)) for g in range(n_groups)]
-            parts = [rows[np.argsort(column[rows], kind="stable")] for rows in parts]
-            values.append(tuple(column[rows] for rows in parts))
-            heavy.append(tuple(weight[rows] for rows in parts))
+            cells = [distinct_values(column[rows], weight[rows]) for rows in parts]
+            values.append(tuple(cell[0] for cell in cells))
+            heavy.append(tuple(cell[1] for cell in cells))
         return cls(request, tuple(values), tuple(heavy))
 
     def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
@@ -155,6 +158,12 @@ class SamplesSummary(LeafSummary):
 
         values = tuple(placed(cells) for cells in self.values)
         return SamplesSummary(request, values, tuple(placed(cells) for cells in self.weights))
+
+
+def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return distinct values in ascending order, and the sum of the weights of each."""
+    found, at = np.unique(values, return_inverse=True)
+    return found, np.bincount(at, weights=weights, minlength=len(found)).astype(np.float64)
 
 
 def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
@@ -209,7 +218,7 @@ class TotalsSummary(LeafSummary):
         return cls(
             request,
             sums,
-            rows - missing if missing.any() else rows,
+            removed(rows - missing, rows) if missing.any() else rows,
             _length_histogram(row_totals, group, weight, n_groups),
         )
 

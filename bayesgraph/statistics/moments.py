@@ -14,8 +14,11 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.growth import grown_axis, removed
 
-# Below this share of what it was, a sum of squares has lost half of its digits.
-_FEWEST_DIGITS = 1e-8
+# A sum of squares that is below such a share of what it was has lost half of its digits, or all.
+_FEWEST_DIGITS, _NO_DIGITS = 1e-8, 1e-12
+# A group's rounding errors are harmless if it never had more than so many times the spread that the
+# whole column has now: they are then far below the share of it that smooths variances.
+_HARMLESS = 100.0
 # Rows whose values stay in the cache between the passes over them.
 _BLOCK = 2048
 
@@ -88,8 +91,8 @@ class GroupMoments:
         Raises
         ------
         DataError
-            If the rows cannot all have been part of them, or if so little spread would be left
-            that the difference has lost more than half of its digits.
+            If the rows cannot all have been part of them, or if so little of a column's spread
+            would be left that the difference has lost more than half of its digits.
         """
         count = removed(self.count - other.count, self.count)
         there = count > 0
@@ -98,8 +101,7 @@ class GroupMoments:
         delta = other.mean - mean
         between = delta * delta * safe_divide(count * other.count, self.count)
         square = np.where(there, self.square - other.square - between, 0.0)
-        check_spread(there & (self.square > 0), square, self.square)
-        return GroupMoments(count, mean, square)
+        return GroupMoments(count, mean, settled_squares(square, self.square, count, mean))
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> GroupMoments:
         """Return the moments with their groups moved to other places among more groups."""
@@ -202,9 +204,11 @@ class PairMoments:
         delta = other.mean - mean
         both = safe_divide(count * other.count, self.count)
         square = np.where(there, self.square - other.square - delta * delta * both, 0.0)
-        check_spread(there & (self.square > 0), square, self.square)
+        square = settled_squares(square, self.square, count, mean)
         between = delta * delta.swapaxes(1, 2) * both
-        comoment = np.where(there, self.comoment - other.comoment - between, 0.0)
+        spread = np.broadcast_to(square > 0, self.comoment.shape)
+        vary = spread & spread.swapaxes(1, 2)
+        comoment = np.where(vary, self.comoment - other.comoment - between, 0.0)
         return PairMoments(count, mean, square, comoment)
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> PairMoments:
@@ -213,13 +217,32 @@ class PairMoments:
         return PairMoments(*(grown_axis(a, 0, at, n_groups) for a in parts))
 
 
-def check_spread(there: NDArray[np.bool_], rest: Floats, before: Floats) -> None:
-    """Raise a DataError if what is left of sums of squares has lost more than half its digits."""
-    if (there & (rest < _FEWEST_DIGITS * before)).any():
+def settled_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
+    """Return what is left of sums of squares, those that are nothing but rounding errors as zero.
+
+    Parameters
+    ----------
+    rest, before : ndarray, shape (n_groups, ...)
+        Sums of squares after and before rows were removed.
+    count, mean : ndarray, broadcastable to that shape
+        Of the rows that stay.
+
+    Raises
+    ------
+    DataError
+        If most digits of a group were lost, and what is left of the spread of the whole column is
+        no larger either.
+    """
+    weight = np.broadcast_to(count, rest.shape)
+    centre = safe_divide((weight * mean).sum(axis=0), weight.sum(axis=0))
+    whole = np.maximum(rest, 0.0).sum(axis=0) + (weight * (mean - centre) ** 2).sum(axis=0)
+    lost = (weight > 0) & (before > 0) & (rest < _FEWEST_DIGITS * before)
+    if (lost & (before > _HARMLESS * whole)).any():
         raise DataError(
             "Nearly all the spread of a column is in the rows to forget; what is left of its "
             "variance would be rounding error. Fit again on the rows that stay."
         )
+    return np.where(rest > _NO_DIGITS * before, rest, 0.0)
 
 
 def _pair_moments(values: Floats, weight: Floats) -> PairMoments:

@@ -208,6 +208,13 @@ class TableSource(_Source):
     target : Discrete, optional
     sample_weight : array_like, shape (n_rows,), optional
         Non-negative.
+
+    Attributes
+    ----------
+    table : Table
+        The rows, for what cannot be learned from statistics.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
     """
 
     def __init__(
@@ -223,11 +230,11 @@ class TableSource(_Source):
                 f"The target {target.name!r} is missing in {unlabelled} of {table.n_rows} rows; "
                 "drop these rows."
             )
-        self._table = table
-        self._weights = checked_weights(sample_weight, table.n_rows)
+        self.table = table
+        self.weights = checked_weights(sample_weight, table.n_rows)
 
     def _new(self, request: Request) -> Summary:
-        return _collect(self._table, request, self._weights)
+        return _collect(self.table, request, self.weights)
 
 
 class StatisticsSource(_Source):

@@ -16,13 +16,14 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
+from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.growth import (
     grown_axis,
     grown_variable,
     removed,
     state_positions,
 )
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, check_spread, safe_divide
+from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide, settled_squares
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -65,9 +66,15 @@ class FamilyStatistics:
         both = safe_divide(counts * other.counts, self.counts)[..., None, None]
         between = delta[..., :, None] * delta[..., None, :] * both
         rest = np.where(there[..., None], self.comoment - other.comoment - between, 0.0)
-        own, before = (np.diagonal(a, axis1=-2, axis2=-1) for a in (rest, self.comoment))
-        check_spread(there & (before > 0), own, before)
-        return FamilyStatistics(counts, mean, rest)
+        flat = (counts.size, mean.shape[-1])
+        own, before = (
+            np.diagonal(a, axis1=-2, axis2=-1).reshape(flat) for a in (rest, self.comoment)
+        )
+        squares = settled_squares(own, before, counts.reshape(-1, 1), mean.reshape(flat))
+        vary = squares.reshape(mean.shape) > 0
+        return FamilyStatistics(
+            counts, mean, np.where(vary[..., :, None] & vary[..., None, :], rest, 0.0)
+        )
 
     def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
         """Return the statistics under variables that have more states."""
@@ -535,34 +542,34 @@ class FamiliesSummary:
         return self.found[self.request.families.index(family)]
 
 
-def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:
-    codes = [table.column(v) for v in family.discrete]
-    values = column_values(table, family.continuous)
+def _complete_rows(
+    codes: list[NDArray[np.signedinteger]], values: Floats
+) -> NDArray[np.intp] | None:
+    """Return the rows without a missing value; None if that is all of them."""
     complete = ~np.isnan(values).any(axis=1)
     for column in codes:
         complete &= column >= 0
+    return None if complete.all() else np.flatnonzero(complete)
+
+
+def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:
+    codes = [table.column(v) for v in family.discrete]
+    values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)
-    rows = np.flatnonzero(complete)
-    if codes:
-        key = np.ravel_multi_index([c[rows] for c in codes], cards)
-    else:
-        key = np.zeros(len(rows), dtype=np.intp)
-    weight = weights[rows] if len(weights) else np.ones(len(rows))
     size = int(np.prod(cards, dtype=np.intp))
-    counts = np.bincount(key, weights=weight, minlength=size)
+    rows = None if table.complete else _complete_rows(codes, values)
+    if rows is not None:
+        codes = [column[rows] for column in codes]
+    n_rows = table.n_rows if rows is None else len(rows)
+    key = np.ravel_multi_index(codes, cards) if codes else np.zeros(n_rows, dtype=np.intp)
     n = len(family.continuous)
-    mean = np.zeros((size, n))
-    comoment = np.zeros((size, n, n))
     if n:
-        order = np.argsort(key, kind="stable")
-        sorted_values, sorted_weight = values[rows][order], weight[order]
-        ends = np.cumsum(np.bincount(key, minlength=size))
-        for cell in np.flatnonzero(counts):
-            part = slice(ends[cell - 1] if cell else 0, ends[cell])
-            x, w = sorted_values[part], sorted_weight[part]
-            mean[cell] = x[0] + w @ (x - x[0]) / counts[cell]
-            centred = x - mean[cell]
-            comoment[cell] = centred.T @ (centred * w[:, None])
+        counts, mean, comoment = group_comoments(values, key, size, weights, rows)
+    else:
+        weight = weights if rows is None or not len(weights) else weights[rows]
+        weight = weight if len(weight) else np.ones(n_rows)
+        counts = np.bincount(key, weights=weight, minlength=size).astype(np.float64)
+        mean, comoment = np.zeros((size, 0)), np.zeros((size, 0, 0))
     return FamilyStatistics(
         counts.reshape(cards).astype(np.float64),
         mean.reshape(*cards, n),

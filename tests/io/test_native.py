@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forgery import forged
 from tree_oracle import random_tree_network
 
 import bayesgraph as bg
@@ -257,24 +258,6 @@ def test_other_files(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(FileFormatError, match="not a file of bayesgraph's native format"):
         bg.load(path)
-
-
-def forged(path: Path, change: Callable[[dict[str, Any]], object], **members: Any) -> None:
-    """Rewrite a file with another header or other members, and a checksum that matches."""
-    with zipfile.ZipFile(path) as file:
-        content: dict[str, Any] = {name: file.read(name) for name in file.namelist()}
-    header = json.loads(content["header.json"])
-    change(header)
-    content["header.json"] = json.dumps(header).encode()
-    content.update({name.replace("_", "."): value for name, value in members.items()})
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as file:
-        file.comment = b"sha256:" + b"0" * 64
-        for name, value in content.items():
-            if value is not None:
-                file.writestr(name, value)
-    data = stream.getvalue()[:-64]
-    path.write_bytes(data + hashlib.sha256(data).hexdigest().encode())
 
 
 def test_a_newer_version_asks_for_an_upgrade(path: Path) -> None:

@@ -1,0 +1,377 @@
+"""What native files say of the statistics that a model was made from: requests and arrays.
+
+With them a loaded classifier learns more rows and forgets some, as the one that was saved would.
+`SUMMARIES` is the table: a new summary is one entry. Variables are positions in the list of the
+model's variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds.counts import LENGTHS
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.payloads import variable_at
+from bayesgraph.io.values import decode_value, encode_value
+from bayesgraph.statistics import (
+    Families,
+    FamiliesSummary,
+    Family,
+    FamilyStatistics,
+    Logs,
+    Pairs,
+    PairsSummary,
+    Samples,
+    Singles,
+    SinglesSummary,
+    Statistics,
+    Totals,
+)
+from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.statistics.moments import GroupMoments, PairMoments
+from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
+
+_GROUP = "statistics.{}"
+
+
+class _Writer:
+    """Turns variables into positions and arrays into references."""
+
+    def __init__(self, variables: Sequence[Variable], arrays: ArrayWriter) -> None:
+        self._at = {variable: i for i, variable in enumerate(variables)}
+        self._arrays = arrays
+
+    def places(self, variables: Sequence[Variable]) -> list[int]:
+        return [self._at[variable] for variable in variables]
+
+    def given(self, variable: Discrete | None) -> int | None:
+        return None if variable is None else self._at[variable]
+
+    def floats(self, **arrays: Floats) -> dict[str, Any]:
+        return {
+            name: self._arrays.add(_GROUP.format(name), np.asarray(array, dtype=np.float64))
+            for name, array in arrays.items()
+        }
+
+
+class _Reader:
+    """Finds variables and arrays again, and refuses what no writer writes.
+
+    Everything raises ValueError, TypeError or LookupError.
+    """
+
+    def __init__(self, variables: Sequence[Variable], arrays: ArrayReader) -> None:
+        self._variables = variables
+        self._arrays = arrays
+
+    def variable(self, place: Any, kind: type[Any]) -> Any:
+        found = variable_at(self._variables, place)
+        if not isinstance(found, kind):
+            raise ValueError(f"expected a variable of the type {kind.__name__}; got {found!r}")
+        return found
+
+    def variables(self, places: Any, kind: Any = (Discrete, Continuous)) -> tuple[Any, ...]:
+        found = tuple(variable_at(self._variables, place) for place in places)
+        if len(set(found)) < len(found) or not all(isinstance(v, kind) for v in found):
+            raise ValueError(f"statistics are of the wrong variables {found!r:.80}")
+        return found
+
+    def given(self, place: Any) -> Discrete | None:
+        found: Discrete | None = None if place is None else self.variable(place, Discrete)
+        return found
+
+    def numbers(self, reference: Any) -> Floats:
+        """Return an array of finite numbers."""
+        array = self._arrays.take(reference)
+        if array.dtype != np.float64 or not np.isfinite(array).all():
+            raise ValueError(f"statistics are finite floats; got {array.dtype}")
+        return array
+
+    def array(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
+        """Return an array of finite numbers of one of some shapes."""
+        array = self.numbers(reference)
+        if array.shape not in shapes:
+            raise ValueError(f"statistics have the shape {array.shape}, not {shapes}")
+        return array
+
+    def weights(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
+        """Return an array of numbers that are not negative."""
+        array = self.array(reference, *shapes)
+        if (array < 0).any():
+            raise ValueError("a weight or a sum of squares is negative")
+        return array
+
+
+def _n_groups(given: Discrete | None) -> int:
+    return 1 if given is None else given.cardinality
+
+
+# ---------------------------------------------------------------------------------- moments
+
+
+def _encode_moments(moments: GroupMoments, out: _Writer) -> dict[str, Any]:
+    return out.floats(count=moments.count, mean=moments.mean, square=moments.square)
+
+
+def _decode_moments(item: Any, read: _Reader, shape: tuple[int, int]) -> GroupMoments:
+    return GroupMoments(
+        read.weights(item["count"], shape),
+        read.array(item["mean"], shape),
+        read.weights(item["square"], shape),
+    )
+
+
+def _encode_pair_moments(moments: PairMoments, out: _Writer) -> dict[str, Any]:
+    return out.floats(
+        count=moments.count, mean=moments.mean, square=moments.square, comoment=moments.comoment
+    )
+
+
+def _decode_pair_moments(item: Any, read: _Reader, n_groups: int, d: int) -> PairMoments:
+    full = (n_groups, d, d)
+    short = (n_groups, d, 1)
+    return PairMoments(
+        read.weights(item["count"], (n_groups, 1, 1), full),
+        read.array(item["mean"], short, full),
+        read.weights(item["square"], short, full),
+        read.array(item["comoment"], full),
+    )
+
+
+# -------------------------------------------------------------------------------- summaries
+
+
+def _encode_singles(summary: SinglesSummary, out: _Writer) -> dict[str, Any]:
+    return {
+        "columns": out.places(summary.request.columns),
+        "given": out.given(summary.request.given),
+        **out.floats(totals=summary.totals, counts=summary.counts),
+        "moments": _encode_moments(summary.moments, out),
+    }
+
+
+def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
+    request = Singles(read.variables(item["columns"]), read.given(item["given"]))
+    n_groups = _n_groups(request.given)
+    states = sum(v.cardinality for v in request.columns if isinstance(v, Discrete))
+    numbers = sum(isinstance(v, Continuous) for v in request.columns)
+    return SinglesSummary(
+        request,
+        read.weights(item["totals"], (n_groups,)),
+        read.weights(item["counts"], (n_groups, states)),
+        _decode_moments(item["moments"], read, (n_groups, numbers)),
+    )
+
+
+def _encode_pairs(summary: PairsSummary, out: _Writer) -> dict[str, Any]:
+    return {
+        "singles": _encode_singles(summary.singles, out),
+        **out.floats(pair_counts=summary.pair_counts),
+        "pair_moments": _encode_pair_moments(summary.pair_moments, out),
+        "mixed": _encode_moments(summary.mixed, out),
+    }
+
+
+def _decode_pairs(item: Any, read: _Reader) -> PairsSummary:
+    singles = _decode_singles(item["singles"], read)
+    request = Pairs(singles.request.columns, singles.request.given)
+    n_groups = _n_groups(request.given)
+    cards = [v.cardinality for v in request.columns if isinstance(v, Discrete)]
+    numbers = sum(isinstance(v, Continuous) for v in request.columns)
+    cells = n_groups * (sum(cards) ** 2 - sum(card * card for card in cards)) // 2
+    mixed = n_groups * sum(cards) if numbers else 0
+    return PairsSummary(
+        request,
+        singles,
+        read.weights(item["pair_counts"], (cells,)),
+        _decode_pair_moments(item["pair_moments"], read, n_groups, numbers),
+        _decode_moments(item["mixed"], read, (mixed, numbers)),
+    )
+
+
+def _encode_families(summary: FamiliesSummary, out: _Writer) -> dict[str, Any]:
+    return {
+        "families": [
+            {
+                "discrete": out.places(family.discrete),
+                "continuous": out.places(family.continuous),
+                **out.floats(counts=found.counts, mean=found.mean, comoment=found.comoment),
+            }
+            for family, found in zip(summary.request.families, summary.found, strict=True)
+        ]
+    }
+
+
+def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
+    families, found = [], []
+    for part in item["families"]:
+        family = Family(
+            read.variables(part["discrete"], Discrete),
+            read.variables(part["continuous"], Continuous),
+        )
+        cards = tuple(v.cardinality for v in family.discrete)
+        n = len(family.continuous)
+        families.append(family)
+        found.append(
+            FamilyStatistics(
+                read.weights(part["counts"], cards),
+                read.array(part["mean"], (*cards, n)),
+                read.array(part["comoment"], (*cards, n, n)),
+            )
+        )
+    return FamiliesSummary(Families(tuple(families)), tuple(found))
+
+
+def _encode_logs(summary: LogsSummary, out: _Writer) -> dict[str, Any]:
+    return {
+        "columns": out.places(summary.request.columns),
+        "given": out.given(summary.request.given),
+        "moments": _encode_moments(summary.moments, out),
+    }
+
+
+def _decode_logs(item: Any, read: _Reader) -> LogsSummary:
+    request = Logs(read.variables(item["columns"], Continuous), read.given(item["given"]))
+    shape = (_n_groups(request.given), len(request.columns))
+    return LogsSummary(request, _decode_moments(item["moments"], read, shape))
+
+
+def _joined(cells: tuple[tuple[Floats, ...], ...]) -> Floats:
+    return np.concatenate([np.empty(0), *(part for column in cells for part in column)])
+
+
+def _encode_samples(summary: SamplesSummary, out: _Writer) -> dict[str, Any]:
+    sizes = [[len(part) for part in column] for column in summary.values]
+    return {
+        "columns": out.places(summary.request.columns),
+        "given": out.given(summary.request.given),
+        "sizes": sizes,
+        **out.floats(values=_joined(summary.values), weights=_joined(summary.weights)),
+    }
+
+
+def _decode_samples(item: Any, read: _Reader) -> SamplesSummary:
+    request = Samples(read.variables(item["columns"], Continuous), read.given(item["given"]))
+    sizes = item["sizes"]
+    n_groups = _n_groups(request.given)
+    flat = [size for column in sizes for size in column]
+    if not all(type(size) is int and size >= 0 for size in flat):
+        raise ValueError(f"expected numbers of values; got {sizes!r:.80}")
+    if [len(column) for column in sizes] != [n_groups] * len(request.columns):
+        raise ValueError(f"{len(sizes)} columns of values are not those of the request")
+    total = (sum(flat),)
+    stops = np.cumsum(flat)[:-1]
+    values = np.split(read.array(item["values"], total), stops)
+    weights = np.split(read.array(item["weights"], total), stops)
+    if not all((np.diff(part) > 0).all() for part in values):
+        raise ValueError("the values of a column are not ascending")
+    if not all((part > 0).all() for part in weights):
+        raise ValueError("a weight is not positive")
+    rows = range(0, len(flat), n_groups)
+    return SamplesSummary(
+        request,
+        tuple(tuple(values[at : at + n_groups]) for at in rows),
+        tuple(tuple(weights[at : at + n_groups]) for at in rows),
+    )
+
+
+def _encode_totals(summary: TotalsSummary, out: _Writer) -> dict[str, Any]:
+    last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
+    return {
+        "vector": out.places([summary.request.vector])[0],
+        "given": out.given(summary.request.given),
+        "threshold": encode_value(summary.request.threshold),
+        **out.floats(sums=summary.sums, seen=summary.seen, lengths=summary.lengths[:, :last]),
+    }
+
+
+def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
+    vector, given = read.variable(item["vector"], CountVector), read.given(item["given"])
+    threshold = decode_value(item["threshold"])
+    if threshold is not None and not (type(threshold) is float and math.isfinite(threshold)):
+        raise ValueError(f"expected a threshold; got {threshold!r:.80}")
+    n_groups, n_items = _n_groups(given), len(vector.items)
+    known = read.numbers(item["lengths"])
+    if known.shape[:-1] != (n_groups,) or known.shape[-1] > len(LENGTHS) or (known < 0).any():
+        raise ValueError(f"lengths have the shape {known.shape}")
+    lengths = np.zeros((n_groups, len(LENGTHS)))
+    lengths[:, : known.shape[-1]] = known
+    return TotalsSummary(
+        Totals(vector, given, threshold),
+        read.weights(item["sums"], (n_groups, n_items)),
+        read.weights(item["seen"], (n_groups, 1), (n_groups, n_items)),
+        lengths,
+    )
+
+
+@dataclass(frozen=True)
+class _Codec:
+    """How a summary is saved.
+
+    Attributes
+    ----------
+    type : type
+    encode : callable
+        From summary and _Writer to a dict that JSON can hold.
+    decode : callable
+        From that dict and _Reader to the summary.
+    """
+
+    type: type[Any]
+    encode: Callable[[Any, _Writer], dict[str, Any]]
+    decode: Callable[[Any, _Reader], Any]
+
+
+SUMMARIES: dict[str, _Codec] = {
+    "singles": _Codec(SinglesSummary, _encode_singles, _decode_singles),
+    "pairs": _Codec(PairsSummary, _encode_pairs, _decode_pairs),
+    "families": _Codec(FamiliesSummary, _encode_families, _decode_families),
+    "logs": _Codec(LogsSummary, _encode_logs, _decode_logs),
+    "samples": _Codec(SamplesSummary, _encode_samples, _decode_samples),
+    "totals": _Codec(TotalsSummary, _encode_totals, _decode_totals),
+}
+_NAMES = {codec.type: name for name, codec in SUMMARIES.items()}
+
+
+def encode_statistics(
+    statistics: Statistics, variables: Sequence[Variable], arrays: ArrayWriter
+) -> list[dict[str, Any]]:
+    """Return statistics as JSON.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    variables : sequence of Variable
+        All that the requests name.
+    arrays : ArrayWriter
+    """
+    out = _Writer(variables, arrays)
+    found = []
+    for summary in statistics.summaries.values():
+        name = _NAMES[type(summary)]
+        found.append({"summary": name, **SUMMARIES[name].encode(summary, out)})
+    return found
+
+
+def decode_statistics(
+    items: Sequence[Mapping[str, Any]], variables: Sequence[Variable], arrays: ArrayReader
+) -> Statistics:
+    """Return the statistics that `encode_statistics` encoded.
+
+    Raises
+    ------
+    ValueError, TypeError, LookupError
+        For what it never encodes.
+    """
+    read = _Reader(variables, arrays)
+    summaries = [SUMMARIES[item["summary"]].decode(item, read) for item in items]
+    found = {summary.request: summary for summary in summaries}
+    if len(found) < len(summaries):
+        raise ValueError("the same statistics are there twice")
+    return Statistics(found)

@@ -1,0 +1,396 @@
+"""Discriminant analysis: classes of jointly Gaussian features, with or without one covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, GaussianPlate, JointGaussianCPD, TableCPD
+from bayesgraph.errors import CPDError, DataError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.missing_normal import complete_normal
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.structure import Structure
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles, TableSource
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete
+
+COVARIANCES = ("shared", "class")
+STRUCTURES = ("full", "diagonal", "spherical")
+SHRINKAGES = ("ledoit_wolf", "oas")
+
+# Rows whose deviations stay in the cache.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class CovarianceModel:
+    """How the covariances of the classes are estimated.
+
+    Attributes
+    ----------
+    covariance : {"shared", "class"}
+        One covariance for all classes (linear discriminants) or one for each (quadratic).
+    structure : {"full", "diagonal", "spherical"}
+        Free, uncorrelated features, or uncorrelated features of the same variance.
+    shrinkage : float in [0, 1], "ledoit_wolf", "oas" or None
+        Draws each class's full covariance S, by a share s, towards a multiple of the identity:
+        ``(1 - s) S + s (tr S / d) 1``. A number is taken in the units of the features. The names
+        choose the share by formula and apply it in units of each class's standard deviations
+        (Ledoit and Wolf 2004; Chen, Wiesel, Eldar and Hero 2010, equation 23).
+    unbiased : bool
+        Divide by the rows less the means that were estimated, N - K or N_k - 1, and not by N.
+    var_smoothing : float
+        Share of each column's total variance that is added to its variances; 1 is added for a
+        constant column.
+    tolerance, max_iter
+        Of expectation-maximisation, where values are missing; see `complete_normal`.
+    """
+
+    covariance: str = "shared"
+    structure: str = "full"
+    shrinkage: float | str | None = None
+    unbiased: bool = False
+    var_smoothing: float = 1e-6
+    tolerance: float = 1e-6
+    max_iter: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, options in (("covariance", COVARIANCES), ("structure", STRUCTURES)):
+            if getattr(self, name) not in options:
+                raise DataError(
+                    f"{name}= is one of {quoted(options)}; got {getattr(self, name)!r}."
+                )
+        self._check_shrinkage()
+        Smoothing(var_smoothing=self.var_smoothing)
+        if not self.tolerance >= 0:
+            raise DataError(f"tol= takes a number that is not negative; got {self.tolerance!r}.")
+        if not self.max_iter >= 1:
+            raise DataError(f"max_iter= takes a number of steps, 1 or more; got {self.max_iter!r}.")
+
+    def _check_shrinkage(self) -> None:
+        value = self.shrinkage
+        if value is None:
+            return
+        number = isinstance(value, (int, float, np.number)) and 0 <= value <= 1
+        if not number and value not in SHRINKAGES:
+            raise DataError(
+                f"shrinkage= takes a number from 0 to 1, {quoted(SHRINKAGES)} or None; got "
+                f"{value!r}."
+            )
+        if self.structure != "full":
+            raise DataError(
+                f"shrinkage= is for structure='full'; {self.structure!r} has nothing to shrink."
+            )
+
+    @property
+    def shared(self) -> bool:
+        """One covariance serves for all classes."""
+        return self.covariance == "shared"
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Complete rows, for what moments of second order cannot tell."""
+
+    values: Floats
+    group: NDArray[np.integer]
+    weights: Floats
+
+
+class DiscriminantEstimate(NamedTuple):
+    """A fitted network, and the steps of expectation-maximisation that it took, at least 1."""
+
+    network: BayesianNetwork
+    n_iter: int
+
+
+def joint(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
+    """Return the structure of discriminant analysis: the class, and a complete graph below it.
+
+    Raises
+    ------
+    DataError
+        For features that are not numbers.
+    """
+    target, features = _checked(source)
+    names = [feature.name for feature in features]
+    among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
+    return Structure((target, *features), (*((target.name, name) for name in names), *among))
+
+
+def estimate_discriminant(
+    source: CountSource, model: CovarianceModel, *, priors: Floats | None = None
+) -> DiscriminantEstimate:
+    """Return the network of a class and features that are jointly Gaussian given the class.
+
+    Complete data need one pass for additive statistics. With missing values, a full covariance is
+    estimated by expectation-maximisation, which needs the rows; the diagonal structures need
+    nothing but available-case moments, which are then the maximum of the likelihood.
+
+    Parameters
+    ----------
+    source : CountSource
+        With a target; all other columns are continuous.
+    model : CovarianceModel
+    priors : ndarray, shape (K,), optional
+        Of the class, instead of its share of the rows. The covariances do not depend on them.
+
+    Raises
+    ------
+    DataError
+        For features that are not numbers; for a covariance that is singular; for what needs the
+        rows if the source has statistics only.
+    """
+    target, features = _checked(source)
+    alone = Family.of(target)
+    n_iter = 1
+    if model.structure == "full":
+        whole = Family.of(target, *features)
+        found = source.families([alone, whole])
+        counts = found[alone].counts
+        block: CPD
+        block, n_iter = _full_block(source, model, counts, found[whole])
+    else:
+        singles = source.singles(Singles(features, target))
+        counts = singles.totals
+        moments = singles.moments
+        block = _diagonal_block(
+            target, features, model, counts, (moments.count, moments.mean, moments.square)
+        )
+    prior = counts / counts.sum() if priors is None else priors
+    return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
+
+
+def _checked(source: CountSource) -> tuple[Discrete, tuple[Continuous, ...]]:
+    if source.target is None:
+        raise DataError("Discriminant analysis needs the class: give the count source a target.")
+    features = [v for v in source.variables if v != source.target]
+    wrong = [v.name for v in features if not isinstance(v, Continuous)]
+    if wrong:
+        raise DataError(
+            f"Discriminant analysis takes numeric features; {quoted(wrong)} are not numbers. Leave "
+            "them out, encode them as numbers, or use a classifier for mixed features, such as "
+            "TANClassifier."
+        )
+    return source.target, tuple(v for v in features if isinstance(v, Continuous))
+
+
+# ----------------------------------------------------------------------------------- full blocks
+
+
+def _full_block(
+    source: CountSource, model: CovarianceModel, counts: Floats, statistics: FamilyStatistics
+) -> tuple[CPD, int]:
+    target, features = _checked(source)
+    rows, n_iter = None, 1
+    if statistics.counts.sum() < counts.sum():
+        table_source = _with_rows(source, "Missing values in jointly Gaussian features need")
+        completed = complete_normal(
+            table_source.table.values,
+            table_source.table.column(target),
+            target.cardinality,
+            table_source.weights,
+            shared=model.shared,
+            var_smoothing=model.var_smoothing,
+            tolerance=model.tolerance,
+            max_iter=model.max_iter,
+        )
+        statistics, n_iter = completed.statistics, completed.n_iter
+        rows = _Rows(completed.values, completed.group, completed.weights)
+    elif model.shrinkage == "ledoit_wolf":
+        table_source = _with_rows(source, "shrinkage='ledoit_wolf' needs")
+        table = table_source.table
+        rows = _Rows(table.values, table.column(target), table_source.weights)
+    together = statistics.merged(0)
+    total = safe_divide(np.diagonal(together.comoment), together.counts)
+    n = statistics.counts[:, None, None]
+    free = _degrees_of_freedom(model, n)
+    scatter = n * class_covariances(model, statistics, total > 0, rows)
+    covariance = safe_divide(scatter.sum(axis=0), free.sum())
+    if not model.shared:
+        covariance = np.where(free > 0, safe_divide(scatter, free), covariance)
+    covariance = covariance + np.diag(Smoothing(var_smoothing=model.var_smoothing).ridge(total))
+    mean = np.where(statistics.counts[:, None] > 0, statistics.mean, together.mean)
+    try:
+        return JointGaussianCPD(features, mean, covariance, [target]), n_iter
+    except CPDError as error:
+        raise DataError(
+            f"The covariance of the features is singular. {error} (Columns that are constant or "
+            "collinear within a class, or a class of no more rows than columns, are the cause.)"
+        ) from error
+
+
+def _with_rows(source: CountSource, what: str) -> TableSource:
+    if not isinstance(source, TableSource):
+        raise DataError(
+            f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
+            "rows with missing values, or use structure='diagonal' or a shrinkage in numbers."
+        )
+    return source
+
+
+def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
+    """Return what sums of products are divided by; a class of one row tells no covariance."""
+    return count - np.minimum(count, 1.0) if model.unbiased else count
+
+
+def class_covariances(
+    model: CovarianceModel,
+    statistics: FamilyStatistics,
+    varies: NDArray[np.bool_],
+    rows: _Rows | None = None,
+) -> Floats:
+    """Return the shrunken maximum-likelihood covariance of each class, shape (K, d, d).
+
+    Before the ridge; zero for a class without rows.
+
+    Parameters
+    ----------
+    model : CovarianceModel
+    statistics : FamilyStatistics
+        Of the class and all features.
+    varies : ndarray of bool, shape (d,)
+        Which features are not constant; the others are no reason to shrink, and are left at zero.
+    rows : optional
+        For "ledoit_wolf".
+    """
+    covariance = safe_divide(statistics.comoment, statistics.counts[:, None, None])
+    if model.shrinkage is None:
+        return covariance
+    scale = np.ones(statistics.mean.shape)
+    if isinstance(model.shrinkage, str):
+        variance = covariance.diagonal(axis1=1, axis2=2)
+        scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    unit = covariance / scale[:, :, None] / scale[:, None, :]
+    d = max(1, int(np.count_nonzero(varies)))
+    share = _shares(model, unit, d, scale, statistics, rows)[:, None, None]
+    level = np.trace(unit, axis1=1, axis2=2)[:, None, None] / d
+    shrunken = (1 - share) * unit + share * level * np.diag(varies)
+    return np.asarray(shrunken * scale[:, :, None] * scale[:, None, :])
+
+
+def _shares(
+    model: CovarianceModel,
+    unit: Floats,
+    d: int,
+    scale: Floats,
+    statistics: FamilyStatistics,
+    rows: _Rows | None,
+) -> Floats:
+    """Return the share by which each class's covariance is shrunken."""
+    if not isinstance(model.shrinkage, str):
+        return np.full(len(unit), float(model.shrinkage or 0.0))
+    if model.shrinkage == "oas":
+        return oas_share(unit, statistics.counts, d)
+    assert rows is not None  # `_full_block` sees to it
+    fourth = fourth_moments(rows.values, rows.group, rows.weights, statistics.mean, scale)
+    return ledoit_wolf_share(unit, fourth, statistics.counts, d)
+
+
+def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
+    """Return the oracle approximating shrinkage of each covariance.
+
+    Chen, Wiesel, Eldar and Hero (2010, equation 23), without the terms of order 1 / d as is usual
+    in software: ``(m + t^2) / ((n + 1) (m - t^2 / d))`` with m the mean square of the entries of S
+    and ``t = tr S / d``; at most 1.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (K, n, n)
+    count : ndarray, shape (K,)
+    d : int
+        How many of the columns are not constant.
+    """
+    level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2
+    mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2
+    below = (count + 1) * (mean_square - level / d)
+    return np.where(below > 0, np.minimum(safe_divide(mean_square + level, below), 1.0), 1.0)
+
+
+def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int) -> Floats:
+    """Return the shrinkage of each covariance that Ledoit and Wolf (2004) estimate.
+
+    Their b^2 over d^2 (lemmas 3.3 and 3.4): the sampling variance of S over its squared distance
+    from the multiple of the identity.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (K, n, n)
+    fourth : ndarray, shape (K,)
+        Weighted sums of ``|x - m|^4``.
+    count : ndarray, shape (K,)
+    d : int
+        How many of the columns are not constant.
+    """
+    square = np.sum(covariance**2, axis=(1, 2))
+    level = np.trace(covariance, axis1=1, axis2=2) / d
+    distance = square - d * level**2
+    noise = safe_divide(safe_divide(fourth, count) - square, count)
+    noise = np.clip(noise, 0.0, np.maximum(distance, 0.0))
+    return safe_divide(noise, distance)
+
+
+def fourth_moments(
+    values: Floats,
+    group: NDArray[np.integer],
+    weights: Floats,
+    mean: Floats,
+    scale: Floats,
+) -> Floats:
+    """Return the weighted sums of ``|(x - m) / scale|^4`` of each class, shape (K,).
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+    group : ndarray, shape (n_rows,)
+    weights : ndarray, shape (n_rows,) or (0,)
+    mean, scale : ndarray, shape (K, d)
+    """
+    total = np.zeros(len(mean))
+    for first in range(0, len(values), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        at = group[rows]
+        deviation = (values[rows] - mean[at]) / scale[at]
+        fourth = np.einsum("ij,ij->i", deviation, deviation) ** 2
+        if len(weights):
+            fourth *= weights[rows]
+        total += np.bincount(at, weights=fourth, minlength=len(total))
+    return total
+
+
+# ------------------------------------------------------------------------------- diagonal blocks
+
+
+def _diagonal_block(
+    target: Discrete,
+    features: tuple[Continuous, ...],
+    model: CovarianceModel,
+    counts: Floats,
+    moments: tuple[Floats, Floats, Floats],
+) -> GaussianPlate:
+    """Return independent Gaussians from available-case counts, means and sums of squares."""
+    count, mean, square = moments
+    seen = count.sum(axis=0)
+    overall = safe_divide((count * mean).sum(axis=0), seen)
+    mean = np.where(count > 0, mean, overall)
+    spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
+    ridge = Smoothing(var_smoothing=model.var_smoothing).ridge(safe_divide(spread, seen))
+    free = _degrees_of_freedom(model, count)
+    axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
+    rest = free.sum(axis=axes, keepdims=True)
+    # A class that never observes a column has the spread that the others have.
+    within = safe_divide(square.sum(axis=0), free.sum(axis=0))
+    variance = np.where(rest > 0, safe_divide(square.sum(axis=axes, keepdims=True), rest), within)
+    variance = np.broadcast_to(variance + ridge, mean.shape)
+    if not (variance > 0).all():
+        names = quoted(features[i].name for i in np.flatnonzero((variance <= 0).any(axis=0)))
+        raise DataError(
+            f"The columns {names} are constant within a class, and nothing smooths their variance "
+            "of zero; give var_smoothing a positive value."
+        )
+    return GaussianPlate(features, mean, variance, [target])

@@ -1,0 +1,132 @@
+"""Compiled loops over rows that learning needs beyond counts and moments."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+
+
+@numba.njit(cache=True, nogil=True)
+def expect_normal(
+    values: Floats,
+    group: NDArray[np.integer],
+    weights: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    covariance: Floats,
+    ridge: Floats,
+    filled: Floats,
+    sums: Floats,
+    products: Floats,
+) -> bool:
+    """Add the expected sums and products of deviations of rows with missing values.
+
+    The expectation step of a multivariate normal (Little and Rubin 2002, section 11.2): a missing
+    part has the mean ``m + S_mo S_oo^-1 (x_o - m_o)`` and the covariance
+    ``S_mm - S_mo S_oo^-1 S_om``.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    group : ndarray, shape (n_rows,)
+    weights : ndarray, shape (n_rows,)
+    rows : ndarray, shape (m,)
+        Those to treat: by missing pattern, and by group within it.
+    start : ndarray, shape (n_patterns + 1,)
+        Where each pattern starts among them.
+    mean : ndarray, shape (n_groups, d)
+    covariance : ndarray, shape (1 or n_groups, d, d)
+    ridge : ndarray, shape (d,)
+        Added to the diagonal of what is inverted.
+    filled : ndarray, shape (n_rows, d)
+        Missing values are overwritten by their expectations.
+    sums : ndarray, shape (n_groups, d)
+        Of deviations from `mean`.
+    products : ndarray, shape (n_groups, d, d)
+        The lower triangles.
+
+    Returns
+    -------
+    bool
+        False if some observed columns are collinear, so that nothing can be regressed on them.
+    """
+    d = values.shape[1]
+    seen, gone = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    factor, slopes, spread = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    z, deviation = np.empty(d), np.empty(d)
+    for pattern in range(len(start) - 1):
+        members = rows[start[pattern] : start[pattern + 1]]
+        p, q = 0, 0
+        for j in range(d):
+            if values[members[0], j] == values[members[0], j]:
+                seen[p] = j
+                p += 1
+            else:
+                gone[q] = j
+                q += 1
+        known = -1
+        at = 0
+        while at < len(members):
+            g = group[members[at]]
+            kind = min(g, len(covariance) - 1)
+            if kind != known:
+                known = kind
+                for i in range(p):
+                    for j in range(i + 1):
+                        total = covariance[kind, seen[i], seen[j]]
+                        if i == j:
+                            total += ridge[seen[i]]
+                            least = 1e-14 * total
+                        for k in range(j):
+                            total -= factor[i, k] * factor[j, k]
+                        if i != j:
+                            factor[i, j] = total / factor[j, j]
+                        elif total > least:
+                            factor[i, i] = math.sqrt(total)
+                        else:
+                            return False
+                    for a in range(q):
+                        total = covariance[kind, seen[i], gone[a]]
+                        for k in range(i):
+                            total -= factor[i, k] * slopes[k, a]
+                        slopes[i, a] = total / factor[i, i]
+                for a in range(q):
+                    for b in range(a + 1):
+                        total = covariance[kind, gone[a], gone[b]]
+                        for i in range(p):
+                            total -= slopes[i, a] * slopes[i, b]
+                        spread[a, b] = total
+            mass = 0.0
+            while at < len(members) and group[members[at]] == g:
+                row = members[at]
+                at += 1
+                w = weights[row]
+                mass += w
+                for a in range(q):
+                    deviation[gone[a]] = 0.0
+                for i in range(p):
+                    j = seen[i]
+                    deviation[j] = values[row, j] - mean[g, j]
+                    total = deviation[j]
+                    for k in range(i):
+                        total -= factor[i, k] * z[k]
+                    z[i] = total / factor[i, i]
+                    for a in range(q):
+                        deviation[gone[a]] += slopes[i, a] * z[i]
+                for a in range(q):
+                    filled[row, gone[a]] = mean[g, gone[a]] + deviation[gone[a]]
+                for i in range(d):
+                    sums[g, i] += w * deviation[i]
+                    for j in range(i + 1):
+                        products[g, i, j] += w * deviation[i] * deviation[j]
+            for a in range(q):
+                for b in range(a + 1):
+                    products[g, gone[a], gone[b]] += mass * spread[a, b]
+    return True

@@ -1,0 +1,224 @@
+"""Maximum likelihood for classes of jointly normal columns with missing values."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds.joint_gaussian import rows_by_pattern
+from bayesgraph.errors import BayesGraphWarning, DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import kernels
+from bayesgraph.statistics import FamilyStatistics
+from bayesgraph.statistics.comoments import group_comoments
+from bayesgraph.statistics.moments import GroupMoments, safe_divide
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """Rows with expectations in place of missing values, and their expected statistics.
+
+    Attributes
+    ----------
+    statistics : FamilyStatistics
+        Of the classes: the sums that complete rows would be expected to have.
+    values : ndarray, shape (n, d)
+        Rows that observe anything, their missing values filled with conditional means.
+    group : ndarray, shape (n,)
+    weights : ndarray, shape (n,)
+    n_iter : int
+        Steps that it took.
+    """
+
+    statistics: FamilyStatistics
+    values: Floats
+    group: NDArray[np.integer]
+    weights: Floats
+    n_iter: int
+
+
+def complete_normal(
+    values: Floats,
+    group: NDArray[np.integer],
+    n_groups: int,
+    weights: Floats,
+    *,
+    shared: bool,
+    var_smoothing: float = 1e-9,
+    tolerance: float = 1e-6,
+    max_iter: int = 1000,
+) -> Completed:
+    """Return expected complete-data statistics at the maximum of the likelihood.
+
+    The algorithm is expectation-maximisation for the multivariate normal (Little and Rubin 2002,
+    section 11.2) within each class; with a shared covariance the maximisation step pools the
+    classes. Values are taken to be missing at random. Starts from available-case means and
+    variances without correlations; the likelihood never decreases.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    group : ndarray, shape (n_rows,)
+        The class of each row, none missing.
+    n_groups : int
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty: every row weighs 1.
+    shared : bool
+        One covariance for all classes.
+    var_smoothing : float
+        Share of each column's variance that is added to the diagonal of what is inverted.
+    tolerance : float
+        Stop when no mean moves by more than this share of its column's standard deviation, and no
+        covariance by more than this share of the product of the standard deviations.
+    max_iter : int
+        After so many steps a warning says how far the last one still moved.
+
+    Raises
+    ------
+    DataError
+        For columns that are collinear in a class, unless `var_smoothing` is positive.
+    """
+    weights = weights if len(weights) else np.ones(len(values))
+    overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
+    variance = safe_divide(overall.square[0], overall.count[0])
+    varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
+    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that observe nothing say nothing
+    there |= not len(varies)
+    values, weights = values[there], weights[there]
+    codes: NDArray[np.intp] = group[there].astype(np.intp)
+    centre, scale = overall.mean[0, varies], np.sqrt(variance[varies])
+    scaled = (values[:, varies] - centre) / scale
+    problem = _Problem.of(scaled, codes, n_groups, weights, var_smoothing)
+    mean, covariance = problem.start(shared=shared)
+    moved, n_iter = np.inf, 0
+    while moved > tolerance and n_iter < max_iter:
+        step, comoment = problem.expect(mean, covariance)
+        found = _maximised(comoment, problem.total, covariance, shared=shared)
+        moved = max(np.abs(step).max(initial=0.0), np.abs(found - covariance).max(initial=0.0))
+        mean, covariance = mean + step, found
+        n_iter += 1
+    if moved > tolerance:
+        warnings.warn(
+            f"Expectation-maximisation stopped after {n_iter} steps, the last of which moved a "
+            f"mean or a covariance by {moved:.1e} standard deviations; raise max_iter= or tol=. "
+            "(A class with few rows for its columns may have no maximum; covariance='shared' has.)",
+            BayesGraphWarning,
+            stacklevel=2,
+        )
+    means = np.repeat(overall.mean, n_groups, axis=0)
+    means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)
+    comoments = np.zeros((n_groups, values.shape[1], values.shape[1]))
+    comoments[:, varies[:, None], varies] = comoment * scale[:, None] * scale
+    filled = np.repeat(overall.mean, len(values), axis=0)
+    filled[:, varies] = centre + scale * problem.filled
+    return Completed(
+        FamilyStatistics(problem.total, means, comoments),
+        np.where(np.isnan(values), filled, values),
+        codes,
+        weights,
+        n_iter,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Standardised rows, sorted by what they observe.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n, d)
+    group, weights : ndarray, shape (n,)
+    ridge : ndarray, shape (d,)
+        Added to the diagonal of what is inverted.
+    rows, starts : ndarray
+        Rows with missing values by pattern and group, and where each pattern starts.
+    known : FamilyStatistics
+        Of the complete rows.
+    total : ndarray, shape (K,)
+        Weight of all rows of each class.
+    filled : ndarray, shape (n, d)
+        Where expectations of missing values are written.
+    """
+
+    values: Floats
+    group: NDArray[np.intp]
+    weights: Floats
+    ridge: Floats
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    known: FamilyStatistics
+    total: Floats
+    filled: Floats
+
+    @classmethod
+    def of(
+        cls,
+        values: Floats,
+        group: NDArray[np.intp],
+        n_groups: int,
+        weights: Floats,
+        var_smoothing: float,
+    ) -> _Problem:
+        """Return the problem of standardised rows, NaN where missing."""
+        ridge = np.full(values.shape[1], float(var_smoothing))
+        missing = np.isnan(values)
+        partial = np.flatnonzero(missing.any(axis=1))
+        whole = np.flatnonzero(~missing.any(axis=1))
+        by_group = partial[np.argsort(group[partial], kind="stable")]
+        order, starts = rows_by_pattern(missing[by_group])
+        known = FamilyStatistics(*group_comoments(values, group[whole], n_groups, weights, whole))
+        total: Floats = np.bincount(group, weights=weights, minlength=n_groups).astype(np.float64)
+        rows = by_group[order]
+        return cls(values, group, weights, ridge, rows, starts, known, total, values.copy())
+
+    def start(self, *, shared: bool) -> tuple[Floats, Floats]:
+        """Return available-case means of the classes and pooled available-case variances."""
+        n_groups = len(self.total)
+        moments = GroupMoments.collect(self.values, self.group, n_groups, self.weights)
+        variance = safe_divide(moments.square.sum(axis=0), moments.count.sum(axis=0))
+        return moments.mean, np.repeat(np.diag(variance)[None], 1 if shared else n_groups, axis=0)
+
+    def expect(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """Return how the means move, and the expected comoments about where they move to."""
+        sums = np.zeros_like(mean)
+        products = np.zeros((len(mean), *covariance.shape[1:]))
+        regular = kernels.expect_normal(
+            self.values,
+            self.group,
+            self.weights,
+            self.rows,
+            self.starts,
+            mean,
+            covariance,
+            self.ridge,
+            self.filled,
+            sums,
+            products,
+        )
+        if not regular:
+            raise DataError(
+                "Columns with missing values are collinear within a class, so that the missing "
+                "ones cannot be regressed on the others; give var_smoothing a positive value."
+            )
+        products += np.tril(products, -1).swapaxes(1, 2)
+        offset = self.known.mean - mean
+        sums += self.known.counts[:, None] * offset
+        products += self.known.comoment + _outer(offset) * self.known.counts[:, None, None]
+        step = safe_divide(sums, self.total[:, None])
+        return step, products - _outer(step) * self.total[:, None, None]
+
+
+def _maximised(comoment: Floats, total: Floats, before: Floats, *, shared: bool) -> Floats:
+    """Return the covariances of the next step; a class without rows keeps what it had."""
+    if shared:
+        return np.asarray(comoment.sum(axis=0, keepdims=True) / total.sum())
+    weight = total[:, None, None]
+    return np.where(weight > 0, safe_divide(comoment, weight), before)
+
+
+def _outer(vectors: Floats) -> Floats:
+    return np.asarray(vectors[:, :, None] * vectors[:, None, :])

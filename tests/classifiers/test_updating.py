@@ -1,0 +1,256 @@
+"""Models that learn in batches and forget: the same model, whatever the way to it."""
+
+import itertools
+import pickle
+
+import cases
+import numpy as np
+import pandas as pd
+import pytest
+from comparison import assert_same_network
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError, UnknownStateError
+
+LEARNING = [pair for pair in cases.pairs() if hasattr(pair[0].estimator(), "partial_fit")]
+every = pytest.mark.parametrize(("case", "kind"), LEARNING, ids=str)
+naive = pytest.mark.parametrize(
+    ("case", "kind"), [pair for pair in LEARNING if pair[0].name.startswith("nb")], ids=str
+)
+
+
+def chunks(data, seed, first=2):
+    """Return the data in about five random stretches, the first of at least so many rows."""
+    cuts = np.random.default_rng(seed).choice(np.arange(first, len(data.y)), 4, replace=False)
+    ends = [0, *sorted(cuts.tolist()), len(data.y)]
+    return [range(a, b) for a, b in itertools.pairwise(ends)]
+
+
+def declared(frame, classifier):
+    """Return a frame whose discrete columns have all states of a model, even those of no row."""
+    columns = {
+        v.name: pd.Categorical(frame[v.name], categories=list(v.states))
+        for v in classifier.features_
+        if isinstance(v, bg.Discrete)
+    }
+    return frame.assign(**columns)
+
+
+def assert_same_answers(one, other, data, tolerance=1e-9):
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert one.classes_.dtype == other.classes_.dtype
+    assert_same_network(one.network_, other.network_, tolerance)
+    X = data.pandas()
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=tolerance)
+
+
+# ------------------------------------------------------------------------------------ partial_fit
+
+
+@every
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
+    data = cases.make_data(kind).with_missing()
+    weights = np.random.default_rng(2).uniform(0.1, 3.0, len(data.y)) if weighted else None
+    whole = case.estimator().fit(data.pandas(), data.y, weights)
+    for seed in range(2):
+        part = case.estimator()
+        for rows in chunks(data, seed):
+            some = data.take(rows)
+            part.partial_fit(some.pandas(), some.y, None, weights[rows] if weighted else None)
+        assert_same_answers(part, whole, data)
+
+
+@every
+def test_classes_and_states_may_come_late(case, kind):
+    data = cases.make_data(kind)
+    data = data.take(np.argsort(data.y, kind="stable"))  # one class after the other
+    whole = case.estimator().fit(data.pandas(), data.y)
+    part = case.estimator()
+    for rows in chunks(data, 3):
+        some = data.take(rows)
+        part.partial_fit(some.pandas(), some.y)
+        assert part.score(some.pandas(), some.y) >= 0
+    assert_same_answers(part, whole, data)
+
+
+@every
+def test_fit_batches(case, kind):
+    data = cases.make_data(kind).with_missing()
+    weights = np.random.default_rng(4).integers(0, 3, len(data.y))
+    whole = case.estimator().fit(data.pandas(), data.y, weights)
+    parts = [data.take(rows) for rows in chunks(data, 5, first=10)]
+    heavy = [weights[rows] for rows in chunks(data, 5, first=10)]
+    fitted = case.estimator().fit(data.pandas(), data.y)  # what was fitted before is gone
+    found = fitted.fit_batches((p.polars(), p.y, w) for p, w in zip(parts, heavy, strict=True))
+    assert found is fitted
+    assert_same_answers(fitted, whole, data)
+
+
+@naive
+def test_columns_that_the_first_batches_do_not_observe(case, kind):
+    if kind not in cases.NUMERIC or "categorical" in case.name:
+        pytest.skip("An unobserved column of text has no type.")
+    data = cases.make_data(kind).with_missing()
+    gone = cases.Data({**data.columns, "c": [np.nan] * 30 + data.columns["c"][30:]}, data.y)
+    whole = case.estimator().fit(gone.pandas(), gone.y)
+    part = case.estimator()
+    for rows in (range(30), range(30, 60)):
+        some = gone.take(rows)
+        part.partial_fit(some.pandas().astype(float), some.y)
+        assert np.isfinite(part.predict_log_proba(data.pandas())).all()
+    assert_same_answers(part, whole, data)
+
+
+@naive
+def test_a_class_without_rows(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classes = ["setosa", "nobody", "virginica", "versicolor"]
+    share = case.estimator().partial_fit(data.pandas(), data.y, classes)
+    assert share.classes_.tolist() == sorted(classes)
+    np.testing.assert_allclose(share.predict_proba(data.pandas())[:, 0], 0.0)
+    known = case.estimator().fit(data.pandas(), data.y)
+    if "pooled" not in case.name:
+        np.testing.assert_allclose(
+            share.predict_proba(data.pandas())[:, 1:], known.predict_proba(data.pandas()), atol=1e-9
+        )
+    equal = case.estimator(priors="uniform").partial_fit(data.pandas(), data.y, classes)
+    proba = equal.predict_proba(data.pandas())
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (proba >= 0).all()
+    assert np.isfinite(equal.log_likelihood(data.pandas())).all()
+
+
+# ----------------------------------------------------------------------------------------- forget
+
+
+@every
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+def test_forgetting_is_not_having_learned(case, kind, weighted):
+    data = cases.make_data(kind).with_missing()
+    weights = np.random.default_rng(6).integers(1, 5, len(data.y)) / 4 if weighted else None
+    out = np.random.default_rng(7).permutation(len(data.y))[:20]
+    rest = np.setdiff1d(np.arange(len(data.y)), out)
+    classifier = case.estimator().fit(data.pandas(), data.y, weights)
+    some, kept = data.take(out), data.take(rest)
+    classifier.forget(some.pandas(), some.y, weights[out] if weighted else None)
+    again = case.estimator().partial_fit(
+        declared(kept.pandas(), classifier), kept.y, classifier.classes_,
+        weights[rest] if weighted else None,
+    )  # fmt: skip
+    assert_same_answers(classifier, again, data)
+    tables = [getattr(c.network_, "cpds", ()) for c in (classifier, again)]
+    for one, other in zip(*tables, strict=True):
+        if isinstance(one, bg.TableCPD):
+            np.testing.assert_array_equal(one.values, other.values)
+
+
+@every
+def test_what_was_forgotten_can_be_learned_again(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    whole = pickle.loads(pickle.dumps(classifier))
+    some = data.take(range(40))
+    classifier.forget(some.pandas(), some.y).partial_fit(some.pandas(), some.y)
+    assert_same_answers(classifier, whole, data)
+
+
+@every
+def test_rows_that_were_not_there_are_not_forgotten(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    before = pickle.dumps((classifier.network_, classifier.statistics_, classifier.classes_))
+
+    def refused(error, X, y, weights=None, match=None):
+        with pytest.raises(error, match=match):
+            classifier.forget(X, y, weights)
+        after = pickle.dumps((classifier.network_, classifier.statistics_, classifier.classes_))
+        assert after == before
+
+    twice = data.take([*range(60), *range(60)])
+    refused(DataError, twice.pandas(), twice.y, match="not all part of")
+    refused(DataError, data.pandas(), data.y, np.full(60, 1.5), match="not all part of")
+    unknown = ["nobody", *data.y[1:]]
+    refused(UnknownStateError, data.pandas(), unknown, match="no class 'nobody'")
+    if kind not in cases.NUMERIC:
+        strange = cases.Data({**data.columns, "a": ["nowhere", *data.columns["a"][1:]]}, data.y)
+        refused(UnknownStateError, strange.pandas(), data.y, match="'nowhere'")
+
+
+def test_rows_are_not_forgotten_where_their_spread_is_all_there_was():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 2)), np.arange(40) % 2
+    X[:4, 0] = 1e7
+    for classifier in (bg.NaiveBayesClassifier(), bg.TANClassifier()):
+        classifier.fit(X, y)
+        before = classifier.network_
+        with pytest.raises(DataError, match="Fit again on the rows that stay"):
+            classifier.forget(X[:4], y[:4])
+        assert classifier.network_ is before
+        classifier.forget(X[4:6], y[4:6])  # others still can be
+    X = np.exp(1e-5 * X[:, 1:])
+    X[:4] = 1e300
+    logs = bg.NaiveBayesClassifier("lognormal").fit(X / 1e200, y)
+    with pytest.raises(DataError, match="Fit again on the rows that stay"):
+        logs.forget(X[:4] / 1e200, y[:4])
+
+
+def test_a_cell_may_lose_all_but_one_row():
+    # Not a cancellation that matters: the column's spread is in other rows.
+    random = np.random.default_rng(1)
+    X = {"a": ["u", "u", "u", *"vvvvvvvvv"], "b": random.normal(1e3, 1.0, 12).tolist()}
+    y = [0] * 6 + [1] * 6
+    graph = [("class", "a"), ("class", "b"), ("a", "b")]
+    gone = {name: column[:2] for name, column in X.items()}
+    kept = {name: column[2:] for name, column in X.items()}
+    for structure in ("tan", graph):
+        classifier = bg.BayesianNetworkClassifier(structure).fit(X, y)
+        classifier.forget(gone, y[:2])
+        again = bg.BayesianNetworkClassifier(structure).fit(kept, y[2:])
+        assert_same_network(classifier.network_, again.network_, 1e-9)
+
+
+def test_a_weight_of_a_class_is_forgotten_with_it():
+    data = cases.make_data("mixed").with_missing()
+    heavy = {"setosa": 2.0, "versicolor": 0.5}
+    classifier = bg.NaiveBayesClassifier(class_weight=heavy).fit(data.pandas(), data.y)
+    some, kept = data.take(range(20)), data.take(range(20, 60))
+    classifier.forget(some.pandas(), some.y)
+    again = bg.NaiveBayesClassifier(class_weight=heavy).fit(
+        declared(kept.pandas(), classifier), kept.y
+    )
+    assert_same_answers(classifier, again, data)
+
+
+# ----------------------------------------------------------------------------------- class weights
+
+
+@pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
+def test_class_weights_are_sample_weights(case, kind):
+    data = cases.make_data(kind).with_missing()
+    own = np.random.default_rng(8).uniform(0.5, 2.0, len(data.y))
+    heavy = {"setosa": 2.0, "versicolor": 0.25}
+    n = {label: int((data.y == label).sum()) for label in np.unique(data.y)}
+    balanced = {label: len(data.y) / (len(n) * count) for label, count in n.items()}
+    for given, meant in ((heavy, {"virginica": 1.0, **heavy}), ("balanced", balanced)):
+        weights = np.array([meant[label] for label in data.y])
+        for mine in (None, own):
+            one = case.estimator(class_weight=given).fit(data.pandas(), data.y, mine)
+            product = weights if mine is None else weights * mine
+            other = case.estimator().fit(data.pandas(), data.y, product)
+            assert_same_network(one.network_, other.network_, 1e-11)
+    if "class" in one.network_.names and case.class_is_root:
+        shares = case.estimator(class_weight="balanced").fit(data.pandas(), data.y).query()
+        np.testing.assert_allclose(shares.probabilities, 1 / 3)
+
+
+@every
+def test_balanced_classes_need_all_labels_at_once(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator(class_weight="balanced")
+    for learn in (classifier.partial_fit, lambda X, y: classifier.fit_batches([(X, y)])):
+        with pytest.raises(DataError, match="needs all labels at once"):
+            learn(data.pandas(), data.y)
+    classifier.fit(data.pandas(), data.y)
+    with pytest.raises(DataError, match="balanced"):
+        classifier.forget(data.pandas(), data.y)

@@ -1,0 +1,29 @@
+"""Native files with a content that their writer never wrote, and a checksum that matches."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def forged(path: Path, change: Callable[[dict[str, Any]], object], **members: Any) -> None:
+    """Rewrite a file with another header or other members, and a checksum that matches."""
+    with zipfile.ZipFile(path) as file:
+        content: dict[str, Any] = {name: file.read(name) for name in file.namelist()}
+    header = json.loads(content["header.json"])
+    change(header)
+    content["header.json"] = json.dumps(header).encode()
+    content.update({name.replace("_", "."): value for name, value in members.items()})
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        file.comment = b"sha256:" + b"0" * 64
+        for name, value in content.items():
+            if value is not None:
+                file.writestr(name, value)
+    data = stream.getvalue()[:-64]
+    path.write_bytes(data + hashlib.sha256(data).hexdigest().encode())

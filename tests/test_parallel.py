@@ -1,0 +1,59 @@
+"""Loops over rows on several threads."""
+
+import numpy as np
+import pytest
+
+from bayesgraph import parallel
+from bayesgraph.classifiers import kernels as scores
+from bayesgraph.cpds import kernels
+from bayesgraph.encoding import kernels as encoding
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_rows", [0, 1, 63, 64, 1000])
+def test_every_row_once(monkeypatch, threads, n_rows):
+    monkeypatch.setattr(parallel, "N_THREADS", threads)
+    seen = np.zeros(n_rows, dtype=int)
+
+    def work(a, b):
+        assert a % 64 == 0
+        seen[a:b] += 1
+
+    parallel.over_rows(work, n_rows, 10)
+    assert (seen == 1).all()
+
+
+def test_an_error_in_another_thread_is_raised(monkeypatch):
+    monkeypatch.setattr(parallel, "N_THREADS", 2)
+
+    def work(a, b):
+        if a:
+            raise ValueError("here")
+
+    with pytest.raises(ValueError, match="here"):
+        parallel.over_rows(work, 1000, 10)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 66, 4099])
+def test_bytes_do_not_depend_on_the_number_of_threads(monkeypatch, n_rows):
+    random = np.random.default_rng(n_rows)
+    values = random.normal(size=(n_rows, 7))
+    counts = random.poisson(1.0, (n_rows, 7)).astype(float)
+    mean, variance = random.normal(size=(3, 7)), random.uniform(0.5, 2.0, (3, 7))
+    codes = random.integers(-1, 2, (n_rows, 7))
+    padded = kernels.padded_rows(random.normal(size=(3, 14)))
+    found = []
+    for module in (kernels, encoding, scores):
+        monkeypatch.setattr(module, "_THREAD", 64)
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(parallel, "N_THREADS", threads)
+        out = np.zeros((4, 3, n_rows))
+        kernels.add_gaussians(out[0], values, mean, variance)
+        kernels.add_dense(out[1], counts, mean)
+        start = np.arange(0, 14, 2)
+        kernels.add_states(out[2], codes, start, padded)
+        best = scores.largest(out[0])
+        found.append((out.tobytes(), best.tobytes(), encoding.faults(values.reshape(-1))))
+    assert found[0] == found[1] == found[2]
+    np.testing.assert_allclose(out[1], mean @ counts.T, atol=1e-12)
+    np.testing.assert_array_equal(best, out[0].argmax(axis=0))
