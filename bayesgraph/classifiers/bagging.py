@@ -17,9 +17,15 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
-from bayesgraph.classifiers.base import class_codes, joined_classes
-from bayesgraph.classifiers.inputs import Columns, fit_columns, known_columns, target_column
-from bayesgraph.classifiers.layout import family_by_column
+from bayesgraph.classifiers.base import NetworkClassifier, class_codes, joined_classes
+from bayesgraph.classifiers.inputs import (
+    Columns,
+    fit_columns,
+    fit_table,
+    known_columns,
+    target_column,
+)
+from bayesgraph.classifiers.layout import family_by_column, make_layout
 from bayesgraph.classifiers.network_classifiers import NaiveBayesClassifier
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.encoding.columns import Column
@@ -175,6 +181,7 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             raise DataError("oob_score=True takes rows that a bag lacks: set bootstrap=True.")
         labels, _ = target_column(y)
         found = _encoded_once(fit_columns(self, X, len(labels), sparse=self._takes_sparse))
+        _check_columns(base, found)
         self.classes_ = joined_classes(None, labels, None)
         self._columns = found.names
         self._draw = self._make_draw(found, checked_weights(sample_weight, found.n_rows))
@@ -312,6 +319,12 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if known.classifier_tags is not None:
             tags.classifier_tags.poor_score = known.classifier_tags.poor_score
         return tags
+
+
+def _check_columns(base: Any, found: Columns) -> None:
+    """Refuse a table that the estimator would refuse, even if no member draws what is wrong."""
+    distributions = base._distributions() if isinstance(base, NetworkClassifier) else None
+    fit_table(found, make_layout(found.typed(), distributions, base.categorical))
 
 
 def _number(name: str, value: Any, whole: float) -> int:

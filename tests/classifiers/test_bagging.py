@@ -214,6 +214,14 @@ def test_unusable_parameters(parameters, message):
         bg.BaggedNaiveBayesClassifier(**parameters).fit(X, Y)
 
 
+def test_a_column_that_no_member_draws_is_checked_too():
+    table = {"a": list(X[:, 0]), "b": [object()] * len(Y)}
+    for seed in range(4):
+        bag = bg.BaggedNaiveBayesClassifier(n_estimators=1, max_features=1, random_state=seed)
+        with pytest.raises(TypeError, match="'b'"):
+            bag.fit(table, Y)
+
+
 def test_an_estimator_of_another_library():
     with pytest.raises(TypeError, match=r"classifier of this library.*BaggingClassifier"):
         bg.BaggedNaiveBayesClassifier(BaggingClassifier()).fit(X, Y)
