@@ -1,7 +1,9 @@
 from . import errors as errors
 from . import io as io
 from . import plots as plots
+from .classifiers import BaggedNaiveBayesClassifier as BaggedNaiveBayesClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .classifiers import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
@@ -30,7 +32,9 @@ from .cpds import Tree as Tree
 from .cpds import TreeCPD as TreeCPD
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
+from .explain import TopItems as TopItems
 from .explain import contributions as contributions
+from .explain import top_items as top_items
 from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
 from .findings import Belief as Belief

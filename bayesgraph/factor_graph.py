@@ -10,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import CPD
+from bayesgraph.cpds.items import ItemTerms
 from bayesgraph.errors import (
     ImpossibleEvidenceError,
     ModelError,
@@ -54,11 +55,8 @@ class Term:
     @cached_property
     def table(self) -> Factor | None:
         """The powered table; None if the source is not a table."""
-        if isinstance(self.source, TableCPD):
-            return self.source.to_factor() ** self.exponent
-        if isinstance(self.source, Factor):
-            return self.source**self.exponent
-        return None
+        factor = _as_factor(self.source)
+        return None if factor is None else factor**self.exponent
 
     def potential(self, evidence: Evidence) -> Potential:
         """Return the powered potential over what the evidence leaves free."""
@@ -76,6 +74,32 @@ class Term:
             return Factor.from_log(potential.scope, weighted_log(potential.log_values, exponent))
         return potential.power(exponent)
 
+    def item_terms(self, evidence: Evidence) -> ItemTerms | None:
+        """Return the powered potential of one row item by item; see CPD."""
+        terms = self.source.item_terms(evidence) if isinstance(self.source, CPD) else None
+        return None if terms is None else terms.powered(self.exponent)
+
+    def item_logs(self) -> Floats | None:
+        """Return what one occurrence of each item adds to the log potential; see CPD."""
+        logs = self.source.item_logs() if isinstance(self.source, CPD) else None
+        return None if logs is None else weighted_log(logs.T, self.exponent).T
+
+
+def _as_factor(source: Source) -> Factor | None:
+    return source if isinstance(source, Factor) else source.to_factor()
+
+
+def _check_negative(source: Source, exponent: Floats) -> None:
+    """Raise a ModelError for zeros, or a density without bounds, to a negative power."""
+    table = _as_factor(source)
+    if table is not None:
+        if (np.isneginf(table.log_values) & (exponent < 0)).any():
+            raise ModelError(f"{source!r} has zeros, which cannot take a negative exponent.")
+    elif isinstance(source, CPD) and not source.is_positive:
+        raise ModelError(
+            f"{source!r} takes exponents that are not negative; got {exponent.tolist()!r:.80}."
+        )
+
 
 class FactorGraph(GraphicalModel):
     """A literal product: the powered factors are multiplied and normalised, whatever is observed.
@@ -85,7 +109,7 @@ class FactorGraph(GraphicalModel):
     factors : iterable of Factor or CPD
     exponents : sequence, optional
         One for each factor: None or 1, a number, or an array that broadcasts against the factor's
-        table (for a GaussianCPD, against its discrete parents). 0 to the power 0 is 1.
+        table (for a CPD of numbers or counts, against its discrete parents). 0 to the power 0 is 1.
     domain : {"nonnegative", "unit", "free"}
         What the exponents may be; part of the model.
 
@@ -163,13 +187,8 @@ class FactorGraph(GraphicalModel):
                 f"The exponents of {source!r} must be finite and {self.domain} (from {low:g} to "
                 f"{high:g}); got {exponent!r}."
             )
-        if isinstance(source, GaussianCPD) and (array < 0).any():
-            raise ModelError(f"{source!r} takes exponents that are not negative; got {exponent!r}.")
-        table = source if isinstance(source, Factor) else None
-        if isinstance(source, TableCPD):
-            table = source.to_factor()
-        if table is not None and (np.isneginf(table.log_values) & (array < 0)).any():
-            raise ModelError(f"{source!r} has zeros, which cannot take a negative exponent.")
+        if (array < 0).any():
+            _check_negative(source, array)
         array.flags.writeable = False
         return array
 

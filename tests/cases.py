@@ -79,6 +79,14 @@ _KERNEL = {
     "whose bandwidths are so much smaller that class 0 ends where its rows end."
 }
 _LOGNORMAL = {"test_scikit_learn": "Its positive data start at zero, whose logarithm is infinite."}
+_RULE = "A scoring rule over counts has no distribution of documents and no arcs."
+_COMPLEMENT = {
+    "test_probabilities_equal_brute_force": _RULE,
+    "test_log_likelihood_of_rows_equals_that_of_the_network": _RULE,
+    "test_row_order_does_not_matter": _RULE,
+    "test_unseen_categories": "Counts have no categories.",
+    "test_nothing_observed_gives_the_prior": "There is no prior by default.",
+}
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 
 CLASSIFIERS = (
@@ -225,6 +233,13 @@ CLASSIFIERS = (
         partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
         kinds=("continuous",),
         searched=("covariance", ("shared", "class")),
+    ),
+    Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
+    Case(
+        "complement-norm",
+        partial(bg.ComplementNaiveBayesClassifier, norm=True, alpha=0.1),
+        kinds=("counts",),
+        without=_COMPLEMENT,
     ),
 )
 

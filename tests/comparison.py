@@ -8,8 +8,12 @@ from bayesgraph.cpds.tree import ARRAYS
 
 def assert_same_network(one, other, tolerance=1e-12):
     assert one.variables == other.variables
-    assert list(one.graph.edges) == list(other.graph.edges)
-    for a, b in zip(one.cpds, other.cpds, strict=True):
+    if isinstance(one, bg.FactorGraph):
+        pairs = zip(one.terms, other.terms, strict=True)
+    else:
+        assert list(one.graph.edges) == list(other.graph.edges)
+        pairs = zip(one.cpds, other.cpds, strict=True)
+    for a, b in pairs:
         assert a.scope == b.scope
         assert type(a) is type(b)
         for one_array, other_array in zip(arrays(a), arrays(b), strict=True):
@@ -18,6 +22,8 @@ def assert_same_network(one, other, tolerance=1e-12):
 
 def arrays(cpd):
     """Return everything that a CPD holds besides its variables."""
+    if hasattr(cpd, "source"):  # a term of a factor graph
+        return [cpd.exponent, *arrays(cpd.source)]
     if isinstance(cpd, bg.TreeCPD):
         return [getattr(cpd.tree, name) for name in ARRAYS]
     names = (

@@ -1,5 +1,7 @@
 """scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
 
+from bayesgraph.classifiers.bagging import BaggedNaiveBayesClassifier
+from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
 from bayesgraph.classifiers.discriminant import (
     DiscriminantAnalysisClassifier,
     LinearDiscriminantClassifier,
@@ -16,7 +18,9 @@ from bayesgraph.classifiers.trees import (
 )
 
 __all__ = [
+    "BaggedNaiveBayesClassifier",
     "BayesianNetworkClassifier",
+    "ComplementNaiveBayesClassifier",
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
     "DiscriminantAnalysisClassifier",

@@ -113,7 +113,7 @@ def make_layout(
         # Numbers only, however many: nothing to look at one by one.
         feature = _fresh(VECTORS[distributions], names, {})
         return Layout(names, {feature: distributions}, {feature: names})
-    chosen = _by_column(distributions, names)
+    chosen = family_by_column(distributions, names)
     discrete = _discrete_columns(columns, chosen)
     if isinstance(distributions, str) and distributions != "categorical":
         chosen = {key: family for key, family in chosen.items() if key[0] not in discrete}
@@ -171,7 +171,7 @@ def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name])
         )
 
 
-def _by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
+def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
     """Return the family of each column, or of each tuple of columns."""
     known = set(names)
     if isinstance(distributions, str):

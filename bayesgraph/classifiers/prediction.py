@@ -15,7 +15,7 @@ from bayesgraph.classifiers import kernels
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.rows import row_evidence
-from bayesgraph.explain import Contrast, Contributions, explain
+from bayesgraph.explain import Contrast, Contributions, TopItems, explain, top_items
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Assignment
@@ -129,8 +129,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Contributions
-            A mapping from feature to its term, with `prior` and `total`; see
-            :func:`bayesgraph.contributions` for its meaning.
+            A mapping from feature (of counts of words, from word) to its term, with `prior` and
+            `total`; see :func:`bayesgraph.contributions` for its meaning.
 
         Raises
         ------
@@ -140,6 +140,30 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         contrast = Contrast.of(self.target_, positive, negative)
         return explain(self.network_, contrast, row_evidence(self, row))
+
+    def top_items(self, n: int = 10, *, feature: Name | None = None) -> TopItems:
+        """Return the words (items of a vector of counts) that speak most for each class.
+
+        Parameters
+        ----------
+        n : int
+            Items for each class.
+        feature : name, optional
+            Of the vector of counts, if there are several.
+
+        Returns
+        -------
+        TopItems
+            A mapping from class to a mapping from item to log odds; see
+            :func:`bayesgraph.top_items`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For a model without such a vector.
+        """
+        check_is_fitted(self, "network_")
+        return top_items(self.network_, self.target_.name, n, feature=feature)
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""

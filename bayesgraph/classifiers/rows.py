@@ -10,7 +10,7 @@ import numpy as np
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import is_sparse
 from bayesgraph.encoding import columns_of, encode_table
-from bayesgraph.errors import DataError, EvidenceError, unknown_variable
+from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors import Evidence
 from bayesgraph.findings import as_mapping, is_vector, scalar
 from bayesgraph.variables import CountVector, Variable, is_missing
@@ -52,13 +52,14 @@ def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:
     inside = {item: name for name, items in estimator.layout_.groups.items() for item in items}
     target = estimator.target_.name
     columns: dict[Any, Any] = {}
-    counts: dict[Any, dict[Any, Any]] = {}
+    counts: dict[Any, Any] = {}
+    by_column: dict[Any, dict[Any, Any]] = {}
     for name, given in row.items():
         value = scalar(given)
         if name == target:
             raise EvidenceError(f"The row has {target!r}, which is the class; leave it out.")
         if name in inside:
-            counts.setdefault(inside[name], {})[name] = value
+            by_column.setdefault(inside[name], {})[name] = value
         elif name not in names:
             raise unknown_variable(name, [*names, *inside], where=type(estimator).__name__)
         elif isinstance(names[name], CountVector):
@@ -69,15 +70,26 @@ def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:
             )
         elif not is_missing(value):
             columns[name] = [value]
-    found = _encoded(estimator, columns)
-    for name, value in counts.items():
-        vector = names[name]
-        assert isinstance(vector, CountVector)  # only such features have counts
-        if name in estimator.layout_.groups:
-            # Columns that are not named are not observed; a document's other words were not there.
-            value = {item: value.get(item) for item in vector.items}
-        found[vector] = vector.encode(value)[None]
-    return Evidence(1, found)
+    counts = _documents(estimator, counts, by_column)
+    vectors = {names[name]: names[name].encode(value)[None] for name, value in counts.items()}
+    return Evidence(1, {**_encoded(estimator, columns), **vectors})
+
+
+def _documents(
+    estimator: Any, counts: Mapping[Any, Any], by_column: Mapping[Any, Mapping[Any, Any]]
+) -> dict[Any, Any]:
+    """Return vectors of counts given as a whole and by their columns, by name."""
+    if twice := counts.keys() & by_column.keys():
+        raise EvidenceError(
+            f"The row has {quoted(twice)} as a whole and by column; give it one way."
+        )
+    # Columns that are not named are not observed; a document's other words were not there.
+    groups = estimator.layout_.groups
+    known = {
+        name: {item: values.get(item) for item in groups[name]}
+        for name, values in by_column.items()
+    }
+    return {**counts, **known}
 
 
 def _encoded(estimator: Any, columns: dict[Any, Any]) -> dict[Variable, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.cpds.items import ItemTerms
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
@@ -80,6 +81,15 @@ class CPD(ABC):
     def n_parameters(self) -> int:
         """The number of free parameters."""
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether no observed child has probability zero: negative exponents are then possible."""
+        return False
+
+    def to_factor(self) -> Factor | None:
+        """Return the distribution as one table; None where it is none."""
+        return None
+
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential over the variables that the evidence leaves free.
@@ -89,6 +99,20 @@ class CPD(ABC):
         variable that matters elsewhere and is missing in some rows is not shown to the CPD; the
         engine takes it in.)
         """
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms | None:
+        """Return the log potential of one row item by item; None for other children than counts."""
+        return None
+
+    def item_logs(self) -> Floats | None:
+        """Return what one occurrence of each item adds to the log potential.
+
+        Returns
+        -------
+        ndarray of shape (cells, n_items), or None
+            None for other children than counts.
+        """
+        return None
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """Add the log potential to `out`, which several CPDs share.

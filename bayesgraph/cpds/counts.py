@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from scipy.special import gammaln
 
 from bayesgraph.cpds import kernels
+from bayesgraph.cpds.items import ItemTerms, counted, dense_row, whole
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, UnsupportedModelError
@@ -102,10 +103,19 @@ class MultinomialCPD(_CountsCPD):
         """Free probabilities."""
         return self.cells * (len(self.variable.items) - 1)
 
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool((self.probabilities > 0).all())
+
+    @cached_property
+    def _logs(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities.reshape(self.cells, -1))
+
     @cached_property
     def _weights(self) -> Weights:
-        with np.errstate(divide="ignore"):
-            return Weights(np.log(self.probabilities.reshape(self.cells, -1)))
+        return Weights(self._logs)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence, self.variable)
@@ -118,6 +128,22 @@ class MultinomialCPD(_CountsCPD):
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(total > 0, total * np.log(np.maximum(1.0 - gone, 0.0)), 0.0)
         out[:, rows] -= shares.T
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, in shares of the items that are known."""
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        logs = self._logs[:, at].T
+        if missing is not None:
+            gone = missing[1] @ self.probabilities.reshape(self.cells, -1).T
+            with np.errstate(divide="ignore"):
+                logs = logs - np.log(np.maximum(1.0 - gone, 0.0))
+        return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        return self._logs
 
     def sample(
         self,
@@ -197,6 +223,11 @@ class DirichletMultinomialCPD(_CountsCPD):
         """Concentrations."""
         return int(self.concentration.size)
 
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return True
+
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
@@ -211,6 +242,31 @@ class DirichletMultinomialCPD(_CountsCPD):
             total[:, rows] -= (absent @ a.T).T
         n = np.asarray(known.sum(axis=1)).reshape(-1)
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, and one for their number."""
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        a = self.concentration.reshape(self.cells, -1)
+        total = a.sum(axis=1)
+        if missing is not None:
+            total = total - dense_row(missing[1] @ a.T)
+        names, values = counted(self.variable.items, row, at)
+        logs = gammaln(a[:, at] + row[at]) - gammaln(a[:, at])
+        if not len(at):
+            return ItemTerms([], [], logs.T)
+        length = gammaln(total) - gammaln(total + row.sum())
+        return ItemTerms(
+            [*names, self.variable.name],
+            [*values, *whole([row.sum()])],
+            np.vstack([logs.T, length]),
+        )
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        a = self.concentration.reshape(self.cells, -1)
+        return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -261,12 +317,22 @@ class PresenceCPD(_CountsCPD):
         """Probabilities."""
         return int(self.probabilities.size)
 
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
+
+    @cached_property
+    def _logs(self) -> tuple[Floats, Floats]:
+        """Logs of presence and of absence, shape (cells, n) each."""
+        p = self.probabilities.reshape(self.cells, -1)
+        with np.errstate(divide="ignore"):
+            return np.log(p), np.log1p(-p)
+
     @cached_property
     def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
         """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
-        p = self.probabilities.reshape(self.cells, -1)
-        with np.errstate(divide="ignore"):
-            yes, no = np.log(p), np.log1p(-p)
+        yes, no = self._logs
         certain = np.isneginf(no)
         absent = np.where(certain, 0.0, no)
         return Weights(yes - absent), absent, certain
@@ -287,6 +353,19 @@ class PresenceCPD(_CountsCPD):
             if missing is not None:
                 seen[:, rows] += (absent @ certain.T.astype(np.float64)).T
             out[seen < needed] = -np.inf
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that is known to be there or not."""
+        row = dense_row(evidence.columns[self.variable])
+        at = np.flatnonzero(~np.isnan(row))
+        there = row[at] > self.threshold
+        yes, no = self._logs
+        logs = np.where(there[:, None], yes[:, at].T, no[:, at].T)
+        return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        return self._logs[0]
 
     def sample(
         self,

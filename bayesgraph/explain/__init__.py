@@ -2,6 +2,15 @@
 
 from bayesgraph.explain.chain_rule import contributions, explain
 from bayesgraph.explain.contrast import Contrast
+from bayesgraph.explain.items import TopItems, top_items
 from bayesgraph.explain.results import Contribution, Contributions
 
-__all__ = ["Contrast", "Contribution", "Contributions", "contributions", "explain"]
+__all__ = [
+    "Contrast",
+    "Contribution",
+    "Contributions",
+    "TopItems",
+    "contributions",
+    "explain",
+    "top_items",
+]

@@ -8,8 +8,9 @@ for every class c, whatever is missing; the log odds of two classes are the diff
 parents of x_i are the class or observed, and the class is not below it, x_i is independent of the
 rest of what precedes it (the local Markov property, Pearl 1988, section 3.3): its term is read off
 its local distribution. In a naive Bayes that is the log ratio of the feature's own distributions,
-the weight of evidence of Good (1950). All other terms come out of one batch of the engine, whose
-rows observe growing sets of features.
+the weight of evidence of Good (1950). Counts of items, such as words, have a term for each item if
+the class is their only parent. All other terms come out of one batch of the engine, whose rows
+observe growing sets of features.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.items import ItemTerms, counted, dense_row
 from bayesgraph.errors import EvidenceError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions
@@ -30,7 +32,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.findings import impossible
 from bayesgraph.graph import ancestral_set
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, Name, Variable, decode, plain
+from bayesgraph.variables import CountVector, Discrete, Name, Variable, decode, plain
 
 _Set: TypeAlias = frozenset[Variable]
 _NOTHING: _Set = frozenset()
@@ -150,6 +152,9 @@ class _Findings:
 
     def value(self, variable: Variable) -> Any:
         """Return the value of an observed variable as the user knows it."""
+        if isinstance(variable, CountVector):
+            row = dense_row(self.row.columns[variable])
+            return dict(zip(*counted(variable.items, row, np.flatnonzero(row)), strict=True))
         return plain(decode(variable, self.row.columns[variable])[0])
 
     def by_class(self, potential: Potential) -> Floats:
@@ -173,7 +178,9 @@ class _Findings:
         for variable, value in self.row.columns.items():
             if variable in asked:
                 seen = np.array([variable in chosen for chosen in known])
-                gone = np.nan if isinstance(variable, Continuous) else -1
+                gone = -1 if isinstance(variable, Discrete) else np.nan
+                if isinstance(variable, CountVector):
+                    seen, value = seen[:, None], dense_row(value)
                 columns[variable] = np.where(seen, value, gone)
         scores = network.log_posterior_rows(self.contrast.target, Evidence(len(known), columns))
         return dict(zip(known, scores, strict=True))
@@ -208,9 +215,13 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
         with np.errstate(invalid="ignore"):
             return np.asarray(scores[after] - scores[before])
 
-    steps = []
+    steps: list[_Step] = []
+    taken = set(network.names)
     for cpd in cpds:
         variable = cpd.variable
+        if cpd.parents == (target,) and (items := cpd.item_terms(findings.row)) is not None:
+            steps += _item_steps(variable, items, taken)
+            continue
         alone, arcs = None, {}
         if variable in chains:
             moved = [findings.moved(scores[a], scores[b]) for a, b in chains[variable]]
@@ -221,6 +232,16 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
             _Step(variable.name, findings.value(variable), log_likelihoods(cpd), alone, arcs)
         )
     return scores[_NOTHING], steps
+
+
+def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_Step]:
+    """Return a step for each item, under a name of its own that is added to those taken."""
+    steps = []
+    for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
+        name = item if item == vector.name or item not in taken else (vector.name, item)
+        taken.add(name)
+        steps.append(_Step(name, value, logs, None, {}))
+    return steps
 
 
 def _prefixes(
@@ -255,9 +276,14 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
             f"{quoted(missing)} are not. Give their values, or ask the BayesianNetwork."
         )
     prior = np.zeros(target.cardinality)
-    steps = []
+    steps: list[_Step] = []
     taken: set[Name] = set()
+    named = set(graph.names)
     for number, term in enumerate(graph.terms):
+        vector = term.scope[-1]
+        if term.scope[:-1] == (target,) and (items := term.item_terms(findings.row)) is not None:
+            steps += _item_steps(vector, items, named)
+            continue
         logs = findings.by_class(term.potential(findings.row))
         if term.scope == (target,):
             prior = prior + logs

@@ -16,8 +16,9 @@ from bayesgraph.cpds import CPD, TableCPD
 from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
+from bayesgraph.io.values import no_table
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, plain
+from bayesgraph.variables import Discrete, plain
 
 # What other programs read without quotes. Words of the format itself are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
@@ -162,8 +163,8 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
 
 
 def _not_a_table(cpd: CPD) -> str:
-    if isinstance(cpd.variable, Continuous):
-        return f"{cpd.variable.name!r} is continuous"
+    if not isinstance(cpd.variable, Discrete):
+        return no_table(cpd.variable)
     return f"{cpd.variable.name!r} has a {type(cpd).__name__}"
 
 

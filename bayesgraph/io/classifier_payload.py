@@ -16,7 +16,7 @@ from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.payloads import NETWORK, Kind
+from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -25,6 +25,7 @@ _CLASSES: dict[str, type[GraphClassifier]] = {
     name: getattr(classifiers, name)
     for name in (
         "BayesianNetworkClassifier",
+        "ComplementNaiveBayesClassifier",
         "DecisionTreeNetworkClassifier",
         "DiscriminantAnalysisClassifier",
         "LinearDiscriminantClassifier",
@@ -33,6 +34,8 @@ _CLASSES: dict[str, type[GraphClassifier]] = {
         "TANClassifier",
     )
 }
+# Those whose model is a factor graph.
+_FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
 # What some estimators have besides.
 _NUMBERS = ("ccp_alpha_",)
 
@@ -44,7 +47,7 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "parameters": {
             name: _encode_parameter(name, value) for name, value in model.get_params().items()
         },
-        "network": NETWORK.encode(model.network_, arrays),
+        "network": _model_kind(type(model).__name__).encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
@@ -62,6 +65,10 @@ def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     return {"statistics": encode_statistics(model.statistics_, variables, arrays)}
 
 
+def _model_kind(estimator: str) -> Kind:
+    return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
+
+
 def _encode_numbers(model: Any) -> dict[str, Any]:
     return {name: encode_value(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
 
@@ -75,7 +82,7 @@ def _decode_numbers(model: Any, numbers: Any) -> None:
 def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
     model = _CLASSES[item["estimator"]](**parameters)
-    model.network_ = NETWORK.decode(item["network"], arrays)
+    model.network_ = _model_kind(item["estimator"]).decode(item["network"], arrays)
     variables = model.network_.variables
     target = variables[item["target"]]
     if not isinstance(target, Discrete):

@@ -17,9 +17,10 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
 from bayesgraph.io import dot_labels as labels
+from bayesgraph.io.dot_plates import describe
 from bayesgraph.model import GraphicalModel
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
 _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
@@ -50,8 +51,9 @@ def to_dot(
     """Return a model as a graph in the DOT language.
 
     Discrete variables are boxes and continuous ones ellipses (boxes where they hold bars or a
-    table). In a factor graph the factors are small squares that carry their exponent where it is
-    not 1. The same model and options give the same text.
+    table). Vectors of counts are plates: boxes of two outlines with the number of their items. In a
+    factor graph the factors are small squares that carry their exponent where it is not 1. The same
+    model and options give the same text.
 
     Parameters
     ----------
@@ -294,21 +296,14 @@ class _Drawing:
 
     def node(self, variable: Variable, cpd: CPD | None) -> str:
         """Return the statement of a variable's node."""
-        observed = self.observed(variable)
-        tabled = self.tables and cpd is not None
-        parts = [labels.title(self.titles[variable])]
-        if belief := self.belief(variable):
-            parts.append(belief)
-        elif observed:
-            parts.append(labels.font(observed, bold=True))
-        elif self.states and isinstance(variable, Discrete) and not tabled:
-            parts.append(labels.state_list(variable, self.most_states))
-        if tabled:
-            parts.append(self.table(cpd))
+        parts = self.parts(variable, cpd)
         attributes: dict[str, str] = {"label": labels.stack(parts)}
+        if isinstance(variable, CountVector):
+            # Square corners, and a second outline for the many that it stands for.
+            attributes |= {"style": "filled", "peripheries": "2"}
         if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
             attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
-        if observed:
+        if variable in self.evidence:
             attributes |= {"fillcolor": _SHADE, "color": _SHADE_LINE}
         elif variable in self.evidence.likelihoods:
             attributes |= {"style": "rounded,filled,dashed", "color": _SHADE_LINE}
@@ -318,15 +313,34 @@ class _Drawing:
         attributes["tooltip"] = labels.tooltip(variable)
         return statement(self.ids[variable], attributes)
 
+    def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
+        """Return what stands in a variable's node, from top to bottom."""
+        observed = self.observed(variable)
+        tabled = self.tables and cpd is not None
+        parts = [labels.title(self.titles[variable])]
+        if isinstance(variable, CountVector):
+            parts.append(labels.item_number(variable))
+        if belief := self.belief(variable):
+            parts.append(belief)
+        elif observed:
+            parts.append(labels.font(observed, bold=True))
+        elif self.states and not tabled:
+            parts += labels.value_list(variable, self.most_states)
+        if tabled:
+            parts.append(self.table(cpd))
+        return parts
+
     def table(self, source: object) -> str:
         """Return the table of a local distribution."""
-        return labels.table(labels.describe(source, self.most_rows, self.most_states))
+        return labels.table(describe(source, self.most_rows, self.most_states))
 
     def observed(self, variable: Variable) -> str | None:
         """Return ``= state`` or ``= number`` for an observed variable."""
         if variable not in self.evidence:
             return None
         value = self.evidence.columns[variable][0]
+        if isinstance(variable, CountVector):
+            return f"= {labels.counts_seen(variable, value, self.most_states)}"
         if isinstance(variable, Discrete):
             return f"= {labels.texts(variable.states, labels.LONGEST_STATE)[int(value)]}"
         return f"= {labels.number(float(value))}"
@@ -339,6 +353,8 @@ class _Drawing:
             return labels.density(posterior, colour)
         if not self.beliefs or not isinstance(variable, Discrete):
             return ""
+        if posterior is None and variable not in self.evidence:
+            return ""  # as in a factor graph over counts that are not observed
         if posterior is not None:
             return labels.bars(variable, posterior.probabilities, colour, self.most_states)
         certain = np.zeros(variable.cardinality)
@@ -366,8 +382,8 @@ def _exponent(values: Floats) -> str:
     if len(set(flat.tolist())) == 1:
         return labels.number(float(flat[0]))
     if len(flat) <= 4:
-        return ", ".join(f"{value:.3g}" for value in flat)
-    return f"{flat.min():.3g} to {flat.max():.3g}"
+        return ", ".join(labels.number(float(value), 3) for value in flat)
+    return f"{labels.number(float(flat.min()), 3)} to {labels.number(float(flat.max()), 3)}"
 
 
 def _caption(note: str) -> str:

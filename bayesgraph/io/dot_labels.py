@@ -29,7 +29,7 @@ _TRACK, _TINT, _GROUND = "#e3e9f0", (164, 196, 230), (255, 255, 255)
 
 NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
 LONGEST_NAME, LONGEST_STATE = 36, 24
-_LONGEST_HEAD = 16
+LONGEST_HEAD = 16
 _LONGEST_LINE = 38
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
@@ -175,12 +175,46 @@ def tooltip(variable: Variable) -> str:
     return f"{variable.name}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")
 
 
-def state_list(variable: Discrete, most: int) -> str:
-    """Return the states in lines of moderate length, as an HTML-like text."""
-    shown = texts(variable.states, LONGEST_STATE)[:most]
-    rest = variable.cardinality - len(shown)
+def value_list(variable: Variable, most: int) -> list[str]:
+    """Return the values that a variable takes as an HTML-like text; nothing for any number."""
+    if isinstance(variable, Discrete):
+        return [_several(texts(variable.states, LONGEST_STATE), most, variable.cardinality)]
+    if isinstance(variable, CountVector):
+        few = texts(variable.items[:most], LONGEST_STATE)
+        return [_several(few, most, len(variable.items))]
+    return [_muted("0, 1, 2, …")] if isinstance(variable, Count) else []
+
+
+def item_number(variable: CountVector) -> str:
+    """Return how many items are counted, as an HTML-like text."""
+    n = len(variable.items)
+    return _muted(f"counts of {n:,} item{'s' * (n > 1)}")
+
+
+def counts_seen(variable: CountVector, counts: Floats, most: int) -> str:
+    """Return the items that occur in a row and how often, as a line of text."""
+    at = np.flatnonzero(counts)
+    shown = at[:most].tolist()
+    names = texts([variable.items[i] for i in shown], LONGEST_STATE)
+    parts = [
+        f"{name} × {'?' if math.isnan(counts[i]) else number(float(counts[i]))}"
+        for name, i in zip(names, shown, strict=True)
+    ]
+    if rest := len(at) - len(shown):
+        parts.append(f"… {rest:,} more")
+    return ", ".join(parts) or "nothing"
+
+
+def _muted(text: str) -> str:
+    return _font(escape(text), TEXT_SIZE, MUTED)
+
+
+def _several(values: Sequence[str], most: int, n: int) -> str:
+    """Return up to so many of n texts in lines of moderate length, as an HTML-like text."""
+    shown = values[:most]
+    rest = n - len(shown)
     lines = [""]
-    for text in [*shown, *([f"… {rest} more"] if rest else [])]:
+    for text in [*shown, *([f"… {rest:,} more"] if rest else [])]:
         joined = f"{lines[-1]} · {text}" if lines[-1] else text
         if len(joined) > _LONGEST_LINE and lines[-1]:
             lines.append(text)
@@ -341,17 +375,17 @@ def _(source: Factor, most_rows: int, most_columns: int) -> LocalTable:
 @describe.register
 def _(source: GaussianCPD, most_rows: int, most_columns: int) -> LocalTable:
     slopes = source.continuous_parents
-    shown = texts([parent.name for parent in slopes], _LONGEST_HEAD)[:most_columns]
-    keys = texts([parent.name for parent in source.discrete_parents], _LONGEST_HEAD)
+    shown = texts([parent.name for parent in slopes], LONGEST_HEAD)[:most_columns]
+    keys = texts([parent.name for parent in source.discrete_parents], LONGEST_HEAD)
     header = [*keys, "intercept" if slopes else "mean", *(f"× {name}" for name in shown), "sd"]
     n_rows = source.mean.size
     mean, sd = source.mean.reshape(-1), np.sqrt(source.variance).reshape(-1)
     coefficients = source.coefficients.reshape(n_rows, -1)
     rows = [
         [*key, number(mean[i]), *map(number, coefficients[i, : len(shown)]), number(sd[i])]
-        for i, key in enumerate(_configurations(source.discrete_parents, min(n_rows, most_rows)))
+        for i, key in enumerate(configurations(source.discrete_parents, min(n_rows, most_rows)))
     ]
-    return LocalTable(header, rows, None, _left_out(n_rows - len(rows), len(slopes) - len(shown)))
+    return LocalTable(header, rows, None, left_out(n_rows - len(rows), len(slopes) - len(shown)))
 
 
 def _grid(
@@ -365,36 +399,39 @@ def _grid(
 ) -> LocalTable:
     table = values.reshape(-1, child.cardinality)
     shown = table[:most_rows, :most_columns]
-    header = texts([parent.name for parent in parents], _LONGEST_HEAD)
-    header += texts(child.states, _LONGEST_HEAD)[:most_columns]
+    header = texts([parent.name for parent in parents], LONGEST_HEAD)
+    header += texts(child.states, LONGEST_HEAD)[:most_columns]
     peak = max(1.0, float(table.max()))
     rows = [
-        [*key, *(_cell(float(value), probability=probability) for value in row)]
-        for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
+        [*key, *(cell(float(value), probability=probability) for value in row)]
+        for key, row in zip(configurations(parents, len(shown)), shown, strict=True)
     ]
-    left_out = _left_out(len(table) - len(shown), child.cardinality - shown.shape[1])
-    return LocalTable(header, rows, shown / peak, left_out)
+    note = left_out(len(table) - len(shown), child.cardinality - shown.shape[1])
+    return LocalTable(header, rows, shown / peak, note)
 
 
-def _cell(value: float, *, probability: bool) -> str:
+def cell(value: float, *, probability: bool) -> str:
+    """Return a number of a table."""
     if probability and (value == 0 or value >= 0.0005):
         return f"{value:.3f}"
     return number(value, 3)
 
 
-def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+    """Return the states of the parents in the first n configurations."""
     if not parents:
         return [[]]
-    names = [texts(parent.states, _LONGEST_HEAD) for parent in parents]
+    names = [texts(parent.states, LONGEST_HEAD) for parent in parents]
     codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
     return [
         [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
     ]
 
 
-def _left_out(rows: int, columns: int) -> str:
+def left_out(rows: int, columns: int, column: str = "column") -> str:
+    """Return a note of how many rows and columns of a table are not shown."""
     parts = [
-        f"{n} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, "column")) if n
+        f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
     ]
     return f"… {' and '.join(parts)}" if parts else ""
 

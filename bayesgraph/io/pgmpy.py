@@ -36,6 +36,7 @@ from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import RoundedRows
+from bayesgraph.io.values import no_table
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
@@ -99,7 +100,7 @@ def _mixed(cpds: Iterable[CPD]) -> LossyExportError:
     return LossyExportError(
         f"pgmpy holds networks of tables and networks of linear Gaussians without discrete "
         f"parents, not both together. This one has {listed}. Save it in the native format, or "
-        "discretise the continuous variables."
+        "discretise what is no table."
     )
 
 
@@ -179,11 +180,12 @@ def _check_kept(converted: Any, values: Floats, source: object) -> None:
 
 def _to_markov_network(model: FactorGraph) -> Any:
     _check_states(model.variables)
-    continuous = [v.name for v in model.variables if isinstance(v, Continuous)]
-    if continuous or any(term.table is None for term in model.terms):
+    others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
+    others += [f"{term.source!r} is not a table" for term in model.terms if term.table is None]
+    if others:
         raise LossyExportError(
-            "pgmpy's factors are tables over discrete variables; this factor graph has the "
-            f"continuous variables {quoted(continuous)} or factors that are not tables."
+            f"pgmpy's factors are tables over discrete variables; in this factor graph "
+            f"{', '.join(others)}."
         )
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:

@@ -23,6 +23,7 @@ from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_evidence import read_uai_evidence, write_uai_evidence
 from bayesgraph.io.uai_parser import parse
 from bayesgraph.io.uai_results import UAIResult, read_uai_result, write_uai_result
+from bayesgraph.io.values import no_table
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
@@ -135,9 +136,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     else:
         raise LossyExportError(f"UAI holds Bayesian networks and factor graphs; got {model!r}.")
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
-    problems += [
-        f"{v.name!r} is continuous" for v in model.variables if not isinstance(v, Discrete)
-    ]
+    problems += [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     lost = _lost_words(variables)
     if strict:
         problems += [f"{item} (strict=False writes their numbers)" for item in lost]

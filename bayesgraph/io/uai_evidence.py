@@ -14,6 +14,7 @@ from bayesgraph.errors import FileFormatError, LossyExportError, UnsupportedMode
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_numbers import Numbers, without_comments
+from bayesgraph.io.values import no_table
 from bayesgraph.model import GraphicalModel
 from bayesgraph.variables import Discrete, Name, State
 
@@ -127,10 +128,8 @@ def discrete_variables(model: GraphicalModel) -> list[Discrete]:
     """Return the variables of a model, all of which must be discrete."""
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     if len(variables) < len(model.variables):
-        continuous = [v.name for v in model.variables if not isinstance(v, Discrete)]
-        raise UnsupportedModelError(
-            f"UAI files are of discrete variables; {quoted(continuous)} are continuous."
-        )
+        others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
+        raise UnsupportedModelError(f"UAI files are of discrete variables; {', '.join(others)}.")
     return variables
 
 

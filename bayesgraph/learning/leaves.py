@@ -236,6 +236,14 @@ def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: 
     return float(factor * spread * total**-0.2) or fallback
 
 
+def item_sums(summary: TotalsSummary) -> Floats:
+    """Return the sums of each item's counts as if none were missing, shape (K, n_items)."""
+    if summary.seen.shape[1] == 1:
+        return summary.sums
+    most = summary.seen.max(axis=1, keepdims=True)
+    return np.where(summary.seen > 0, safe_divide(summary.sums * most, summary.seen), 0.0)
+
+
 def multinomial(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
@@ -248,10 +256,7 @@ def multinomial(
     for child in children:
         assert isinstance(child, CountVector)  # the family of such variables
         summary: TotalsSummary = source.summary(Totals(child, target))
-        sums = summary.sums
-        if summary.seen.shape[1] > 1:
-            most = summary.seen.max(axis=1, keepdims=True)
-            sums = np.where(summary.seen > 0, safe_divide(sums * most, summary.seen), 0.0)
+        sums = item_sums(summary)
         n = len(child.items)
         alpha = smoothing.pseudo_counts(child, n)
         if smoothing.estimation == "predictive":

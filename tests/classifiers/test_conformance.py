@@ -26,6 +26,14 @@ on_frames_of_any_names = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(autouse=True)
+def _skip_what_cannot_apply(request):
+    case = getattr(request.node, "callspec", None) and request.node.callspec.params.get("case")
+    if case is not None and (reason := case.without.get(request.node.originalname)):
+        pytest.skip(reason)
+
+
+ON_ARRAYS = [c for c in cases.CLASSIFIERS if not c.named]
 checked = [c for c in cases.CLASSIFIERS if not c.named and "test_scikit_learn" not in c.without]
 unfit = {repr(c.estimator()): dict(c.without) for c in checked}
 
@@ -314,7 +322,7 @@ def test_every_spelling_of_missing_is_the_same(case, gone):
     )
 
 
-@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
+@pytest.mark.parametrize("case", ON_ARRAYS, ids=str)
 def test_masked_arrays_are_missing_values(case):
     data = cases.make_data(case.kinds[0]).with_missing()
     matrix = data.matrix().astype(float)
@@ -345,7 +353,7 @@ def test_columns_are_checked_by_name_and_order(case, kind):
         classifier.predict(frame.rename(columns={"b": "B"}))
 
 
-@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
+@pytest.mark.parametrize("case", ON_ARRAYS, ids=str)
 def test_arrays_after_frames_and_frames_after_arrays(case):
     data = cases.make_data(case.kinds[0])
     classifier = fitted(case, data)
@@ -382,8 +390,6 @@ def test_weights_are_repetitions(case, kind, missing):
 
 @every
 def test_priors(case, kind):
-    if reason := case.without.get("test_priors"):
-        pytest.skip(reason)
     data = cases.make_data(kind)
     priors = np.array([0.7, 0.1, 0.2])
     if not case.class_is_root:

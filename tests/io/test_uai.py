@@ -572,11 +572,11 @@ def test_evidence_that_cannot_be_written(named: bg.BayesianNetwork, evid: Path) 
         with pytest.raises(error, match=message):
             write_uai_evidence(evidence, named, evid)
     mixed = bg.BayesianNetwork([*named.cpds, bg.GaussianCPD(bg.Continuous("t"), 0, 1)])
-    with pytest.raises(UnsupportedModelError, match="'t' are continuous"):
+    with pytest.raises(UnsupportedModelError, match="'t' is continuous"):
         write_uai_evidence({}, mixed, evid)
     assert not evid.exists()
     evid.write_text("0")
-    with pytest.raises(UnsupportedModelError, match="'t' are continuous"):
+    with pytest.raises(UnsupportedModelError, match="'t' is continuous"):
         read_uai_evidence(evid, mixed)
 
 

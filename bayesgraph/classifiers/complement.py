@@ -1,0 +1,236 @@
+"""Complement naive Bayes: a class is what its documents have that those of the others lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.rows import row_evidence
+from bayesgraph.cpds import MultinomialCPD, TableCPD
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.explain import Contrast, Contributions, explain
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import Smoothing
+from bayesgraph.learning.leaves import item_sums
+from bayesgraph.statistics import StatisticsSource, TableSource, Totals
+from bayesgraph.variables import CountVector, Discrete, Name, Variable
+
+# Below it, the logarithm of a word that all other classes lack would rule everything else out.
+_LEAST_ALPHA = 1e-10
+
+
+class ComplementNaiveBayesClassifier(NetworkClassifier):
+    """Complement naive Bayes for counts of words: robust where classes differ in size.
+
+    For each class the shares of the items are estimated from the rows of all *other* classes, and
+    the class whose complement explains a row worst is the answer (Rennie, Shih, Teevan, Karger
+    2003, section 3.1). As a graph this is a naive Bayes over multinomials of the
+    complements, each raised to the exponent -1 (with `norm`, to an exponent of its class): the
+    weights of the counts in the log score are ``-log P(item | not class)``. It is a scoring rule,
+    no distribution of documents: what takes one, such as drawing documents or their likelihood, is
+    refused.
+
+    Probabilities and classes are those of scikit-learn's ``ComplementNB``, whose parameters
+    `fit_prior` and `class_prior` matter to a single class only. Missing counts are left out before
+    the exponents: the shares of the complements are renormalised over the items that are known. In
+    fitting, the sum of an item is scaled up by the share of the rows that know it.
+
+    Parameters
+    ----------
+    alpha : float, array_like of shape (n_items,), or mapping from name to either, default 1.0
+        Pseudo-count of each item in each complement; at least 1e-10.
+    norm : bool, default False
+        Divide the weights of each class by their sum (the second normalisation of the paper), which
+        evens out classes whose words are more dependent.
+    priors : None, "empirical", "uniform" or array_like of shape (n_classes,), default None
+        Factor of the class in its score. None and "uniform" are the same: no prior, as in
+        scikit-learn. "empirical" are the shares of the rows, as in the paper.
+
+    Attributes
+    ----------
+    network_ : FactorGraph
+        The prior of the class, and the complements' multinomials with their exponents.
+    classes_ : ndarray, shape (n_classes,)
+    statistics_ : Statistics
+        Sums of the counts: what `partial_fit` adds to and `forget` subtracts from.
+    layout_ : Layout
+        Which columns make up which vector of counts.
+    target_ : Discrete
+    features_ : tuple of CountVector
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        If X had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> texts = ["free money now", "free offer", "lunch at noon", "meeting at noon"]
+    >>> X = CountVectorizer().fit_transform(texts)
+    >>> clf = ComplementNaiveBayesClassifier().fit(X, ["spam", "spam", "ham", "ham"])
+    >>> clf.predict(X).tolist()
+    ['spam', 'spam', 'ham', 'ham']
+    """
+
+    network_: FactorGraph  # type: ignore[assignment]  # what it refuses is refused below
+    # Parameters of other classifiers; class weights would shift a prior that the score lacks.
+    class_weight = None
+    categorical = None
+    unseen = "missing"
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        norm: bool = False,
+        priors: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.norm = norm
+        self.priors = priors
+
+    def _distributions(self) -> str:
+        return "multinomial"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # As ComplementNB: scikit-learn's checks come with Gaussian clusters, shifted to positive.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.alpha)
+
+    def _learn(
+        self,
+        source: TableSource | StatisticsSource,
+        smoothing: Smoothing,
+        target: Discrete,
+        features: tuple[Variable, ...],
+    ) -> None:
+        summaries = [
+            (feature, source.summary(Totals(feature, target)))
+            for feature in features
+            if isinstance(feature, CountVector)
+        ]
+        rows = summaries[0][1].seen.max(axis=1)
+        factors: list[TableCPD | MultinomialCPD] = [
+            TableCPD(target, _class_factor(self.priors, target, rows))
+        ]
+        exponents: list[Floats | None] = [None]
+        for vector, summary in summaries:
+            alpha = smoothing.pseudo_counts(vector, len(vector.items))
+            shares = complement_shares(item_sums(summary), alpha)
+            factors.append(MultinomialCPD(vector, shares, [target]))
+            exponents.append(_exponents(shares, norm=self.norm))
+        self.network_ = FactorGraph(factors, exponents=exponents, domain="free")
+        self.statistics_ = source.statistics
+        self.target_ = target
+        self.features_ = features
+
+    # ----------------------------------------------------------------------------- questions
+
+    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
+        """Return the posterior of the class given counts.
+
+        Parameters
+        ----------
+        evidence : mapping from name to value, optional
+            Of a vector of counts, a mapping from item to count; a vector that is not named is not
+            observed.
+        target : name, optional
+            The class by default; the counts have no posterior.
+        """
+        check_is_fitted(self, "network_")
+        if target not in (None, self.target_.name, self.target_):
+            self._refuse("posterior of counts")
+        known = self.network_.encode(evidence).columns
+        unknown = {v.name: [None] * len(v.items) for v in self._vectors if v not in known}
+        return super().query({**(evidence or {}), **unknown})
+
+    def contributions(
+        self, row: Any, *, positive: Any = None, negative: Any = None
+    ) -> Contributions:
+        """See GraphClassifier: here, a term for each item of the row."""
+        check_is_fitted(self, "network_")
+        contrast = Contrast.of(self.target_, positive, negative)
+        found = row_evidence(self, row)
+        columns = dict(found.columns)
+        for vector in self._vectors:
+            columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
+        return explain(self.network_, contrast, Evidence(1, columns))
+
+    @property
+    def _vectors(self) -> list[CountVector]:
+        return [feature for feature in self.features_ if isinstance(feature, CountVector)]
+
+    # -------------------------------------------------------------------------------- refused
+
+    def _refuse(self, what: str) -> NoReturn:
+        check_is_fitted(self, "network_")
+        raise UnsupportedModelError(
+            f"Complement naive Bayes has no {what}: it scores each class by how badly the other "
+            "classes explain a document, which is no distribution of documents. Use "
+            "NaiveBayesClassifier('multinomial')."
+        )
+
+    def sample(
+        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
+    ) -> NoReturn:
+        """Refuse: there is no distribution to draw from.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        self._refuse("rows to draw")
+
+    def log_likelihood(self, X: Any) -> NoReturn:
+        """Refuse: a row has no probability; see `sample`."""
+        self._refuse("likelihood")
+
+    def most_probable(
+        self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
+    ) -> NoReturn:
+        """Refuse: counts have no most probable value; see `sample`."""
+        self._refuse("most probable assignment")
+
+
+def complement_shares(sums: Floats, alpha: Floats) -> Floats:
+    """Return the shares of the items in all classes but each one.
+
+    Rennie et al. (2003), section 3.1: ``(N_ci~ + alpha_i) / (N_c~ + alpha)``.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (n_classes, n_items)
+        Of the counts of each class.
+    alpha : ndarray, shape () or (n_items,)
+    """
+    others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _LEAST_ALPHA)
+    return np.asarray(others / others.sum(axis=1, keepdims=True))
+
+
+def _exponents(shares: Floats, *, norm: bool) -> Floats:
+    """Return the exponent of all complements, or of each class's, shape () or (n_classes,).
+
+    Rennie et al. (2003), section 3.2: weights are divided by the sum of their magnitudes.
+    """
+    if not norm:
+        return np.array(-1.0)
+    total = np.log(shares).sum(axis=1)
+    # A single item has the share 1 everywhere and says nothing.
+    return np.where(total < 0, 1.0 / np.minimum(total, -np.finfo(float).tiny), -1.0)
+
+
+def _class_factor(priors: Any, target: Discrete, rows: Floats) -> Floats:
+    if isinstance(priors, str) and priors == "empirical":
+        return np.asarray(rows / rows.sum())
+    given = checked_priors("uniform" if priors is None else priors, target)
+    assert given is not None  # only None gives None
+    return given

@@ -1,0 +1,54 @@
+"""What a vector of counts says item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Name
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTerms:
+    """The log potential of one row of counts as a sum.
+
+    Attributes
+    ----------
+    names : sequence of names
+        Items; the name of the whole vector for what belongs to no single one.
+    values : sequence
+        Counts, or whether an item is there.
+    logs : ndarray, shape (n_terms, cells)
+        For each configuration of the parents; they add up to the log potential.
+    """
+
+    names: Sequence[Name]
+    values: Sequence[Any]
+    logs: Floats
+
+    def powered(self, exponent: Floats) -> Self:
+        """Return the terms of the potential raised to an exponent, shape () or (cells,)."""
+        logs = np.where(exponent == 0, 0.0, self.logs * np.where(exponent == 0, 1.0, exponent))
+        return type(self)(self.names, self.values, logs)
+
+
+def dense_row(counts: Any) -> Floats:
+    """Return one row of counts, shape (n_items,)."""
+    dense = counts.toarray() if issparse(counts) else counts
+    return np.asarray(dense, dtype=np.float64).reshape(-1)
+
+
+def counted(items: Sequence[Name], row: Floats, at: NDArray[np.intp]) -> tuple[list[Name], Any]:
+    """Return the names and the counts of some items of a row."""
+    return [items[i] for i in at.tolist()], whole(row[at].tolist())
+
+
+def whole(counts: Iterable[float]) -> list[float]:
+    """Return numbers, those without a fraction as integers."""
+    return [int(count) if float(count).is_integer() else count for count in counts]

@@ -1,0 +1,152 @@
+"""Which items of a vector of counts, such as words, speak most for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.explain.contrast import Contrast
+from bayesgraph.explain.results import signed
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import CountVector, Discrete, Name, State
+
+_LONGEST_LINE = 96
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopItems(Mapping[State, Mapping[Name, float]]):
+    """The items that speak most for each class: a mapping from class to item to log odds, in nats.
+
+    Attributes
+    ----------
+    target : Discrete
+    by_class : mapping from state to mapping from item to float
+        Items by descending log odds.
+    """
+
+    target: Discrete
+    by_class: Mapping[State, Mapping[Name, float]]
+
+    def __getitem__(self, state: State) -> Mapping[Name, float]:
+        return self.by_class[self.target.states[self.target.index(state)]]
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self.by_class)
+
+    def __len__(self) -> int:
+        return len(self.by_class)
+
+    def __repr__(self) -> str:
+        width = max(len(str(state)) for state in self.by_class)
+        lines = [f"Items that speak most for each {self.target.name}, with their log odds"]
+        for state, items in self.by_class.items():
+            line = f"  {state!s:<{width}}"
+            for item, value in items.items():
+                part = f"  {item} {signed(value, 2)}"
+                if len(line) + len(part) > _LONGEST_LINE and line.strip():
+                    lines.append(line)
+                    line = " " * (width + 2)
+                line += part
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def top_items(
+    model: BayesianNetwork | FactorGraph, target: Name, n: int = 10, *, feature: Name | None = None
+) -> TopItems:
+    """Return the items whose single occurrence moves the log odds of each class most.
+
+    The log odds are those of the class against all others together: of a naive Bayes, the log of
+    P(item | class) / P(item | not class), the weight of evidence of Good (1950).
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+    target : name
+        The class, the only parent of the vector.
+    n : int
+        Items for each class.
+    feature : name, optional
+        Of the vector of counts, if there are several.
+
+    Raises
+    ------
+    DataError
+        For `n` below 1, or several vectors and no `feature`.
+    UnsupportedModelError
+        If there is no vector of counts whose only parent is the class.
+    """
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")
+    if n < 1:
+        raise DataError(f"n is a number of items, 1 or more; got {n!r}.")
+    vectors = _vectors(model, variable)
+    if not vectors:
+        raise UnsupportedModelError(
+            f"There is no vector of counts whose only parent is {target!r}: take "
+            "NaiveBayesClassifier('multinomial'), 'bernoulli', or ComplementNaiveBayesClassifier."
+        )
+    if feature is None and len(vectors) > 1:
+        raise DataError(
+            f"There are several vectors of counts: choose one of "
+            f"{quoted(v.name for v in vectors)} with feature=."
+        )
+    chosen = next(iter(vectors)) if feature is None else model.variable(feature)
+    if not (isinstance(chosen, CountVector) and chosen in vectors):
+        known = quoted(v.name for v in vectors)
+        raise DataError(f"feature= names a vector of counts, one of {known}; got {feature!r}.")
+    prior, logs = _log_prior(model, variable), vectors[chosen].T
+    found = {
+        state: _best(chosen, _against_the_rest(variable, code, prior, logs), n)
+        for code, state in enumerate(variable.states)
+    }
+    return TopItems(variable, found)
+
+
+def _vectors(model: BayesianNetwork | FactorGraph, target: Discrete) -> dict[CountVector, Floats]:
+    """Return what one occurrence of each item adds to the log scores, (n_classes, n_items)."""
+    sources = model.terms if isinstance(model, FactorGraph) else model.cpds
+    found: dict[CountVector, Floats] = {}
+    for source in sources:
+        child = source.scope[-1]
+        if isinstance(child, CountVector) and source.scope == (target, child):
+            logs = source.item_logs()
+            if logs is not None:
+                found[child] = found.get(child, 0.0) + logs
+    return found
+
+
+def _log_prior(model: BayesianNetwork | FactorGraph, target: Discrete) -> Floats:
+    if isinstance(model, BayesianNetwork):
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(model.query(target.name).probabilities))
+    nothing = Evidence(1, {})
+    logs = np.zeros(target.cardinality)
+    for term in model.terms:
+        if term.scope == (target,):
+            potential = term.potential(nothing)
+            assert isinstance(potential, Factor)  # over a discrete variable alone
+            logs = logs + potential.log_values[0]
+    return logs
+
+
+def _against_the_rest(target: Discrete, code: int, prior: Floats, logs: Floats) -> Floats:
+    """Return how one occurrence of each item moves the log odds, shape (n_items,)."""
+    n = target.cardinality
+    if n < 2:
+        return np.zeros(len(logs))
+    return Contrast(target, code, 1 - code if n == 2 else None).shift(prior, logs)
+
+
+def _best(vector: CountVector, values: Floats, n: int) -> dict[Name, float]:
+    """Return the items of the highest values; ties in the order of the items."""
+    kept = np.where(np.isnan(values), -np.inf, values)
+    order = np.argsort(-kept, kind="stable")[:n]
+    return {vector.items[i]: float(kept[i]) for i in order.tolist()}
