@@ -121,7 +121,40 @@ def test_a_class_without_rows(case, kind):
     assert np.isfinite(equal.log_likelihood(data.pandas())).all()
 
 
+@every
+def test_a_batch_that_is_refused_changes_nothing(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    before = pickle.dumps(classifier)
+    labels = ["a class before all others", *data.y[1:]]
+    infinite = data.pandas().astype({"c": object})
+    infinite["c"] = [np.inf] + [1.0] * 59 if kind != "discrete" else [b"x"] * 60
+    new = data.pandas().assign(more=1.0)
+    for X, weights in ((infinite, None), (new, None), (data.pandas(), [-1.0] * 60)):
+        for update in (classifier.partial_fit, classifier.forget):
+            with pytest.raises((ValueError, TypeError)):
+                update(X, labels, sample_weight=weights)
+            assert pickle.dumps(classifier) == before
+
+
 # ----------------------------------------------------------------------------------------- forget
+
+
+@every
+def test_all_rows_may_be_forgotten(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    whole = pickle.loads(pickle.dumps(classifier))
+    if case.name == "chow-liu":
+        with pytest.raises(DataError, match="fit it on the whole table"):
+            classifier.forget(data.pandas(), data.y)
+        assert_same_answers(classifier, whole, data)
+        return
+    classifier.forget(data.pandas(), data.y)
+    proba = classifier.predict_proba(data.pandas())
+    np.testing.assert_allclose(proba, 1 / 3)
+    classifier.partial_fit(data.pandas(), data.y)
+    assert_same_answers(classifier, whole, data)
 
 
 @every
