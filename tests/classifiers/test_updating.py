@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from comparison import assert_same_network
+from scipy import sparse
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError, UnknownStateError
@@ -121,7 +122,74 @@ def test_a_class_without_rows(case, kind):
     assert np.isfinite(equal.log_likelihood(data.pandas())).all()
 
 
+@every
+def test_a_batch_that_is_refused_changes_nothing(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    before = pickle.dumps(classifier)
+    labels = ["a class before all others", *data.y[1:]]
+    infinite = data.pandas().astype({"c": object})
+    infinite["c"] = [np.inf] + [1.0] * 59 if kind != "discrete" else [b"x"] * 60
+    new = data.pandas().assign(more=1.0)
+    for X, weights in ((infinite, None), (new, None), (data.pandas(), [-1.0] * 60)):
+        for update in (classifier.partial_fit, classifier.forget):
+            with pytest.raises((ValueError, TypeError)):
+                update(X, labels, sample_weight=weights)
+            assert pickle.dumps(classifier) == before
+
+
+@pytest.mark.parametrize("estimation", ["mean", "predictive"])
+def test_matrices_as_columns(estimation, tmp_path):
+    random = np.random.default_rng(0)
+    n, y = 80, np.array(["a", "b", "c"])[np.arange(80) % 3]
+    words = random.poisson(0.5, (n, 30)).astype(float)
+    X = {
+        "age": random.normal(size=n),
+        "words": sparse.csr_array(words),
+        "tags": random.poisson(0.5, (n, 5)),
+        "place": np.array(["u", "v"])[random.integers(2, size=n)],
+    }
+    families = {"words": "multinomial", "tags": "bernoulli"}
+
+    def rows(start, stop):
+        return {name: column[start:stop] for name, column in X.items()}, y[start:stop]
+
+    def proba(classifier):
+        return classifier.predict_proba(X)
+
+    def fitted(*data):
+        return bg.NaiveBayesClassifier(families, estimation=estimation).fit(*data)
+
+    whole = fitted(X, y)
+    np.testing.assert_allclose(proba(fitted({**X, "words": words}, y)), proba(whole), rtol=1e-12)
+    parts = bg.NaiveBayesClassifier(families, estimation=estimation)
+    parts.fit_batches(rows(a, b) for a, b in ((0, 20), (20, 50), (50, 80)))
+    np.testing.assert_allclose(proba(parts), proba(whole), rtol=1e-9)
+    parts.save(tmp_path / "model.bayesgraph")
+    loaded = bg.load(tmp_path / "model.bayesgraph")
+    np.testing.assert_array_equal(proba(loaded), proba(parts))
+    loaded.forget(*rows(0, 20))
+    np.testing.assert_allclose(proba(loaded), proba(fitted(*rows(20, 80))), rtol=1e-9)
+
+
 # ----------------------------------------------------------------------------------------- forget
+
+
+@every
+def test_all_rows_may_be_forgotten(case, kind):
+    data = cases.make_data(kind).with_missing()
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    whole = pickle.loads(pickle.dumps(classifier))
+    if case.name == "chow-liu":
+        with pytest.raises(DataError, match="fit it on the whole table"):
+            classifier.forget(data.pandas(), data.y)
+        assert_same_answers(classifier, whole, data)
+        return
+    classifier.forget(data.pandas(), data.y)
+    proba = classifier.predict_proba(data.pandas())
+    np.testing.assert_allclose(proba, 1 / 3)
+    classifier.partial_fit(data.pandas(), data.y)
+    assert_same_answers(classifier, whole, data)
 
 
 @every
