@@ -20,6 +20,12 @@ naive = pytest.mark.parametrize(
 )
 
 
+def rows_for(case, kind):
+    """Return data with missing values, if a model can learn those from statistics alone."""
+    data = cases.make_data(kind)
+    return data if case.updates_complete_rows else data.with_missing()
+
+
 def chunks(data, seed, first=2):
     """Return the data in about five random stretches, the first of at least so many rows."""
     cuts = np.random.default_rng(seed).choice(np.arange(first, len(data.y)), 4, replace=False)
@@ -51,7 +57,7 @@ def assert_same_answers(one, other, data, tolerance=1e-9):
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(2).uniform(0.1, 3.0, len(data.y)) if weighted else None
     whole = case.estimator().fit(data.pandas(), data.y, weights)
     for seed in range(2):
@@ -77,7 +83,7 @@ def test_classes_and_states_may_come_late(case, kind):
 
 @every
 def test_fit_batches(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(4).integers(0, 3, len(data.y))
     whole = case.estimator().fit(data.pandas(), data.y, weights)
     parts = [data.take(rows) for rows in chunks(data, 5, first=10)]
@@ -92,7 +98,7 @@ def test_fit_batches(case, kind):
 def test_columns_that_the_first_batches_do_not_observe(case, kind):
     if kind not in cases.NUMERIC or "categorical" in case.name:
         pytest.skip("An unobserved column of text has no type.")
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     gone = cases.Data({**data.columns, "c": [np.nan] * 30 + data.columns["c"][30:]}, data.y)
     whole = case.estimator().fit(gone.pandas(), gone.y)
     part = case.estimator()
@@ -105,7 +111,7 @@ def test_columns_that_the_first_batches_do_not_observe(case, kind):
 
 @naive
 def test_a_class_without_rows(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     classes = ["setosa", "nobody", "virginica", "versicolor"]
     share = case.estimator().partial_fit(data.pandas(), data.y, classes)
     assert share.classes_.tolist() == sorted(classes)
@@ -177,7 +183,7 @@ def test_matrices_as_columns(estimation, tmp_path):
 
 @every
 def test_all_rows_may_be_forgotten(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     classifier = case.estimator().fit(data.pandas(), data.y)
     whole = pickle.loads(pickle.dumps(classifier))
     if case.name == "chow-liu":
@@ -195,7 +201,7 @@ def test_all_rows_may_be_forgotten(case, kind):
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_forgetting_is_not_having_learned(case, kind, weighted):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(6).integers(1, 5, len(data.y)) / 4 if weighted else None
     out = np.random.default_rng(7).permutation(len(data.y))[:20]
     rest = np.setdiff1d(np.arange(len(data.y)), out)
@@ -214,7 +220,7 @@ def test_forgetting_is_not_having_learned(case, kind, weighted):
 
 @every
 def test_what_was_forgotten_can_be_learned_again(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     classifier = case.estimator().fit(data.pandas(), data.y)
     whole = pickle.loads(pickle.dumps(classifier))
     some = data.take(range(40))
@@ -294,7 +300,7 @@ def test_a_weight_of_a_class_is_forgotten_with_it():
 
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_class_weights_are_sample_weights(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     own = np.random.default_rng(8).uniform(0.5, 2.0, len(data.y))
     heavy = {"setosa": 2.0, "versicolor": 0.25}
     n = {label: int((data.y == label).sum()) for label in np.unique(data.y)}
