@@ -50,6 +50,8 @@ class Case:
         The class has no parents, so `priors=` is its distribution.
     without : dict from str to str
         Tests, and checks of scikit-learn, that cannot apply, each with the reason why.
+    updates_complete_rows : bool
+        Missing values take the rows themselves: `partial_fit` and `forget` refuse them.
     searched : (str, tuple)
         A parameter of the estimator and values that a search may choose from.
     """
@@ -60,6 +62,7 @@ class Case:
     named: bool = False
     class_is_root: bool = True
     without: Mapping[str, str] = field(default_factory=dict)
+    updates_complete_rows: bool = False
     searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
 
     def __str__(self) -> str:
@@ -226,12 +229,14 @@ CLASSIFIERS = (
         "lda",
         bg.LinearDiscriminantClassifier,
         kinds=("continuous",),
+        updates_complete_rows=True,
         searched=("unbiased", (False, True)),
     ),
     Case(
         "qda",
         bg.QuadraticDiscriminantClassifier,
         kinds=("continuous",),
+        updates_complete_rows=True,
         searched=("shrinkage", (None, 0.1)),
     ),
     Case(

@@ -125,7 +125,8 @@ class NetworkClassifier(GraphClassifier):
         ------
         DataError
             For ``class_weight="balanced"``, which needs all rows at once; and for structures whose
-            learner has to look at the rows again.
+            learner has to look at the rows again. A batch that is refused, for whatever reason,
+            leaves the model as it was.
         """
         if isinstance(self.class_weight, str):
             raise DataError(
@@ -138,11 +139,13 @@ class NetworkClassifier(GraphClassifier):
         found, labels, weights = self._rows(X, y, sample_weight)
         old = (self.target_, *self.features_)
         features = grown_variables(found, self.layout_, self.features_)
-        self.classes_ = joined_classes(self.classes_, labels, classes)
-        target = Discrete(self.target_.name, self.classes_.tolist())
+        joined = joined_classes(self.classes_, labels, classes)
+        target = Discrete(self.target_.name, joined.tolist())
         known = self.statistics_.grown(dict(zip(old, (target, *features), strict=True)))
-        new = self._collected(known, found, labels, weights, target, features)
+        codes = class_codes(joined, labels)
+        new = self._collected(known, found, codes, weights, target, features)
         self._learn_from(known + new, target, features)
+        self.classes_ = joined  # last: a batch that is refused changes nothing
         return self
 
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
@@ -198,7 +201,8 @@ class NetworkClassifier(GraphClassifier):
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
-        args = (found, labels, weights, self.target_, self.features_)
+        codes = class_codes(self.classes_, labels)
+        args = (found, codes, weights, self.target_, self.features_)
         rest = self.statistics_ - self._collected(self.statistics_, *args, unseen="error")
         self._learn_from(rest, self.target_, self.features_)
         return self
@@ -257,7 +261,7 @@ class NetworkClassifier(GraphClassifier):
         self,
         known: Statistics,
         found: Columns,
-        labels: NDArray[Any],
+        codes: NDArray[np.signedinteger],
         weights: Floats | None,
         target: Discrete,
         features: tuple[Variable, ...],
@@ -265,7 +269,7 @@ class NetworkClassifier(GraphClassifier):
     ) -> Statistics:
         """Return of some rows the statistics that are known of others."""
         table = known_table(found, self.layout_, features, unseen)
-        table = table.with_column(target, class_codes(self.classes_, labels))
+        table = table.with_column(target, codes)
         return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
 
     def _learn_from(

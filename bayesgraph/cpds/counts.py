@@ -109,9 +109,13 @@ class MultinomialCPD(_CountsCPD):
         return bool((self.probabilities > 0).all())
 
     @cached_property
-    def _weights(self) -> Weights:
+    def _logs(self) -> Floats:
         with np.errstate(divide="ignore"):
-            return Weights(np.log(self.probabilities.reshape(self.cells, -1)))
+            return np.log(self.probabilities.reshape(self.cells, -1))
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights(self._logs)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence, self.variable)
@@ -130,7 +134,7 @@ class MultinomialCPD(_CountsCPD):
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
-        logs = self._logs(at).T
+        logs = self._logs[:, at].T
         if missing is not None:
             gone = missing[1] @ self.probabilities.reshape(self.cells, -1).T
             with np.errstate(divide="ignore"):
@@ -139,11 +143,7 @@ class MultinomialCPD(_CountsCPD):
 
     def item_logs(self) -> Floats:
         """See CPD."""
-        return self._logs(slice(None))
-
-    def _logs(self, at: NDArray[np.intp] | slice) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)[:, at]))
+        return self._logs
 
     def sample(
         self,
@@ -323,11 +323,16 @@ class PresenceCPD(_CountsCPD):
         return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
 
     @cached_property
-    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
-        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
+    def _logs(self) -> tuple[Floats, Floats]:
+        """Logs of presence and of absence, shape (cells, n) each."""
         p = self.probabilities.reshape(self.cells, -1)
         with np.errstate(divide="ignore"):
-            yes, no = np.log(p), np.log1p(-p)
+            return np.log(p), np.log1p(-p)
+
+    @cached_property
+    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
+        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
+        yes, no = self._logs
         certain = np.isneginf(no)
         absent = np.where(certain, 0.0, no)
         return Weights(yes - absent), absent, certain

@@ -58,15 +58,15 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     }
 
 
-def _model_kind(estimator: str) -> Kind:
-    return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
-
-
 def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     if not hasattr(model, "statistics_"):
         return {}
     variables = model.network_.variables
     return {"statistics": encode_statistics(model.statistics_, variables, arrays)}
+
+
+def _model_kind(estimator: str) -> Kind:
+    return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
 
 
 def _encode_numbers(model: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from comparison import assert_same_network
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -19,13 +20,20 @@ from tree_oracle import oracle_of
 
 import bayesgraph as bg
 from bayesgraph.classifiers import prediction
+from bayesgraph.cpds import DirichletMultinomialCPD, MultinomialCPD
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
+naive_bayes = pytest.mark.parametrize(
+    ("case", "kind"),
+    [pair for pair in cases.pairs() if pair[0].name.startswith("nb")],
+    ids=str,
+)
 on_frames_of_any_names = pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(named=False), ids=str
 )
 
 
+ON_ARRAYS = [c for c in cases.CLASSIFIERS if not c.named]
 checked = [c for c in cases.CLASSIFIERS if not c.named and "test_scikit_learn" not in c.without]
 unfit = {repr(c.estimator()): dict(c.without) for c in checked}
 
@@ -484,6 +492,53 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
         # would take 32 bytes a row more.
         allowed = 5000 * (answers.nbytes // 6000 + 8)
         assert peaks[-1] - peaks[-2] < allowed + 30_000
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
+def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
+    monkeypatch.setattr(prediction, "_CHUNK_ROWS", 500)
+    data = cases.make_data("varied", 6000).with_missing()
+    classifier = bg.NaiveBayesClassifier({"d": "poisson", ("e", "f", "g"): "multinomial"})
+    frame = data.polars() if library == "polars" else data.pandas()
+    table = data.arrow() if library == "arrow" else frame
+    if library == "csr":
+        classifier = bg.NaiveBayesClassifier("multinomial")
+        table = frame = sparse.random_array((6000, 300), density=0.05, rng=0, format="csr")
+    classifier.fit(frame, data.y)
+    for ask in ("predict", "predict_proba", "log_likelihood"):
+        peaks = []
+        for n in (1000, 1000, 6000):
+            X = table[:n]
+            tracemalloc.start()
+            answers = getattr(classifier, ask)(X)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        # A row of the matrix is 180 bytes, one of the encoded frame 42.
+        assert peaks[-1] - peaks[-2] < 5000 * (answers.nbytes // 6000 + 16)
+
+
+@naive_bayes
+def test_what_is_drawn_is_what_is_predicted(case, kind):
+    classifier = fitted(case, cases.make_data(kind))
+    words = (MultinomialCPD, DirichletMultinomialCPD)
+    if any(isinstance(cpd, words) for cpd in classifier.network_.cpds):
+        pytest.skip(
+            "Lengths of documents are drawn by class, but tell nothing of it in prediction."
+        )
+    drawn = classifier.sample(4000, random_state=7)
+    y = drawn.pop("class")
+    for feature, items in classifier.layout_.groups.items():
+        block = drawn.pop(feature).toarray()
+        threshold = getattr(classifier.network_.cpd(feature), "threshold", 0.0)
+        block = block if threshold == 0 else np.where(block > 0, threshold + 1, 0)
+        drawn |= dict(zip(items, block.T, strict=True))
+    X = {name: drawn[name] for name in classifier.feature_names_in_}
+    proba = classifier.predict_proba(X)
+    for k, label in enumerate(classifier.classes_):
+        # Among the rows of a given probability that share are of the class: E[(y - p) f(p)] = 0.
+        for f in (np.ones_like, np.asarray, np.square):
+            gap = ((y == label) - proba[:, k]) * f(proba[:, k])
+            assert abs(gap.mean()) < 4.5 * gap.std() / np.sqrt(len(gap))
 
 
 @every

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from comparison import assert_same_network
+from scipy import sparse
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError, UnknownStateError
@@ -17,6 +18,12 @@ every = pytest.mark.parametrize(("case", "kind"), LEARNING, ids=str)
 naive = pytest.mark.parametrize(
     ("case", "kind"), [pair for pair in LEARNING if pair[0].name.startswith("nb")], ids=str
 )
+
+
+def rows_for(case, kind):
+    """Return data with missing values, if a model can learn those from statistics alone."""
+    data = cases.make_data(kind)
+    return data if case.updates_complete_rows else data.with_missing()
 
 
 def chunks(data, seed, first=2):
@@ -50,7 +57,7 @@ def assert_same_answers(one, other, data, tolerance=1e-9):
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(2).uniform(0.1, 3.0, len(data.y)) if weighted else None
     whole = case.estimator().fit(data.pandas(), data.y, weights)
     for seed in range(2):
@@ -76,7 +83,7 @@ def test_classes_and_states_may_come_late(case, kind):
 
 @every
 def test_fit_batches(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(4).integers(0, 3, len(data.y))
     whole = case.estimator().fit(data.pandas(), data.y, weights)
     parts = [data.take(rows) for rows in chunks(data, 5, first=10)]
@@ -91,7 +98,7 @@ def test_fit_batches(case, kind):
 def test_columns_that_the_first_batches_do_not_observe(case, kind):
     if kind not in cases.NUMERIC or "categorical" in case.name:
         pytest.skip("An unobserved column of text has no type.")
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     gone = cases.Data({**data.columns, "c": [np.nan] * 30 + data.columns["c"][30:]}, data.y)
     whole = case.estimator().fit(gone.pandas(), gone.y)
     part = case.estimator()
@@ -104,7 +111,7 @@ def test_columns_that_the_first_batches_do_not_observe(case, kind):
 
 @naive
 def test_a_class_without_rows(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     classes = ["setosa", "nobody", "virginica", "versicolor"]
     share = case.estimator().partial_fit(data.pandas(), data.y, classes)
     assert share.classes_.tolist() == sorted(classes)
@@ -121,13 +128,80 @@ def test_a_class_without_rows(case, kind):
     assert np.isfinite(equal.log_likelihood(data.pandas())).all()
 
 
+@every
+def test_a_batch_that_is_refused_changes_nothing(case, kind):
+    data = cases.make_data(kind)
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    before = pickle.dumps(classifier)
+    labels = ["a class before all others", *data.y[1:]]
+    infinite = data.pandas().astype({"c": object})
+    infinite["c"] = [np.inf] + [1.0] * 59 if kind != "discrete" else [b"x"] * 60
+    new = data.pandas().assign(more=1.0)
+    for X, weights in ((infinite, None), (new, None), (data.pandas(), [-1.0] * 60)):
+        for update in (classifier.partial_fit, classifier.forget):
+            with pytest.raises((ValueError, TypeError)):
+                update(X, labels, sample_weight=weights)
+            assert pickle.dumps(classifier) == before
+
+
+@pytest.mark.parametrize("estimation", ["mean", "predictive"])
+def test_matrices_as_columns(estimation, tmp_path):
+    random = np.random.default_rng(0)
+    n, y = 80, np.array(["a", "b", "c"])[np.arange(80) % 3]
+    words = random.poisson(0.5, (n, 30)).astype(float)
+    X = {
+        "age": random.normal(size=n),
+        "words": sparse.csr_array(words),
+        "tags": random.poisson(0.5, (n, 5)),
+        "place": np.array(["u", "v"])[random.integers(2, size=n)],
+    }
+    families = {"words": "multinomial", "tags": "bernoulli"}
+
+    def rows(start, stop):
+        return {name: column[start:stop] for name, column in X.items()}, y[start:stop]
+
+    def proba(classifier):
+        return classifier.predict_proba(X)
+
+    def fitted(*data):
+        return bg.NaiveBayesClassifier(families, estimation=estimation).fit(*data)
+
+    whole = fitted(X, y)
+    np.testing.assert_allclose(proba(fitted({**X, "words": words}, y)), proba(whole), rtol=1e-12)
+    parts = bg.NaiveBayesClassifier(families, estimation=estimation)
+    parts.fit_batches(rows(a, b) for a, b in ((0, 20), (20, 50), (50, 80)))
+    np.testing.assert_allclose(proba(parts), proba(whole), rtol=1e-9)
+    parts.save(tmp_path / "model.bayesgraph")
+    loaded = bg.load(tmp_path / "model.bayesgraph")
+    np.testing.assert_array_equal(proba(loaded), proba(parts))
+    loaded.forget(*rows(0, 20))
+    np.testing.assert_allclose(proba(loaded), proba(fitted(*rows(20, 80))), rtol=1e-9)
+
+
 # ----------------------------------------------------------------------------------------- forget
+
+
+@every
+def test_all_rows_may_be_forgotten(case, kind):
+    data = rows_for(case, kind)
+    classifier = case.estimator().fit(data.pandas(), data.y)
+    whole = pickle.loads(pickle.dumps(classifier))
+    if case.name == "chow-liu":
+        with pytest.raises(DataError, match="fit it on the whole table"):
+            classifier.forget(data.pandas(), data.y)
+        assert_same_answers(classifier, whole, data)
+        return
+    classifier.forget(data.pandas(), data.y)
+    proba = classifier.predict_proba(data.pandas())
+    np.testing.assert_allclose(proba, 1 / 3)
+    classifier.partial_fit(data.pandas(), data.y)
+    assert_same_answers(classifier, whole, data)
 
 
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_forgetting_is_not_having_learned(case, kind, weighted):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     weights = np.random.default_rng(6).integers(1, 5, len(data.y)) / 4 if weighted else None
     out = np.random.default_rng(7).permutation(len(data.y))[:20]
     rest = np.setdiff1d(np.arange(len(data.y)), out)
@@ -147,7 +221,7 @@ def test_forgetting_is_not_having_learned(case, kind, weighted):
 
 @every
 def test_what_was_forgotten_can_be_learned_again(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     classifier = case.estimator().fit(data.pandas(), data.y)
     whole = pickle.loads(pickle.dumps(classifier))
     some = data.take(range(40))
@@ -227,7 +301,7 @@ def test_a_weight_of_a_class_is_forgotten_with_it():
 
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_class_weights_are_sample_weights(case, kind):
-    data = cases.make_data(kind).with_missing()
+    data = rows_for(case, kind)
     own = np.random.default_rng(8).uniform(0.5, 2.0, len(data.y))
     heavy = {"setosa": 2.0, "versicolor": 0.25}
     n = {label: int((data.y == label).sum()) for label in np.unique(data.y)}
