@@ -83,12 +83,18 @@ _KERNEL = {
 }
 _LOGNORMAL = {"test_scikit_learn": "Its positive data start at zero, whose logarithm is infinite."}
 _RULE = "A scoring rule over counts has no distribution of documents and no arcs."
+_UNWEIGHTED = "There is no class_weight, which would shift the prior that the score lacks."
 _COMPLEMENT = {
     "test_probabilities_equal_brute_force": _RULE,
     "test_log_likelihood_of_rows_equals_that_of_the_network": _RULE,
     "test_row_order_does_not_matter": _RULE,
-    "test_unseen_categories": "Counts have no categories.",
+    "test_stretches_of_rows_answer_as_the_whole": _RULE,
+    "test_memory_beyond_the_output_does_not_grow_with_the_rows": _RULE,
+    "test_files_keep_all_answers": _RULE,
+    "test_each_term_is_a_ratio_of_conditional_probabilities": _RULE,
     "test_nothing_observed_gives_the_prior": "There is no prior by default.",
+    "test_class_weights_are_sample_weights": _UNWEIGHTED,
+    "test_balanced_classes_need_all_labels_at_once": _UNWEIGHTED,
 }
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 

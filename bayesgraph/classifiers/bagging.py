@@ -16,9 +16,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers.base import class_codes, joined_classes
-from bayesgraph.classifiers.inputs import Columns, fit_columns, known_columns, target_column
-from bayesgraph.classifiers.layout import family_by_column
+from bayesgraph import upward
+from bayesgraph.classifiers.base import NetworkClassifier, class_codes, joined_classes
+from bayesgraph.classifiers.inputs import (
+    Columns,
+    fit_columns,
+    fit_table,
+    known_columns,
+    target_column,
+)
+from bayesgraph.classifiers.layout import family_by_column, make_layout
 from bayesgraph.classifiers.network_classifiers import NaiveBayesClassifier
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.encoding.columns import Column
@@ -33,7 +40,7 @@ _LARGEST_SEED = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
-class _Draw:
+class Draw:
     """How many rows and columns each member gets, and from where.
 
     Attributes
@@ -174,6 +181,7 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             raise DataError("oob_score=True takes rows that a bag lacks: set bootstrap=True.")
         labels, _ = target_column(y)
         found = _encoded_once(fit_columns(self, X, len(labels), sparse=self._takes_sparse))
+        _check_columns(base, found)
         self.classes_ = joined_classes(None, labels, None)
         self._columns = found.names
         self._draw = self._make_draw(found, checked_weights(sample_weight, found.n_rows))
@@ -207,7 +215,7 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             raise DataError(f"n_estimators is a number of members, 1 or more; got {n!r}.")
         return int(n)
 
-    def _make_draw(self, found: Columns, weights: Floats) -> _Draw:
+    def _make_draw(self, found: Columns, weights: Floats) -> Draw:
         total = weights.sum() if len(weights) else found.n_rows
         rows = found.n_rows
         if self.max_samples is not None:
@@ -225,7 +233,7 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
                 f"({self.n_features_in_})."
             )
         shares = weights / weights.sum() if len(weights) else None
-        return _Draw(found.n_rows, self.n_features_in_, rows, columns, self.bootstrap, shares)
+        return Draw(found.n_rows, self.n_features_in_, rows, columns, self.bootstrap, shares)
 
     def _score_unseen(self, found: Columns, labels: NDArray[Any]) -> None:
         votes = np.zeros((found.n_rows, len(self.classes_)))
@@ -294,6 +302,11 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(proba, axis=1)])
 
+    def save(self, path: Any) -> None:
+        """Save to the native format; ``bayesgraph.load`` returns the classifier."""
+        check_is_fitted(self, "estimators_")
+        upward.call("save", self, path)
+
     @property
     def _takes_sparse(self) -> bool:
         return bool(self._base()._takes_sparse)
@@ -306,6 +319,12 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if known.classifier_tags is not None:
             tags.classifier_tags.poor_score = known.classifier_tags.poor_score
         return tags
+
+
+def _check_columns(base: Any, found: Columns) -> None:
+    """Refuse a table that the estimator would refuse, even if no member draws what is wrong."""
+    distributions = base._distributions() if isinstance(base, NetworkClassifier) else None
+    fit_table(found, make_layout(found.typed(), distributions, base.categorical))
 
 
 def _number(name: str, value: Any, whole: float) -> int:
@@ -335,7 +354,7 @@ def _as_category(column: Column) -> Column:
 
 
 def _fitted(
-    base: Any, found: Columns, labels: NDArray[Any], draw: _Draw, seed: int
+    base: Any, found: Columns, labels: NDArray[Any], draw: Draw, seed: int
 ) -> tuple[Any, NDArray[np.intp]]:
     """Return a member and the positions of its columns."""
     rows, columns = draw(seed)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
 from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.cpds import MultinomialCPD, TableCPD
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.errors import DataTypeError, UnsupportedModelError, quoted
 from bayesgraph.explain import Contrast, Contributions, explain
 from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
@@ -113,6 +113,11 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         target: Discrete,
         features: tuple[Variable, ...],
     ) -> None:
+        if others := [f.name for f in features if not isinstance(f, CountVector)]:
+            raise DataTypeError(
+                f"Complement naive Bayes takes counts; {quoted(others)} are text, categories or "
+                "booleans. Leave them out, or take NaiveBayesClassifier."
+            )
         summaries = [
             (feature, source.summary(Totals(feature, target)))
             for feature in features

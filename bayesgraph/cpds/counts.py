@@ -359,13 +359,15 @@ class PresenceCPD(_CountsCPD):
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
-        yes, no = self._logs
-        logs = np.where(there[:, None], yes[:, at].T, no[:, at].T)
+        p = self.probabilities.reshape(self.cells, -1)[:, at].T
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
     def item_logs(self) -> Floats:
         """See CPD."""
-        return self._logs[0]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def sample(
         self,

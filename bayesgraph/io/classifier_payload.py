@@ -21,7 +21,7 @@ from bayesgraph.io.statistics_payload import decode_statistics, encode_statistic
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-_CLASSES: dict[str, type[GraphClassifier]] = {
+CLASSES: dict[str, type[GraphClassifier]] = {
     name: getattr(classifiers, name)
     for name in (
         "BayesianNetworkClassifier",
@@ -45,7 +45,7 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     return {
         "estimator": type(model).__name__,
         "parameters": {
-            name: _encode_parameter(name, value) for name, value in model.get_params().items()
+            name: encode_parameter(name, value) for name, value in model.get_params().items()
         },
         "network": _model_kind(type(model).__name__).encode(model.network_, arrays),
         "target": at[model.target_],
@@ -80,8 +80,8 @@ def _decode_numbers(model: Any, numbers: Any) -> None:
 
 
 def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
-    parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
-    model = _CLASSES[item["estimator"]](**parameters)
+    parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
+    model = CLASSES[item["estimator"]](**parameters)
     model.network_ = _model_kind(item["estimator"]).decode(item["network"], arrays)
     variables = model.network_.variables
     target = variables[item["target"]]
@@ -106,7 +106,7 @@ def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) 
     at = {variable: i for i, variable in enumerate(model.network_.variables)}
     return {
         "parameters": {
-            name: _encode_parameter(name, value) for name, value in model.get_params().items()
+            name: encode_parameter(name, value) for name, value in model.get_params().items()
         },
         "network": NETWORK.encode(model.network_, arrays),
         "target": at[model.target_],
@@ -119,7 +119,7 @@ def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) 
 
 
 def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegressor:
-    parameters = {name: _decode_parameter(p) for name, p in item["parameters"].items()}
+    parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = DecisionTreeNetworkRegressor(**parameters)
     model.network_ = NETWORK.decode(item["network"], arrays)
     variables = model.network_.variables
@@ -163,27 +163,27 @@ def _decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
     )
 
 
-def _encode_parameter(name: str, value: Any) -> Any:
+def encode_parameter(name: str, value: Any) -> Any:
     """Return a constructor's argument as JSON that tells lists, tuples and learners apart."""
     if isinstance(value, partial) and value.func in LEARNERS.values() and not value.args:
         learner = _learner_name(value.func)
-        options = {key: _encode_parameter(key, v) for key, v in value.keywords.items()}
+        options = {key: encode_parameter(key, v) for key, v in value.keywords.items()}
         return {"learner": learner, "options": options}
     if callable(value) and value in LEARNERS.values():
         return {"learner": _learner_name(value), "options": {}}
     if isinstance(value, nx.DiGraph):
-        nodes = _encode_parameter(name, list(value.nodes))
-        return {"nodes": nodes, "arcs": _encode_parameter(name, list(value.edges))}
+        nodes = encode_parameter(name, list(value.nodes))
+        return {"nodes": nodes, "arcs": encode_parameter(name, list(value.edges))}
     if isinstance(value, Mapping):
-        pairs = [[_encode_parameter(name, k), _encode_parameter(name, v)] for k, v in value.items()]
+        pairs = [[encode_parameter(name, k), encode_parameter(name, v)] for k, v in value.items()]
         return {"mapping": pairs}
     if isinstance(value, np.ndarray):
-        return {"list": [_encode_parameter(name, item) for item in value.tolist()]}
+        return {"list": [encode_parameter(name, item) for item in value.tolist()]}
     if isinstance(value, (set, frozenset)):
         # A set has no order, and files of the same model are the same.
-        return {"set": [_encode_parameter(name, item) for item in sorted(value, key=repr)]}
+        return {"set": [encode_parameter(name, item) for item in sorted(value, key=repr)]}
     if isinstance(value, list):
-        return {"list": [_encode_parameter(name, item) for item in value]}
+        return {"list": [encode_parameter(name, item) for item in value]}
     try:
         return {"value": encode_value(value)}
     except UnsupportedTypeError as error:
@@ -198,26 +198,27 @@ def _learner_name(function: Any) -> str:
     return next(name for name, learner in LEARNERS.items() if learner is function)
 
 
-def _decode_parameter(item: Any) -> Any:
+def decode_parameter(item: Any) -> Any:
+    """Return the argument that `encode_parameter` encoded."""
     if "learner" in item:
-        options = {key: _decode_parameter(value) for key, value in item["options"].items()}
+        options = {key: decode_parameter(value) for key, value in item["options"].items()}
         learner = LEARNERS[item["learner"]]
         return partial(learner, **options) if options else learner
     if "nodes" in item:
         graph: nx.DiGraph = nx.DiGraph()
-        graph.add_nodes_from(_decode_parameter(item["nodes"]))
-        graph.add_edges_from(_decode_parameter(item["arcs"]))
+        graph.add_nodes_from(decode_parameter(item["nodes"]))
+        graph.add_edges_from(decode_parameter(item["arcs"]))
         return graph
     if "mapping" in item:
-        return {_decode_parameter(key): _decode_parameter(v) for key, v in item["mapping"]}
+        return {decode_parameter(key): decode_parameter(v) for key, v in item["mapping"]}
     if "set" in item:
-        return {_decode_parameter(value) for value in item["set"]}
+        return {decode_parameter(value) for value in item["set"]}
     if "list" in item:
-        return [_decode_parameter(value) for value in item["list"]]
+        return [decode_parameter(value) for value in item["list"]]
     return decode_value(item["value"])
 
 
-CLASSIFIER = Kind(lambda model: type(model) in _CLASSES.values(), _encode, _decode)
+CLASSIFIER = Kind(lambda model: type(model) in CLASSES.values(), _encode, _decode)
 REGRESSOR = Kind(
     lambda model: type(model) is DecisionTreeNetworkRegressor, _encode_regressor, _decode_regressor
 )

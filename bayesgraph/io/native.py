@@ -21,6 +21,7 @@ KINDS: dict[str, str] = {
     "factor_graph": "bayesgraph.io.payloads:FACTOR_GRAPH",
     "classifier": "bayesgraph.io.classifier_payload:CLASSIFIER",
     "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
+    "bag": "bayesgraph.io.bag_payload:BAG",
 }
 
 

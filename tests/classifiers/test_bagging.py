@@ -214,6 +214,37 @@ def test_unusable_parameters(parameters, message):
         bg.BaggedNaiveBayesClassifier(**parameters).fit(X, Y)
 
 
+def test_a_column_that_no_member_draws_is_checked_too():
+    table = {"a": list(X[:, 0]), "b": [object()] * len(Y)}
+    for seed in range(4):
+        bag = bg.BaggedNaiveBayesClassifier(n_estimators=1, max_features=1, random_state=seed)
+        with pytest.raises(TypeError, match="'b'"):
+            bag.fit(table, Y)
+
+
 def test_an_estimator_of_another_library():
     with pytest.raises(TypeError, match=r"classifier of this library.*BaggingClassifier"):
         bg.BaggedNaiveBayesClassifier(BaggingClassifier()).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [None, bg.TANClassifier(), bg.DecisionTreeNetworkClassifier(max_depth=2)],
+    ids=["nb", "tan", "tree"],
+)
+def test_a_file_keeps_a_bag(base, tmp_path):
+    data = cases.make_data("mixed").with_missing()
+    frame, path = data.pandas(), tmp_path / "bag.bayesgraph"
+    bag = bg.BaggedNaiveBayesClassifier(base, 40, max_features=3, oob_score=True, random_state=0)
+    bag.fit(frame, data.y, sample_weight=np.arange(60) % 3 + 0.5)
+    bag.save(path)
+    again = bg.load(path)
+    assert repr(again) == repr(bag)
+    np.testing.assert_array_equal(again.predict_proba(frame), bag.predict_proba(frame))
+    np.testing.assert_array_equal(again.oob_decision_function_, bag.oob_decision_function_)
+    assert again.oob_score_ == bag.oob_score_
+    np.testing.assert_array_equal(again.classes_, bag.classes_)
+    assert again.classes_.dtype == bag.classes_.dtype
+    for one, two in zip(again.estimators_samples_, bag.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert list(again.feature_names_in_) == list(cases.NAMES)

@@ -33,13 +33,6 @@ on_frames_of_any_names = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def _skip_what_cannot_apply(request):
-    case = getattr(request.node, "callspec", None) and request.node.callspec.params.get("case")
-    if case is not None and (reason := case.without.get(request.node.originalname)):
-        pytest.skip(reason)
-
-
 ON_ARRAYS = [c for c in cases.CLASSIFIERS if not c.named]
 checked = [c for c in cases.CLASSIFIERS if not c.named and "test_scikit_learn" not in c.without]
 unfit = {repr(c.estimator()): dict(c.without) for c in checked}
@@ -329,7 +322,7 @@ def test_every_spelling_of_missing_is_the_same(case, gone):
     )
 
 
-@pytest.mark.parametrize("case", ON_ARRAYS, ids=str)
+@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
 def test_masked_arrays_are_missing_values(case):
     data = cases.make_data(case.kinds[0]).with_missing()
     matrix = data.matrix().astype(float)
@@ -360,7 +353,7 @@ def test_columns_are_checked_by_name_and_order(case, kind):
         classifier.predict(frame.rename(columns={"b": "B"}))
 
 
-@pytest.mark.parametrize("case", ON_ARRAYS, ids=str)
+@pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
 def test_arrays_after_frames_and_frames_after_arrays(case):
     data = cases.make_data(case.kinds[0])
     classifier = fitted(case, data)
