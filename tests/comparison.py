@@ -22,7 +22,7 @@ def assert_same_network(one, other, tolerance=1e-12):
 
 def arrays(cpd):
     """Return everything that a CPD holds besides its variables."""
-    if hasattr(cpd, "source"):  # a term of a factor graph
+    if hasattr(cpd, "exponent"):  # a term of a factor graph
         return [cpd.exponent, *arrays(cpd.source)]
     if isinstance(cpd, bg.TreeCPD):
         return [getattr(cpd.tree, name) for name in ARRAYS]

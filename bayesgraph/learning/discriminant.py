@@ -12,6 +12,7 @@ from bayesgraph.cpds import CPD, GaussianPlate, JointGaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.missing_normal import complete_normal
+from bayesgraph.learning.parameters import class_prior
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
@@ -162,7 +163,7 @@ def estimate_discriminant(
         block = _diagonal_block(
             target, features, model, counts, (moments.count, moments.mean, moments.square)
         )
-    prior = counts / counts.sum() if priors is None else priors
+    prior = class_prior(target, counts, priors)
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
 
 

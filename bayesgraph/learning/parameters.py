@@ -84,7 +84,7 @@ def estimate_network(
                 )
             )
         elif child == source.target and not parents[child]:
-            blocks.append(TableCPD(child, _prior(child, statistics.counts, priors)))
+            blocks.append(TableCPD(child, class_prior(child, statistics.counts, priors)))
         elif child == source.target and priors is not None:
             names = quoted(p.name for p in parents[child])
             raise DataError(
@@ -101,7 +101,7 @@ def _continuous(variables: Iterable[Variable]) -> tuple[Continuous, ...]:
     return tuple(v for v in variables if isinstance(v, Continuous))
 
 
-def _prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floats:
+def class_prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floats:
     """Return the distribution of the class: as given, or its share of the rows, not smoothed."""
     if priors is not None:
         return priors

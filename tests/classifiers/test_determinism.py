@@ -8,6 +8,8 @@ from pathlib import Path
 SCRIPT = """
 import hashlib, pathlib, sys, tempfile
 import cases
+import numpy as np
+from comparison import arrays
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "model.bayesgraph"
     for case, kind in cases.pairs():
@@ -16,11 +18,13 @@ with tempfile.TemporaryDirectory() as folder:
         classifier.save(path)
         digest = hashlib.sha256(path.read_bytes())
         network = classifier.network_
-        digest.update(repr((network.variables, list(network.graph.edges))).encode())
-        digest.update(repr(list(network.arc_scores.items())).encode())
-        for cpd in network.cpds:
-            for name in ("values", "mean", "variance", "coefficients"):
-                digest.update(getattr(cpd, name, network.cpds[0].values).tobytes())
+        digest.update(repr(network.variables).encode())
+        if hasattr(network, "graph"):
+            digest.update(repr(list(network.graph.edges)).encode())
+            digest.update(repr(list(network.arc_scores.items())).encode())
+        for part in network.cpds if hasattr(network, "cpds") else network.factors:
+            for array in arrays(part):
+                digest.update(np.asarray(array).tobytes())
         digest.update(classifier.predict_proba(data.pandas()).tobytes())
         print(case.name, kind, digest.hexdigest())
 """
