@@ -76,6 +76,10 @@ class NetworkClassifier(GraphClassifier):
         """Return the families that the user chose for some columns."""
         return None
 
+    def _items(self) -> Any:
+        """Return names for the columns of matrices without names."""
+        return None
+
     @property
     def _takes_sparse(self) -> bool:
         return self._one_family in VECTORS
@@ -215,7 +219,7 @@ class NetworkClassifier(GraphClassifier):
         check_unseen(self.unseen)
         self._forget_all()
         labels, name = target_column(y)
-        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse)
+        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse, items=self._items())
         labels, weights, rows = self._weighted(labels, sample_weight)
         found = found if rows is None else found.take(rows)
         self.layout_ = make_layout(found.typed(), self._distributions(), self.categorical)

@@ -48,6 +48,8 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     norm : bool, default False
         Divide the weights of each class by their sum (the second normalisation of the paper), which
         evens out classes whose words are more dependent.
+    items : array_like of names, shape (n_features,), optional
+        What the columns of an array or a sparse matrix count, such as the words of a vectorizer.
     priors : None, "empirical", "uniform" or array_like of shape (n_classes,), default None
         Factor of the class in its score. None and "uniform" are the same: no prior, as in
         scikit-learn. "empirical" are the shares of the rows, as in the paper.
@@ -88,14 +90,19 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         *,
         alpha: Any = 1.0,
         norm: bool = False,
+        items: Any = None,
         priors: Any = None,
     ) -> None:
         self.alpha = alpha
         self.norm = norm
+        self.items = items
         self.priors = priors
 
     def _distributions(self) -> str:
         return "multinomial"
+
+    def _items(self) -> Any:
+        return self.items
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

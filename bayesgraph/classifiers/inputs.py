@@ -111,8 +111,13 @@ def _matrix_rows(matrix: Any, rows: slice | NDArray[np.intp]) -> Any:
     )
 
 
-def fit_columns(estimator: Any, X: Any, n_labels: int, *, sparse: bool) -> Columns:
-    """Return X as columns, noting their names and number on the estimator."""
+def fit_columns(
+    estimator: Any, X: Any, n_labels: int, *, sparse: bool, items: Any = None
+) -> Columns:
+    """Return X as columns, noting their names and number on the estimator.
+
+    `items` names the columns of an array or a sparse matrix, which have no names of their own.
+    """
     if is_frame(X):
         columns = columns_of(X)
         n_rows = length(next(iter(columns.values())))
@@ -123,7 +128,18 @@ def fit_columns(estimator: Any, X: Any, n_labels: int, *, sparse: bool) -> Colum
     _check_feature_names(estimator, X, reset=True)
     _check_n_features(estimator, matrix, reset=True)
     check_consistent_length(matrix, range(n_labels))
-    return Columns(tuple(array_names(matrix.shape[1])), matrix.shape[0], None, matrix)
+    names = tuple(array_names(matrix.shape[1])) if items is None else tuple(plain_items(items))
+    if len(names) != matrix.shape[1]:
+        raise DataError(
+            f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one name "
+            "for each column."
+        )
+    return Columns(names, matrix.shape[0], None, matrix)
+
+
+def plain_items(items: Any) -> list[Name]:
+    """Return names given as a list or an array (such as a vectorizer's words)."""
+    return list(np.asarray(items, dtype=object).tolist())
 
 
 def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:

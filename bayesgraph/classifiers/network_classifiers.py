@@ -95,6 +95,9 @@ class NaiveBayesClassifier(NetworkClassifier):
         Of kernel densities.
     threshold : float
         Counts above it are presence.
+    items : array_like of names, shape (n_features,), optional
+        What the columns of an array or a sparse matrix count, such as the words of a vectorizer;
+        by default they are called "x0", "x1", and so on.
     {parameters}
     Examples
     --------
@@ -118,6 +121,7 @@ class NaiveBayesClassifier(NetworkClassifier):
         ddof: int = 0,
         bandwidth: float | str = "silverman",
         threshold: float = 0.0,
+        items: Any = None,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
@@ -128,6 +132,7 @@ class NaiveBayesClassifier(NetworkClassifier):
         self.ddof = ddof
         self.bandwidth = bandwidth
         self.threshold = threshold
+        self.items = items
         super().__init__(
             alpha=alpha,
             shrinkage=shrinkage,
@@ -143,6 +148,9 @@ class NaiveBayesClassifier(NetworkClassifier):
 
     def _distributions(self) -> Any:
         return self.distributions
+
+    def _items(self) -> Any:
+        return self.items
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(
