@@ -23,7 +23,7 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
@@ -336,8 +336,10 @@ def show(model: ModelFile) -> None:
 
 
 def _states(variable: Variable) -> str:
+    if isinstance(variable, CountVector):
+        return f"counts of {len(variable.items):,} items"
     if not isinstance(variable, Discrete):
-        return "continuous"
+        return "count" if isinstance(variable, Count) else "continuous"
     shown = ", ".join(str(state) for state in variable.states[:_MOST_STATES])
     more = variable.cardinality - _MOST_STATES
     return f"{shown} and {more} more" if more > 0 else shown

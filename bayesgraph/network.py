@@ -381,11 +381,14 @@ class BayesianNetwork(GraphicalModel):
         """Return what is given, and draws of all that lies above it, as encoded columns."""
         evidence = self.encode(given)
         fixed = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
-        above = self._relevant([*evidence.columns, *evidence.likelihoods], ())
+        # Of what is drawn forward: there the children of a block are drawn one after the other.
+        parents = {cpd.variable: cpd.parents for cpd in self.cpds}
+        above: set[Variable] = ancestral_set(parents, [*evidence.columns, *evidence.likelihoods])  # type: ignore[arg-type, assignment]
         if not above:
             return {}
         # The rest is barren: it changes nothing about what lies above.
-        part = BayesianNetwork([cpd for cpd in self.cpds if cpd.variable in above])
+        blocks = self._relevant_blocks(above)
+        part = BayesianNetwork([piece for block in blocks for piece in block.pieces(above, ())])
         if not above <= set(fixed):
             return fixed | part._drawn(n, given, random)
         if part.log_probability(given) == -np.inf:

@@ -179,6 +179,8 @@ class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         base = self._base()
         if self.oob_score and not self.bootstrap:
             raise DataError("oob_score=True takes rows that a bag lacks: set bootstrap=True.")
+        # What was fitted before does not go with the columns to come.
+        self.__dict__.pop("estimators_", None)
         labels, _ = target_column(y)
         found = _encoded_once(fit_columns(self, X, len(labels), sparse=self._takes_sparse))
         _check_columns(base, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,13 @@ from bayesgraph.classifiers.layout import VECTORS, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    UnknownStateError,
+    quoted,
+    unknown_variable,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.smoothing import one_of
@@ -132,11 +138,7 @@ class NetworkClassifier(GraphClassifier):
             learner has to look at the rows again. A batch that is refused, for whatever reason,
             leaves the model as it was.
         """
-        if isinstance(self.class_weight, str):
-            raise DataError(
-                f"class_weight={self.class_weight!r} needs all labels at once; partial_fit takes "
-                "a mapping from class to weight."
-            )
+        self._check_updatable()
         if not hasattr(self, "network_"):
             return self._begin(X, y, sample_weight, classes)
         check_statistics(self)
@@ -152,6 +154,13 @@ class NetworkClassifier(GraphClassifier):
         self.classes_ = joined  # last: a batch that is refused changes nothing
         return self
 
+    def _check_updatable(self) -> None:
+        if isinstance(self.class_weight, str):
+            raise DataError(
+                f"class_weight={self.class_weight!r} needs all labels at once; partial_fit takes "
+                "a mapping from class to weight."
+            )
+
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Learn from batches of rows, one after the other: from a file, say, larger than memory.
 
@@ -165,6 +174,7 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
+        self._check_updatable()
         self._forget_all()
         count = 0
         for batch in batches:
@@ -241,7 +251,7 @@ class NetworkClassifier(GraphClassifier):
     ) -> tuple[NDArray[Any], Floats | None, NDArray[np.intp] | None]:
         """Return labels and weights of the rows that have a weight, and which these are."""
         if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, labels)
+            balance = class_weights(self.class_weight, labels)
             sample_weight = (
                 balance if sample_weight is None else balance * np.asarray(sample_weight)
             )
@@ -289,6 +299,11 @@ class NetworkClassifier(GraphClassifier):
         target: Discrete,
         features: tuple[Variable, ...],
     ) -> None:
+        if isinstance(smoothing.alpha, Mapping):
+            names = [v.name for v in (target, *features)]
+            for name in smoothing.alpha:
+                if name not in names:
+                    raise unknown_variable(name, names, where="alpha=: the model")
         structure = self._learner()(source, smoothing)
         if not isinstance(structure, Structure):
             raise DataTypeError(
@@ -366,8 +381,36 @@ def distinct(labels: NDArray[Any]) -> NDArray[Any]:
     return np.unique(labels)
 
 
+def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
+    """Return the weight of each row by its class; classes that a mapping does not name weigh 1.
+
+    Raises
+    ------
+    DataError
+        For a weight that is no finite non-negative number.
+    """
+    if not isinstance(class_weight, Mapping):
+        return np.asarray(compute_sample_weight(class_weight, labels), dtype=np.float64)
+    present = joined_classes(None, labels, None)
+    weights = [class_weight.get(label, 1.0) for label in present.tolist()]
+    try:
+        numbers = np.array(weights, dtype=np.float64)
+        good = bool((np.isfinite(numbers) & (numbers >= 0)).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise DataError(
+            "class_weight= maps classes to finite non-negative numbers; got "
+            f"{dict(class_weight)!r}."
+        )
+    return np.asarray(numbers[class_codes(present, labels)])
+
+
 def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
     """Return the position of each label among the classes, which are in ascending order."""
+    if classes.dtype.kind in "iu" and classes.dtype.itemsize < 8:
+        # The range of a narrow type may exceed that type.
+        classes, labels = classes.astype(np.int64), labels.astype(np.int64)
     if classes.dtype.kind == "O":
         place = {value: i for i, value in enumerate(classes.tolist())}
         return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
@@ -379,7 +422,7 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
 
 
 def checked_priors(priors: Any, target: Discrete) -> Floats | None:
-    """Return class priors as an array, or None; "uniform" are equal ones.
+    """Return class priors as an array, or None; a mapping goes by class, "uniform" are equal ones.
 
     Raises
     ------
@@ -391,6 +434,10 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
     if isinstance(priors, str):
         one_of("priors", priors, ["uniform"])
         return np.full(target.cardinality, 1.0 / target.cardinality)
+    if isinstance(priors, Mapping):
+        for label in priors:
+            target.index(label)
+        priors = [priors.get(label, 0.0) for label in target.states]
     values = np.asarray(priors, dtype=np.float64)
     if values.shape != (target.cardinality,):
         raise DataError(

@@ -42,7 +42,7 @@ _SHARED_PARAMETERS = """
         Class probabilities, instead of their shares of the rows. The covariances do not depend on
         them.
     class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" gives every class the same total.
+        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
     tol, max_iter : float and int
         Where values are missing, full covariances are found by expectation-maximisation: stop when
         a step moves no mean and no covariance by more than this in standard deviations, and warn

@@ -22,7 +22,13 @@ from sklearn.utils.validation import (
 
 from bayesgraph.classifiers.layout import Layout, is_sparse
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
-from bayesgraph.encoding.columns import Column, as_counts, sparse_view, with_states
+from bayesgraph.encoding.columns import (
+    Column,
+    as_counts,
+    sparse_view,
+    with_states,
+    without_duplicates,
+)
 from bayesgraph.encoding.table import (
     array_names,
     as_frame,
@@ -233,7 +239,7 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
         input_name="X",
     )
     if is_sparse(checked):
-        return checked
+        return without_duplicates(checked)
     array = np.asarray(checked)
     return np.ma.array(array, mask=X.mask) if np.ma.is_masked(X) else array
 

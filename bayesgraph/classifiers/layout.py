@@ -116,7 +116,7 @@ def make_layout(
     chosen = family_by_column(distributions, names)
     discrete = _discrete_columns(columns, chosen)
     if isinstance(distributions, str) and distributions != "categorical":
-        chosen = {key: family for key, family in chosen.items() if key[0] not in discrete}
+        chosen = _numeric_only(chosen, discrete)
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}
     loose: dict[str, list[Name]] = {}
@@ -144,6 +144,20 @@ def make_layout(
         groups[feature], families[feature] = tuple(members), family
     tables = {name for name, family in families.items() if family == "categorical"}
     return Layout(names, families, groups, numeric | tables)
+
+
+def _numeric_only(
+    chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
+) -> dict[tuple[Name, ...], str]:
+    """Return the family of all columns for those that have numbers."""
+    numeric = {key: family for key, family in chosen.items() if key[0] not in discrete}
+    if not numeric:
+        family = next(iter(chosen.values()))
+        raise DataTypeError(
+            f"distributions={family!r} takes numbers, and no column has any: {quoted(discrete)}. "
+            "(Texts become counts by scikit-learn's CountVectorizer.)"
+        )
+    return numeric
 
 
 def _discrete_columns(

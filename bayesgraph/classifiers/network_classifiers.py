@@ -30,10 +30,10 @@ _PARAMETERS = """
         estimates every class by itself.
     var_smoothing : float, default 1e-9
         Share of each column's variance that is added to it.
-    priors : array_like, shape (n_classes,), or "uniform", optional
+    priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
         Class probabilities, instead of their shares of the rows.
     class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" gives every class the same total.
+        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
     unseen : {"missing", "error"}

@@ -477,6 +477,8 @@ def _settings(estimator: Any) -> tuple[dict[str, Any], Pruning]:
 
 def _table(estimator: Any, X: Any, n_labels: int, rows: NDArray[np.intp] | None) -> Table:
     """Return (some rows of) X as an encoded table, noting its columns on the estimator."""
+    # What was fitted before does not go with the columns to come.
+    estimator.__dict__.pop("network_", None)
     found = fit_columns(estimator, X, n_labels, sparse=False)
     found = found if rows is None else found.take(rows)
     estimator.layout_ = make_layout(found.typed(), None, estimator.categorical)

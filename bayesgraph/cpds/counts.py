@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -123,11 +124,13 @@ class MultinomialCPD(_CountsCPD):
         if missing is None:
             return
         rows, absent = missing
-        gone = absent @ self.probabilities.reshape(self.cells, -1).T
+        log_kept = _log_positive(known_mass(self._shares, absent))
         total = np.asarray(known[rows].sum(axis=1)).reshape(-1, 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(total > 0, total * np.log(np.maximum(1.0 - gone, 0.0)), 0.0)
-        out[:, rows] -= shares.T
+        out[:, rows] -= (total * log_kept).T
+
+    @property
+    def _shares(self) -> Floats:
+        return self.probabilities.reshape(self.cells, -1)
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """See CPD: a term for each item that occurs, in shares of the items that are known."""
@@ -136,9 +139,7 @@ class MultinomialCPD(_CountsCPD):
         at = np.flatnonzero(row)
         logs = self._logs[:, at].T
         if missing is not None:
-            gone = missing[1] @ self.probabilities.reshape(self.cells, -1).T
-            with np.errstate(divide="ignore"):
-                logs = logs - np.log(np.maximum(1.0 - gone, 0.0))
+            logs = logs - _log_positive(known_mass(self._shares, missing[1]))
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
 
     def item_logs(self) -> Floats:
@@ -232,14 +233,13 @@ class DirichletMultinomialCPD(_CountsCPD):
         known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
         sparse = csr_array(known)
-        sparse.sort_indices()
         kernels.add_dirichlet(
             out, sparse.indptr, sparse.indices, sparse.data.astype(np.float64), a.T.copy()
         )
         total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
         if missing is not None:
             rows, absent = missing
-            total[:, rows] -= (absent @ a.T).T
+            total[:, rows] = known_mass(a, absent).T
         n = np.asarray(known.sum(axis=1)).reshape(-1)
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
 
@@ -251,7 +251,7 @@ class DirichletMultinomialCPD(_CountsCPD):
         a = self.concentration.reshape(self.cells, -1)
         total = a.sum(axis=1)
         if missing is not None:
-            total = total - dense_row(missing[1] @ a.T)
+            total = known_mass(a, missing[1])[0]
         names, values = counted(self.variable.items, row, at)
         logs = gammaln(a[:, at] + row[at]) - gammaln(a[:, at])
         if not len(at):
@@ -375,14 +375,26 @@ class PresenceCPD(_CountsCPD):
         n: int,
         random: np.random.Generator,
     ) -> NDArray[Any]:
-        """Return n documents as a sparse matrix of zeros and ones."""
+        """Return n documents as a sparse matrix: what is there has the least count that is.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For a negative threshold, above which no count of 0 is absent.
+        """
+        if self.threshold < 0:
+            raise UnsupportedModelError(
+                f"{self} takes a count of 0 for presence (its threshold is {self.threshold:g}), so "
+                "that there is no count for absence to draw."
+            )
+        least = max(1.0, math.floor(self.threshold) + 1.0)
         cell = self._cell(parents, n)
         shares = self.probabilities.reshape(self.cells, -1)
         blocks = [
             csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
             for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
         ]
-        documents: Any = vstack(blocks, format="csr").astype(np.float64)
+        documents: Any = vstack(blocks, format="csr").astype(np.float64) * least
         return documents  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
@@ -429,6 +441,35 @@ def known_counts(
     known = counts.copy()
     known[rows] = np.where(gone, 0.0, counts[rows])
     return known, (rows, gone.astype(np.float64))
+
+
+def known_mass(shares: Floats, absent: Any) -> Floats:
+    """Return the sum of each row of shares over the items that are known.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (cells, n)
+    absent : ndarray or csr_array, shape (n_rows, n)
+        Ones where an item is not known.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, cells)
+    """
+    whole = shares.sum(axis=1)
+    kept = np.asarray(whole - absent @ shares.T)
+    # Where little is left, the difference has lost its digits; the sum itself has not.
+    doubtful = np.flatnonzero((kept < 0.5 * whole).any(axis=1))
+    for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
+        some = absent[rows]
+        dense = some.toarray() if issparse(some) else some
+        kept[rows] = (1.0 - dense) @ shares.T
+    return kept
+
+
+def _log_positive(values: Floats) -> Floats:
+    """Return logarithms, 0 for what is not positive: such a row is impossible as it is."""
+    return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
 
 
 def present(counts: Any, threshold: float) -> Any:

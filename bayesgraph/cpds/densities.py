@@ -254,8 +254,9 @@ class StudentPlate(DensityPlate):
         values = self._numbers(evidence)
         location, scale, dof = (self._flat(key) for key in self.parameters)
         for cell in range(self.cells):
-            z = (values - location[cell]) / scale[cell]
-            logs = self._constant[cell] - 0.5 * (dof[cell] + 1) * np.log1p(z * z / dof[cell])
+            with np.errstate(over="ignore"):  # infinitely far away: the density is zero
+                z = ((values - location[cell]) / scale[cell]) ** 2
+            logs = self._constant[cell] - 0.5 * (dof[cell] + 1) * np.log1p(z / dof[cell])
             out[cell] += np.where(np.isnan(values), 0.0, logs).sum(axis=1)
 
     def sample(

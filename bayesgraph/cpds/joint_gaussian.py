@@ -28,7 +28,6 @@ from bayesgraph.factors import Evidence, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import take_codes
 from bayesgraph.factors.gaussian import half_square
-from bayesgraph.parallel import one_blas_thread
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Rows whose deviations stay in the second-level cache between the passes over them.
@@ -304,10 +303,9 @@ class JointGaussianCPD(Plate):
         near = self.shared and self._lengths.max() <= _NEAR
         add = self._add_shared if near else self._add_separate
         buffer = np.empty((min(_BLOCK, len(values)), len(self._children)))
-        with one_blas_thread():
-            for first in range(0, len(values), _BLOCK):
-                block = values[first : first + _BLOCK]
-                add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
+        for first in range(0, len(values), _BLOCK):
+            block = values[first : first + _BLOCK]
+            add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
 
     def _add_separate(self, block: Floats, buffer: Floats, out: Floats) -> None:
         for cell, mean in enumerate(self._means):

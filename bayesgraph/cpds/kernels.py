@@ -524,6 +524,9 @@ def _add_kernel_densities(
                 if at > 0:
                     gap = min(gap, x - near[at - 1])
                 gap /= h
+                if gap * gap == math.inf:
+                    out[cell, i] = -math.inf
+                    continue
                 # Terms below 1e-16 of the nearest one's: z^2 > gap^2 + reach^2.
                 reach = h * math.sqrt(gap * gap + _REACH * _REACH)
                 total = 0.0
@@ -540,6 +543,7 @@ def _add_kernel_densities(
                 out[cell, i] += constant + math.log(total) - 0.5 * gap * gap
 
 
+@numba.njit(cache=True, nogil=True)
 def add_histogram(
     out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
 ) -> None:

@@ -208,6 +208,20 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
     return rows, missing > 0
 
 
+def without_duplicates(rows: Any) -> Any:
+    """Return a matrix in compressed sparse rows, entries of the same place added up.
+
+    Counts are their sums: each of them is present once, however it was stored.
+    """
+    if rows.format != "csr":
+        rows = csr_array(rows)
+    if rows.has_canonical_format:
+        return rows
+    joined = rows.copy()
+    joined.sum_duplicates()
+    return joined
+
+
 def sparse_view(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> Any:

@@ -18,6 +18,7 @@ from bayesgraph.encoding.columns import (
     Column,
     encode_column,
     infer_variable,
+    without_duplicates,
 )
 from bayesgraph.errors import (
     DataError,
@@ -187,7 +188,7 @@ def _array(name: Name, column: Any) -> Column:
     if isinstance(column, (list, tuple)):
         return _array_of_list(column)
     if issparse(column):
-        return column  # type: ignore[no-any-return]
+        return without_duplicates(column)  # type: ignore[no-any-return]
     array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
     if array.ndim not in (1, 2):
         raise DataTypeError(

@@ -37,7 +37,7 @@ CLASSES: dict[str, type[GraphClassifier]] = {
 # Those whose model is a factor graph.
 _FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
 # What some estimators have besides.
-_NUMBERS = ("ccp_alpha_",)
+_NUMBERS = ("ccp_alpha_", "n_iter_")
 
 
 def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _encode_numbers(model: Any) -> dict[str, Any]:
 def _decode_numbers(model: Any, numbers: Any) -> None:
     for name in _NUMBERS:
         if name in numbers:
-            setattr(model, name, float(decode_value(numbers[name])))
+            setattr(model, name, decode_value(numbers[name]))
 
 
 def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:

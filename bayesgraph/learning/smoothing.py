@@ -109,6 +109,8 @@ class Smoothing:
                 "bandwidth takes 'silverman', 'scott' or a positive number; got "
                 f"{self.bandwidth!r}."
             )
+        if not _is_number(self.threshold):
+            raise DataError(f"threshold takes a finite number; got {self.threshold!r}.")
         given = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
         for value in given:
             _checked_alpha(value)

@@ -203,7 +203,9 @@ def _limits(points: Floats) -> Floats:
     """Return the lower and upper end of both axes, shape (2, 2)."""
     low, high = points.min(axis=0), points.max(axis=0)
     room = _MARGIN * np.where(high > low, high - low, 1.0)
-    return np.stack([low - room, high + room], axis=1)
+    # What is never negative in the data is not drawn where it is: it may have no probability there.
+    least = np.where(low > 0, 0.5 * low, np.where(low == 0, 0.0, -np.inf))
+    return np.stack([np.maximum(low - room, least), high + room], axis=1)
 
 
 def _log_proba(

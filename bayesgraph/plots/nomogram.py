@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.cpds import GaussianCPD, TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.explain import Contrast
 from bayesgraph.factors import Evidence, Factor
@@ -86,7 +87,8 @@ def nomogram_figure(
     Raises
     ------
     UnsupportedModelError
-        For a feature with other parents than the class.
+        For a feature with other parents than the class, or of another family than Gaussian and
+        categorical.
     DataError
         For more than two classes without `negative`, a value that a class rules out, or `most`
         below 1.
@@ -157,7 +159,13 @@ class _Ruler:
 
 
 def _check_star(network: BayesianNetwork, target: Discrete) -> None:
+    known = (TableCPD, GaussianCPD)
     for cpd in network.nodes():
+        if cpd.parents == (target,) and not isinstance(cpd, known):
+            raise UnsupportedModelError(
+                f"A nomogram draws Gaussian and categorical features; {cpd.variable.name!r} has a "
+                f"{type(cpd).__name__}. Explain single rows with clf.contributions instead."
+            )
         if cpd.parents != (() if cpd.variable == target else (target,)):
             raise UnsupportedModelError(
                 f"A nomogram is of a naive Bayes; {cpd!r} makes the points of one feature depend "

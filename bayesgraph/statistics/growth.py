@@ -57,11 +57,17 @@ def removed(rest: Floats, before: Floats) -> Floats:
     DataError
         If more was removed than there was.
     """
-    small = np.abs(rest) <= _ROUNDING * np.abs(before)
+    # Rounding errors are those of the sums that were there once, the largest of which still shows.
+    small = np.abs(rest) <= _ROUNDING * np.abs(before).max(initial=0.0)
     rest = np.where(small, 0.0, rest)
     if (rest < 0).any():
-        raise DataError(
-            "These rows were not all part of what the model was fitted on: more would be removed "
-            "than there is. Give the rows (and weights) exactly as they were fitted."
-        )
+        raise not_fitted()
     return rest
+
+
+def not_fitted() -> DataError:
+    """Return the error for rows to forget that were not fitted."""
+    return DataError(
+        "These rows were not all part of what the model was fitted on: more would be removed than "
+        "there is. Give the rows (and weights) exactly as they were fitted."
+    )

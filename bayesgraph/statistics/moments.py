@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import kernels
-from bayesgraph.statistics.growth import grown_axis, removed
+from bayesgraph.statistics.growth import grown_axis, not_fitted, removed
 
 # A sum of squares that is below such a share of what it was has lost half of its digits, or all.
 _FEWEST_DIGITS, _NO_DIGITS = 1e-8, 1e-12
@@ -21,11 +20,6 @@ _FEWEST_DIGITS, _NO_DIGITS = 1e-8, 1e-12
 _HARMLESS = 100.0
 # Rows whose values stay in the cache between the passes over them.
 _BLOCK = 2048
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -155,7 +149,7 @@ class PairMoments:
         """Return the moments of a table; see GroupMoments.collect."""
         parts = []
         # The sums of a matrix product depend on how many threads share it; a model must not.
-        with _threads().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             for g in range(n_groups):
                 rows = np.flatnonzero(group == g)
                 weight = weights[rows] if len(weights) else np.ones(len(rows))
@@ -233,6 +227,8 @@ def settled_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -
         If most digits of a group were lost, and what is left of the spread of the whole column is
         no larger either.
     """
+    if (rest < -_FEWEST_DIGITS * before.sum(axis=0)).any():
+        raise not_fitted()
     weight = np.broadcast_to(count, rest.shape)
     centre = safe_divide((weight * mean).sum(axis=0), weight.sum(axis=0))
     whole = np.maximum(rest, 0.0).sum(axis=0) + (weight * (mean - centre) ** 2).sum(axis=0)
