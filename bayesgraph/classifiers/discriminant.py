@@ -225,8 +225,7 @@ class _JointGaussianClassifier(
         slopes, constants = found.scores()
         joint = np.empty((len(constants), evidence.n_rows))
         joint[:] = constants[:, None]
-        centred = evidence.matrix(self.features_) - found.centre
-        kernels.add_dense(joint, centred, slopes)
+        kernels.add_centred(joint, evidence.matrix(self.features_), found.centre, slopes)
         return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated

@@ -195,6 +195,23 @@ def add_dense(out: Floats, values: Floats, table: Floats) -> None:
     )
 
 
+def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
+    """Add the product of a matrix less its centre and a table to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    centre : ndarray, shape (m,)
+    table : ndarray, shape (cells, m)
+    """
+    over_rows(
+        lambda a, b: _add_centred(out, values, centre, np.ascontiguousarray(table), a, b),
+        len(values),
+        1 + _THREAD // max(1, table.size),
+    )
+
+
 def add_dirichlet(
     out: Floats,
     indptr: NDArray[Any],
@@ -384,6 +401,36 @@ def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int)
             out[cell, first + 1] += b
             out[cell, first + 2] += c
             out[cell, first + 3] += d
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_centred(
+    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
+) -> None:
+    # The deviations of a few rows stay in the cache while all cells read them.
+    n_cells, n_columns = table.shape
+    near = np.zeros((4, n_columns))
+    for first in range(begin, end, 4):
+        n = min(4, end - first)
+        for i in range(n):
+            for j in range(n_columns):
+                near[i, j] = values[first + i, j] - centre[j]
+        for cell in range(n_cells):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n_columns):
+                weight = table[cell, j]
+                a += near[0, j] * weight
+                b += near[1, j] * weight
+                c += near[2, j] * weight
+                d += near[3, j] * weight
+            target = out[cell]
+            target[first] += a
+            if n > 1:
+                target[first + 1] += b
+            if n > 2:
+                target[first + 2] += c
+            if n > 3:
+                target[first + 3] += d
 
 
 @numba.njit(cache=True, nogil=True)
