@@ -82,7 +82,7 @@ class GraphicalModel(Questions):
     def settled_rows(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
         """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
         joint = self.log_posterior_rows(target, evidence)
-        suspects = np.flatnonzero(np.isneginf(joint[:, 0]))
+        suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
         if len(impossible):
             with np.errstate(divide="ignore"):
