@@ -61,9 +61,11 @@ from .learning import forest as forest
 from .learning import star as star
 from .learning import tan as tan
 from .network import BayesianNetwork as BayesianNetwork
+from .variables import Binned as Binned
 from .variables import Continuous as Continuous
 from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
+from .variables import Grouped as Grouped
 
 __version__: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -191,6 +193,177 @@ class Discrete:
 
     def __repr__(self) -> str:
         return f"Discrete({self.name!r}, [{quoted(self.states)}])"
+
+
+class Binned(Discrete):
+    """A number known by the interval it falls into.
+
+    Its states are the intervals, written as "(0.8, 1.75]": open below, closed above. Evidence is a
+    number, or an interval as it is written.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as it is.
+    cuts : iterable of float
+        Ascending and finite; none at all is a single interval.
+
+    Raises
+    ------
+    ValueError
+        For cuts that do not ascend, or are not finite.
+
+    Examples
+    --------
+    >>> width = Binned("petal width", [0.8, 1.75])
+    >>> width.states
+    ('(-inf, 0.8]', '(0.8, 1.75]', '(1.75, inf)')
+    >>> width.index(1.2)
+    1
+    """
+
+    __slots__ = ("cuts",)
+
+    cuts: tuple[float, ...]
+
+    def __init__(self, name: Name, cuts: Iterable[float]) -> None:
+        self.cuts = tuple(float(cut) for cut in cuts)
+        ends = [-math.inf, *self.cuts, math.inf]
+        if not all(a < b for a, b in pairwise(ends)):
+            raise EvidenceError(
+                f"The cuts of {name!r} are finite numbers in ascending order; got {self.cuts!r}."
+            )
+        text = ["-inf", *(repr(cut).removesuffix(".0") for cut in self.cuts), "inf"]
+        closing = ["]"] * len(self.cuts) + [")"]
+        states = [f"({a}, {b}{c}" for (a, b), c in zip(pairwise(text), closing, strict=True)]
+        super().__init__(name, states)
+
+    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the position of the interval of each number, -1 where it is NaN."""
+        found = np.searchsorted(np.array(self.cuts), numbers, side="left")
+        found[np.isnan(numbers)] = -1
+        return np.asarray(found)
+
+    def find(self, state: object) -> int | None:
+        """Return the position of an interval, or of that of a number; None if it is neither."""
+        value = plain(state)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return None if is_missing(value) else bisect_left(self.cuts, value)
+        return super().find(value)
+
+    def encode(self, value: object) -> int:
+        """Return how a value is encoded: the position of its interval."""
+        return self.index(value)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Binned) and self.name == other.name and self.cuts == other.cuts
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[type[Binned], tuple[Name, tuple[float, ...]]]:
+        return Binned, (self.name, self.cuts)
+
+    def __repr__(self) -> str:
+        return f"Binned({self.name!r}, [{quoted(self.cuts)}])"
+
+
+class Grouped(Discrete):
+    """A categorical variable known by the group its value is in.
+
+    The state of a group of one value is that value; of others, a text such as "{blue, green}".
+    Evidence is a value, or a group as it is written.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as it is.
+    groups : iterable of lists of values
+        Every value in one of them.
+
+    Raises
+    ------
+    ValueError
+        For no groups, an empty group, or a value in two groups.
+
+    Examples
+    --------
+    >>> colour = Grouped("colour", [["red"], ["blue", "green"]])
+    >>> colour.states
+    ('red', '{blue, green}')
+    >>> colour.index("green")
+    1
+    """
+
+    __slots__ = ("_values", "group_of", "groups")
+
+    groups: tuple[tuple[State, ...], ...]
+    # The position of the group of each value, in the order of the values.
+    group_of: tuple[int, ...]
+
+    def __init__(self, name: Name, groups: Iterable[Iterable[State]]) -> None:
+        self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
+        if not all(self.groups):
+            raise EvidenceError(f"Every group of {name!r} needs at least one value.")
+        # As a variable of its own, which finds values as any does and refuses what is wrong.
+        self._values = Discrete(name, [value for group in self.groups for value in group])
+        self.group_of = tuple(i for i, group in enumerate(self.groups) for _ in group)
+        super().__init__(name, _group_labels(self.groups))
+
+    @property
+    def values(self) -> tuple[State, ...]:
+        """All values, group by group."""
+        return self._values.states
+
+    def find(self, state: object) -> int | None:
+        """Return the position of the group of a value, or of a group; None if it is neither."""
+        code = self._values.find(state)
+        if code is None:
+            return super().find(state)
+        return code if code < 0 else self.group_of[code]
+
+    def encode(self, value: object) -> int:
+        """Return how a value is encoded: the position of its group."""
+        return self.index(value)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Grouped)
+            and self._values == other._values
+            and [len(group) for group in self.groups] == [len(group) for group in other.groups]
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[type[Grouped], tuple[Name, tuple[tuple[State, ...], ...]]]:
+        return Grouped, (self.name, self.groups)
+
+    def __repr__(self) -> str:
+        return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r})"
+
+
+# Characters of a group's values that its state shows.
+_LABEL_LENGTH = 60
+
+
+def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
+    """Return a state for each group, all different."""
+    singles = {group[0] for group in groups if len(group) == 1}
+    found: list[State] = []
+    for group in groups:
+        if len(group) == 1:
+            found.append(group[0])
+            continue
+        shown = [str(group[0])]
+        while len(shown) < len(group) and len(", ".join(shown)) < _LABEL_LENGTH:
+            shown.append(str(group[len(shown)]))
+        left = len(group) - len(shown)
+        label = "{" + ", ".join(shown) + (f", and {left} more" if left else "") + "}"
+        while label in found or label in singles:
+            label += "'"
+        found.append(label)
+    return found
 
 
 class Continuous:

@@ -228,3 +228,66 @@ def test_numbers(value):
 def test_what_is_not_a_number(value):
     with pytest.raises(EvidenceError, match="'x'"):
         bg.Continuous("x").number(value)
+
+
+# ------------------------------------------------------------------------- Binned and Grouped
+
+
+def test_intervals_are_states_and_numbers_fall_into_them():
+    width = bg.Binned("width", [0.8, 1.75])
+    assert width.states == ("(-inf, 0.8]", "(0.8, 1.75]", "(1.75, inf)")
+    assert [width.index(x) for x in (-5, 0.8, 0.80001, 1.75, 2, np.float32(1.0))] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        1,
+    ]
+    assert width.index("(0.8, 1.75]") == width.encode(1) == 1
+    numbers = np.array([0.8, math.nan, 9.0])
+    assert width.codes(numbers).tolist() == [0, -1, 2]
+    assert bg.Binned("x", []).states == ("(-inf, inf)",)
+
+
+def test_intervals_refuse_what_is_no_number():
+    width = bg.Binned("width", [0.5])
+    with pytest.raises(UnknownStateError, match="no state 'wide'"):
+        width.index("wide")
+    with pytest.raises(UnknownStateError):
+        width.index(True)
+    for cuts in ([1, 1], [2, 1], [math.nan], [math.inf]):
+        with pytest.raises(EvidenceError, match="ascending"):
+            bg.Binned("x", cuts)
+
+
+def test_groups_are_states_and_values_are_found_in_them():
+    colour = bg.Grouped("colour", [["red"], ["blue", "green"]])
+    assert colour.states == ("red", "{blue, green}")
+    assert [colour.index(v) for v in ("red", "blue", "green", "{blue, green}")] == [0, 1, 1, 1]
+    assert colour.find("pink") is None
+    with pytest.raises(EvidenceError, match="at least one value"):
+        bg.Grouped("x", [["a"], []])
+    with pytest.raises(EvidenceError, match="more than once"):
+        bg.Grouped("x", [["a"], ["b", "a"]])
+
+
+def test_labels_of_groups_differ_whatever_the_values():
+    long = [f"value number {i}" for i in range(40)]
+    v = bg.Grouped("v", [["a", "b"], ["{a, b}"], long, [1, 2], ["1", "2"]])
+    assert len(set(v.states)) == 5
+    assert v.states[2].endswith("more}")
+    assert [v.index(x) for x in ("{a, b}", 1, "1", long[-1])] == [1, 3, 4, 2]
+
+
+@pytest.mark.parametrize(
+    "variable", [bg.Binned("x", [0.1, 2]), bg.Grouped("x", [[1], ["a", True]])], ids=repr
+)
+def test_binned_and_grouped_are_values(variable):
+    for twin in (copy.deepcopy(variable), pickle.loads(pickle.dumps(variable))):
+        assert twin == variable
+        assert hash(twin) == hash(variable)
+    assert variable != bg.Discrete("x", variable.states)
+    assert bg.Discrete("x", variable.states) != variable
+    assert variable != bg.Binned("x", [0.1, 2.5])
+    assert variable != bg.Grouped("x", [[1, "a"], [True]])

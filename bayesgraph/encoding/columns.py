@@ -19,9 +19,11 @@ from bayesgraph.encoding import kernels
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import (
+    Binned,
     Continuous,
     CountVector,
     Discrete,
+    Grouped,
     Name,
     State,
     Variable,
@@ -422,6 +424,8 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
         raise _matrix(variable.name)
     if isinstance(variable, Continuous):
         return as_numbers(column, variable.name)
+    if isinstance(variable, Binned) and not is_discrete(column, variable.name):
+        return variable.codes(as_numbers(column, variable.name))
     factorised = factorise(column, variable.name)
     found = [variable.find(state) for state in factorised.states]
     if all(code is None for code in found):
@@ -443,8 +447,11 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
 def with_states(variable: Discrete, column: Column) -> Discrete:
     """Return a variable with the values of a column that are not states yet as states too.
 
-    They take their natural place if the states are in natural order, else the end.
+    They take their natural place if the states are in natural order, else the end; beside groups of
+    values each is a group of its own.
     """
+    if isinstance(variable, Binned):
+        return variable
     factorised = factorise(column, variable.name)
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
@@ -452,6 +459,8 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     if not fresh:
         return variable
     _check_kinds(variable, factorised)
+    if isinstance(variable, Grouped):
+        return Grouped(variable.name, [*variable.groups, *([value] for value in fresh)])
     known = list(variable.states)
     together = [*known, *fresh]
     ordered = _naturally_ordered(known) == known
@@ -461,11 +470,12 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
 def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
-    kinds, known = {_kind(v) for v in values}, {_kind(s) for s in variable.states}
+    states = variable.values if isinstance(variable, Grouped) else variable.states
+    kinds, known = {_kind(v) for v in values}, {_kind(s) for s in states}
     if values and not kinds & known:
         raise DataTypeError(
             f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
-            f"made ({quoted(variable.states, most=3)}); now its values are "
+            f"made ({quoted(states, most=3)}); now its values are "
             f"{' and '.join(sorted(kinds))} ({quoted(values, most=3)}). Convert the column to the "
             "type it had."
         )

@@ -38,7 +38,16 @@ from bayesgraph.factors import Factor
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    Variable,
+)
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,11 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
         return {"count": name}
     if isinstance(variable, Continuous):
         return {"continuous": name}
+    if isinstance(variable, Binned):
+        return {"binned": name, "cuts": [_encoded(cut, "cut", variable) for cut in variable.cuts]}
+    if isinstance(variable, Grouped):
+        groups = [[_encoded(v, "value", variable) for v in group] for group in variable.groups]
+        return {"grouped": name, "groups": groups}
     states = [_encoded(state, "state", variable) for state in variable.states]
     return {"discrete": name, "states": states}
 
@@ -185,6 +199,11 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
         return Count(decode_value(item["count"]))
     if "counts" in item:
         return CountVector(decode_value(item["counts"]), [decode_value(i) for i in item["items"]])
+    if "binned" in item:
+        return Binned(decode_value(item["binned"]), [decode_value(c) for c in item["cuts"]])
+    if "grouped" in item:
+        groups = [[decode_value(value) for value in group] for group in item["groups"]]
+        return Grouped(decode_value(item["grouped"]), groups)
     return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
 
 
