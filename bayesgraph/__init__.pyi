@@ -1,6 +1,8 @@
 from . import errors as errors
 from . import io as io
 from . import plots as plots
+from .classifiers import AODEClassifier as AODEClassifier
+from .classifiers import AveragedTANClassifier as AveragedTANClassifier
 from .classifiers import BaggedNaiveBayesClassifier as BaggedNaiveBayesClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
@@ -60,6 +62,7 @@ from .learning import count_source as count_source
 from .learning import forest as forest
 from .learning import star as star
 from .learning import tan as tan
+from .mixture import NetworkMixture as NetworkMixture
 from .network import BayesianNetwork as BayesianNetwork
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous

@@ -245,6 +245,9 @@ CLASSIFIERS = (
         kinds=("continuous",),
         searched=("covariance", ("shared", "class")),
     ),
+    Case("aode", bg.AODEClassifier),
+    Case("aode-rare", partial(bg.AODEClassifier, min_rows=12, alpha=0.5)),
+    Case("tan-averaged", partial(bg.AveragedTANClassifier, n_trees=8)),
     Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
     Case(
         "complement-norm",

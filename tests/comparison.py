@@ -11,6 +11,8 @@ def assert_same_network(one, other, tolerance=1e-12):
     if isinstance(one, bg.FactorGraph):
         pairs = zip(one.terms, other.terms, strict=True)
     else:
+        if isinstance(one, bg.NetworkMixture):
+            np.testing.assert_allclose(one.weights, other.weights, rtol=tolerance)
         assert list(one.graph.edges) == list(other.graph.edges)
         pairs = zip(one.cpds, other.cpds, strict=True)
     for a, b in pairs:

@@ -28,6 +28,7 @@ LAYERS = [
     {"model"},
     {"factor_graph"},
     {"network"},
+    {"mixture"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
     {"learning"},

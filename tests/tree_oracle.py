@@ -145,8 +145,27 @@ class TreeOracle:
         return self.oracle.moments(targets, self.translated(evidence)[0])
 
 
+class MixtureOracle:
+    """Answers about a mixture: the weighted sum of what the oracles of its networks say."""
+
+    def __init__(self, mixture):
+        pairs = zip(mixture.weights, mixture.networks, strict=True)
+        self.parts = [(weight, Oracle.of(network)) for weight, network in pairs]
+
+    def probability(self, evidence=None):
+        """Return the probability (density) of the evidence."""
+        return math.fsum(weight * oracle.probability(evidence) for weight, oracle in self.parts)
+
+    def posterior(self, targets, evidence=None):
+        """Return P(targets | evidence), one axis for each discrete target."""
+        table = sum(weight * oracle.joint(targets, evidence) for weight, oracle in self.parts)
+        return table / table.sum()
+
+
 def oracle_of(network):
-    """Return the oracle that fits the families of a network."""
+    """Return the oracle that fits the families of a network, or of those of a mixture."""
+    if isinstance(network, bg.NetworkMixture):
+        return MixtureOracle(network)
     if is_of_families(network):
         return StarOracle(network)
     own = any(isinstance(cpd, (bg.TreeCPD, bg.HistogramCPD)) for cpd in network.cpds)

@@ -7,6 +7,7 @@ from bayesgraph.classifiers.discriminant import (
     LinearDiscriminantClassifier,
     QuadraticDiscriminantClassifier,
 )
+from bayesgraph.classifiers.mixtures import AODEClassifier, AveragedTANClassifier
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
     NaiveBayesClassifier,
@@ -18,6 +19,8 @@ from bayesgraph.classifiers.trees import (
 )
 
 __all__ = [
+    "AODEClassifier",
+    "AveragedTANClassifier",
     "BaggedNaiveBayesClassifier",
     "BayesianNetworkClassifier",
     "ComplementNaiveBayesClassifier",

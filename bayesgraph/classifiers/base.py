@@ -292,6 +292,15 @@ class NetworkClassifier(GraphClassifier):
         source = StatisticsSource((*features, target), target, statistics)
         self._learn(source, self._smoothing(), target, features)
 
+    def _check_alpha(
+        self, smoothing: Smoothing, target: Discrete, features: tuple[Variable, ...]
+    ) -> None:
+        if isinstance(smoothing.alpha, Mapping):
+            names = [v.name for v in (target, *features)]
+            for name in smoothing.alpha:
+                if name not in names:
+                    raise unknown_variable(name, names, where="alpha=: the model")
+
     def _learn(
         self,
         source: TableSource | StatisticsSource,
@@ -299,11 +308,7 @@ class NetworkClassifier(GraphClassifier):
         target: Discrete,
         features: tuple[Variable, ...],
     ) -> None:
-        if isinstance(smoothing.alpha, Mapping):
-            names = [v.name for v in (target, *features)]
-            for name in smoothing.alpha:
-                if name not in names:
-                    raise unknown_variable(name, names, where="alpha=: the model")
+        self._check_alpha(smoothing, target, features)
         structure = self._learner()(source, smoothing)
         if not isinstance(structure, Structure):
             raise DataTypeError(

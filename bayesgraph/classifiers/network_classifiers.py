@@ -58,13 +58,13 @@ _PARAMETERS = """
 """
 
 
-def _with_parameters(cls: type) -> type:
+def with_parameters(cls: type) -> type:
     """Write the shared parameters into a docstring."""
     cls.__doc__ = (cls.__doc__ or "").replace("\n    {parameters}\n", _PARAMETERS)
     return cls
 
 
-@_with_parameters
+@with_parameters
 class NaiveBayesClassifier(NetworkClassifier):
     """Naive Bayes: the features are independent given the class.
 
@@ -164,7 +164,7 @@ class NaiveBayesClassifier(NetworkClassifier):
         )
 
 
-@_with_parameters
+@with_parameters
 class TANClassifier(NetworkClassifier):
     """Tree-augmented naive Bayes: each feature has the class and one other feature as parents.
 
@@ -211,7 +211,7 @@ class TANClassifier(NetworkClassifier):
         return partial(tan, root=self.root)
 
 
-@_with_parameters
+@with_parameters
 class BayesianNetworkClassifier(NetworkClassifier):
     """A classifier of any structure: learned, or given as a graph.
 

@@ -16,6 +16,7 @@ from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.mixture_payload import MIXTURE
 from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
@@ -24,6 +25,8 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 CLASSES: dict[str, type[GraphClassifier]] = {
     name: getattr(classifiers, name)
     for name in (
+        "AODEClassifier",
+        "AveragedTANClassifier",
         "BayesianNetworkClassifier",
         "ComplementNaiveBayesClassifier",
         "DecisionTreeNetworkClassifier",
@@ -36,8 +39,11 @@ CLASSES: dict[str, type[GraphClassifier]] = {
 }
 # Those whose model is a factor graph.
 _FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
+# Those whose model is a mixture of networks.
+_MIXTURES = ("AODEClassifier", "AveragedTANClassifier")
 # What some estimators have besides.
 _NUMBERS = ("ccp_alpha_", "n_iter_")
+_ARRAYS = ("edge_probabilities_",)
 
 
 def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
@@ -54,6 +60,9 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "named": hasattr(model, "feature_names_in_"),
         "layout": _encode_layout(model.layout_),
         "numbers": _encode_numbers(model),
+        "arrays": {
+            name: arrays.add(name, getattr(model, name)) for name in _ARRAYS if hasattr(model, name)
+        },
         **_encode_statistics(model, arrays),
     }
 
@@ -66,6 +75,8 @@ def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _model_kind(estimator: str) -> Kind:
+    if estimator in _MIXTURES:
+        return MIXTURE
     return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
 
 
@@ -97,6 +108,9 @@ def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
     _decode_numbers(model, item.get("numbers", {}))
+    for name, reference in item.get("arrays", {}).items():
+        if name in _ARRAYS:
+            setattr(model, name, arrays.take(reference))
     if "statistics" in item:  # files of earlier versions have none
         model.statistics_ = decode_statistics(item["statistics"], variables, arrays)
     return model

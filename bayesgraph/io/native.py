@@ -21,6 +21,7 @@ KINDS: dict[str, str] = {
     "factor_graph": "bayesgraph.io.payloads:FACTOR_GRAPH",
     "classifier": "bayesgraph.io.classifier_payload:CLASSIFIER",
     "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
+    "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
     "bag": "bayesgraph.io.bag_payload:BAG",
 }
 
@@ -62,7 +63,7 @@ def save(model: Any, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph or a fitted classifier
+    model : BayesianNetwork, FactorGraph, NetworkMixture or a fitted classifier
     path : str or path
         Usually ending in ``.bayesgraph``.
 
@@ -124,7 +125,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    BayesianNetwork, FactorGraph or classifier
+    BayesianNetwork, FactorGraph, NetworkMixture or classifier
         Whatever was saved.
 
     Raises

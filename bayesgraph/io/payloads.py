@@ -207,7 +207,8 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
 
 
-def _positions(variables: Iterable[Variable]) -> dict[Variable, int]:
+def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
+    """Return the place of each variable."""
     return {variable: i for i, variable in enumerate(variables)}
 
 
@@ -271,7 +272,7 @@ def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
 
 
 def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, Any]:
-    at = _positions(model.variables)
+    at = positions(model.variables)
     by_name: dict[Name, int] = {variable.name: i for variable, i in at.items()}
     return {
         "variables": [encode_variable(variable) for variable in model.variables],
@@ -298,7 +299,7 @@ def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
 
 
 def _encode_factor_graph(model: FactorGraph, arrays: ArrayWriter) -> dict[str, Any]:
-    at = _positions(model.variables)
+    at = positions(model.variables)
     terms: list[dict[str, Any]] = []
     for term in model.terms:
         if isinstance(term.source, Factor):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import Smoothing
@@ -47,19 +50,21 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     return np.maximum(safe_divide(np.asarray(found), np.asarray(total)), 0.0)
 
 
-def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
-    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the rows they come from.
+def pair_tables(
+    summary: PairsSummary,
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
+    """Yield the tables of all pairs of discrete columns, stacked by shape.
 
-    Returns
-    -------
-    scores, rows : ndarray, shape (d, d)
-        Symmetric, zero on the diagonal.
+    One array operation then serves thousands of pairs.
+
+    Yields
+    ------
+    left, right : ndarray of int, shape (n,)
+        Places of the columns of each pair among the discrete ones, left < right.
+    tables : ndarray, shape (n, K, r_left, r_right)
     """
     cards, k = summary.at.cards, len(summary.singles.totals)
-    d = len(cards)
-    scores, rows = np.zeros((d, d)), np.zeros((d, d))
-    left, right = np.triu_indices(d, k=1)
-    # Pairs of the same shape are stacked: one array operation serves thousands of them.
+    left, right = np.triu_indices(len(cards), k=1)
     shapes, members = np.unique(np.stack([cards[left], cards[right]]), axis=1, return_inverse=True)
     for number, (r, s) in enumerate(shapes.T.tolist()):
         same = np.flatnonzero(members == number)
@@ -68,8 +73,22 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
             part = same[at : at + size]
             cells = summary.starts[part][:, None] + np.arange(k * r * s)
             tables = summary.pair_counts[cells].reshape(-1, k, r, s)
-            scores[left[part], right[part]] = conditional_mutual_information(tables)
-            rows[left[part], right[part]] = tables.sum(axis=(1, 2, 3))
+            yield left[part], right[part], tables
+
+
+def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
+    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the rows they come from.
+
+    Returns
+    -------
+    scores, rows : ndarray, shape (d, d)
+        Symmetric, zero on the diagonal.
+    """
+    d = len(summary.at.cards)
+    scores, rows = np.zeros((d, d)), np.zeros((d, d))
+    for left, right, tables in pair_tables(summary):
+        scores[left, right] = conditional_mutual_information(tables)
+        rows[left, right] = tables.sum(axis=(1, 2, 3))
     return scores + scores.T, rows + rows.T
 
 

@@ -191,7 +191,7 @@ def _augmented(
     if len(columns) > 1:
         summary = source.pairs(Pairs(columns, given))
         edges = _tree_edges(source, summary, smoothing or Smoothing(), penalised=penalised)
-    tree_arcs = _directed(columns, edges, at_root)
+    tree_arcs = directed(columns, edges, at_root)
     variables = columns if given is None else (given, *columns)
     star_arcs = () if given is None else tuple((given.name, v.name) for v in columns)
     scores = {(a.name, b.name): score for (a, b), score in tree_arcs.items()}
@@ -282,7 +282,7 @@ def _spanning(scores: Floats, rows: Floats, cost: Floats | None) -> list[tuple[i
     return [(int(min(i, j)), int(max(i, j))) for _, i, j in found]
 
 
-def _directed(
+def directed(
     columns: tuple[Variable, ...],
     edges: list[tuple[Variable, Variable, float]],
     root: Variable | None,

@@ -1,0 +1,181 @@
+"""Mixtures of networks in which each feature has the class and at most one other as parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.parameters import estimate_network
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.structure import Structure, star, total_variances
+from bayesgraph.mixture import NetworkMixture
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.statistics import CountSource, Family, Pairs
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+# The feature that each feature has as a parent besides the class.
+Parents: TypeAlias = Mapping[Variable, Variable]
+
+
+def features_of(source: CountSource) -> tuple[Variable, ...]:
+    """Return all columns but the class."""
+    return tuple(v for v in source.variables if v != source.target)
+
+
+def varying(source: CountSource) -> tuple[Variable, ...]:
+    """Return the features that are not constant; a constant one tells nothing about others."""
+    features = features_of(source)
+    variance = total_variances(source, tuple(v for v in features if isinstance(v, Continuous)))
+    families = {v: Family((v,)) for v in features if isinstance(v, Discrete)}
+    counts = source.families(families.values()) if families else {}
+    return tuple(
+        v
+        for v in features
+        if (isinstance(v, Continuous) and variance[v] > 0)
+        or (isinstance(v, Discrete) and np.count_nonzero(counts[families[v]].counts) > 1)
+    )
+
+
+def ask_for_pairs(source: CountSource) -> None:
+    """Ask for all pairs of features given the class, which one pass then counts together."""
+    features = features_of(source)
+    if len(features) > 1:
+        source.pairs(Pairs(features, source.target))
+
+
+def mix(
+    components: Sequence[Parents],
+    weights: Sequence[float] | Floats,
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    priors: Floats | None = None,
+    min_rows: float = 0.0,
+    arc_probabilities: Mapping[Any, float] | None = None,
+) -> NetworkMixture:
+    """Return the mixture of networks that are given by the parents of their features.
+
+    Networks that agree on a feature's parent share its CPD.
+
+    Parameters
+    ----------
+    components : sequence of mapping from feature to feature
+        A feature that is no key has the class alone as its parent.
+    weights : sequence of float
+    source : CountSource
+        With a target.
+    smoothing, priors
+        As for `estimate_network`.
+    min_rows : float
+        Below a parent's value with fewer rows than this a feature has the distribution that it has
+        given the class alone.
+    arc_probabilities : mapping, optional
+        As for NetworkMixture.
+    """
+    target, features = source.target, features_of(source)
+    assert target is not None  # classifiers always set it
+    library = _library(components, source, smoothing, priors, min_rows)
+    networks = [
+        BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
+        for parents in components
+    ]
+    return NetworkMixture(networks, weights, arc_probabilities=arc_probabilities)
+
+
+def _library(
+    components: Iterable[Parents],
+    source: CountSource,
+    smoothing: Smoothing,
+    priors: Floats | None,
+    min_rows: float,
+) -> dict[tuple[Variable, Variable | None], CPD]:
+    """Return the CPDs of all features below every parent that some component gives them."""
+    target, features = source.target, features_of(source)
+    assert target is not None  # see `mix`
+    children: dict[Variable, dict[Variable, None]] = {}
+    for parents in components:
+        for child, parent in parents.items():
+            children.setdefault(parent, {})[child] = None
+    alone = estimate_network(star(source), source, smoothing, priors=priors)
+    found: dict[tuple[Variable, Variable | None], CPD] = {
+        (v, None): alone.cpd(v.name) for v in (target, *features)
+    }
+    for parent, below in children.items():
+        arcs = [(target.name, parent.name)]
+        arcs += [(above.name, v.name) for v in below for above in (target, parent)]
+        structure = Structure((target, parent, *below), tuple(arcs))
+        network = estimate_network(structure, source, smoothing, priors=priors)
+        rare = _rare(source, parent, min_rows)
+        for child in below:
+            cpd = network.cpd(child.name)
+            found[child, parent] = _given_the_class(cpd, found[child, None], rare)
+    return found
+
+
+def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
+    """Return which states have too few rows; None if none has."""
+    if not isinstance(parent, Discrete) or min_rows <= 0:
+        return None
+    family = Family((parent,))
+    rare = source.families([family])[family].counts < min_rows
+    return rare if rare.any() else None
+
+
+def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
+    """Return a CPD given class and parent that is `alone` for the parent's rare states."""
+    if rare is None:
+        return cpd
+    if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
+        values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
+        return TableCPD(cpd.variable, values, cpd.parents)
+    if isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
+        mean = np.where(rare, alone.mean[:, None], cpd.mean)
+        variance = np.where(rare, alone.variance[:, None], cpd.variance)
+        return GaussianCPD(cpd.variable, mean, variance, cpd.parents)
+    return cpd
+
+
+def aode(
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    min_rows: float = 1.0,
+    priors: Floats | None = None,
+) -> NetworkMixture:
+    """Return averaged one-dependence estimators (Webb, Boughton, Wang 2005).
+
+    A mixture, with equal weights, of one network for each feature: in it this feature and the class
+    are the parents of all others. P(class, x) is then the mean of
+    ``P(class) P(x_s | class) prod_j P(x_j | class, x_s)`` over the features s (their equation 6).
+    A continuous feature is a parent of the other continuous ones only, a constant one of none.
+
+    The paper leaves the network of feature s out where the row's value x_s has fewer than 30 rows,
+    and takes naive Bayes where none is left. Here that network *is* naive Bayes for such values, so
+    that the model remains one distribution over all variables.
+
+    Parameters
+    ----------
+    source : CountSource
+        With a target.
+    smoothing, priors
+        As for `estimate_network`.
+    min_rows : float
+        Rows that a value needs to be a parent.
+    """
+    ask_for_pairs(source)
+    features = features_of(source)
+    parents = varying(source)
+    components = [{v: s for v in features if v != s and _may_depend(v, s)} for s in parents]
+    # One that is naive Bayes as a whole adds nothing, unless all are.
+    components = [component for component in components if component] or [{}]
+    weights = np.ones(len(components))
+    return mix(components, weights, source, smoothing, priors=priors, min_rows=min_rows)
+
+
+def _may_depend(child: Variable, parent: Variable) -> bool:
+    return isinstance(child, Continuous) or isinstance(parent, Discrete)

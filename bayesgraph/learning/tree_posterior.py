@@ -1,0 +1,246 @@
+"""The posterior distribution over the trees of tree-augmented naive Bayes, and averages over it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.graph import Arc
+from bayesgraph.learning.information import gaussian_scores, mixed_scores, pair_tables
+from bayesgraph.learning.one_dependence import (
+    Parents,
+    ask_for_pairs,
+    features_of,
+    mix,
+    varying,
+)
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.spanning_trees import SpanningTrees
+from bayesgraph.learning.structure import directed, total_variances
+from bayesgraph.mixture import NetworkMixture
+from bayesgraph.statistics import CountSource, Pairs, PairsSummary
+from bayesgraph.variables import Continuous, Variable
+
+
+def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
+    """Return how much likelier two columns are together than apart, given the class.
+
+    The log of ``P(x, y | c) / (P(x | c) P(y | c))`` with the parameters integrated out, under
+    Dirichlet priors that agree with each other (BDeu; Heckerman, Geiger, Chickering 1995): the
+    weight of an edge in the posterior of a tree (Meila and Jaakkola 2006, section 4).
+
+    Parameters
+    ----------
+    counts : ndarray, shape (..., K, r_x, r_y)
+    ess : float
+        Equivalent sample size: rows' worth of the prior over all cells together.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In nats.
+    """
+    k, r, s = counts.shape[-3:]
+
+    def grown(cells: Floats, prior: float) -> Floats:
+        return np.asarray(gammaln(cells + prior) - gammaln(prior))
+
+    joint = grown(counts, ess / (k * r * s)).sum(axis=(-3, -2, -1))
+    left = grown(counts.sum(axis=-1), ess / (k * r)).sum(axis=(-2, -1))
+    right = grown(counts.sum(axis=-2), ess / (k * s)).sum(axis=(-2, -1))
+    total = grown(counts.sum(axis=(-2, -1)), ess / k).sum(axis=-1)
+    return np.asarray(joint - left - right + total)
+
+
+@dataclass(frozen=True, eq=False)
+class TreePosterior:
+    """The posterior over all trees: proportional to the product of the weights of their edges.
+
+    Where types mix, a tree consists of one over the discrete features and of one over these as a
+    single node and the continuous ones. All arcs between the types then point to the continuous
+    feature, as in `tan`.
+
+    Attributes
+    ----------
+    n_discrete : int
+        The discrete features come first.
+    log_weights : ndarray, shape (n, n)
+        Symmetric.
+    """
+
+    n_discrete: int
+    log_weights: Floats
+
+    @cached_property
+    def _among_discrete(self) -> SpanningTrees:
+        return SpanningTrees(self.log_weights[: self.n_discrete, : self.n_discrete])
+
+    @cached_property
+    def _to_discrete(self) -> Floats:
+        """Log weight of each continuous feature's edges to all discrete ones together."""
+        return log_sum_exp(self.log_weights[: self.n_discrete, self.n_discrete :], 0)
+
+    @cached_property
+    def _whole(self) -> SpanningTrees:
+        """The trees over the continuous features and, if there are any, the discrete as node 0."""
+        m = self.n_discrete
+        inner = self.log_weights[m:, m:]
+        if not m:
+            return SpanningTrees(inner)
+        weights = np.zeros((len(inner) + 1, len(inner) + 1))
+        weights[1:, 1:] = inner
+        if len(inner):
+            weights[0, 1:] = weights[1:, 0] = self._to_discrete
+        return SpanningTrees(weights)
+
+    def edge_probabilities(self) -> Floats:
+        """Return the posterior probability of each edge, shape (n, n), zero on the diagonal."""
+        m, n = self.n_discrete, len(self.log_weights)
+        found = np.zeros((n, n))
+        whole = self._whole.edge_probabilities()
+        if not m:
+            return whole
+        found[:m, :m] = self._among_discrete.edge_probabilities()
+        if n > m:
+            found[m:, m:] = whole[1:, 1:]
+            shares = np.exp(self.log_weights[:m, m:] - self._to_discrete)
+            found[:m, m:] = shares * whole[0, 1:]
+            found[m:, :m] = found[:m, m:].T
+        return found
+
+    def draw(self, random: np.random.Generator) -> tuple[tuple[int, int], ...]:
+        """Return the edges i < j of one tree, in ascending order."""
+        m = self.n_discrete
+        edges = self._among_discrete.draw(random) if m else []
+        offset = m - 1 if m else 0
+        for i, j in self._whole.draw(random):
+            a, b = i + offset, j + offset
+            if m and i == 0:
+                weights = self.log_weights[:m, b]
+                a = int(np.argmax(weights + random.gumbel(size=m)))
+            edges.append((a, b))
+        return tuple(sorted(edges))
+
+
+def tree_posterior(
+    source: CountSource, smoothing: Smoothing, ess: float
+) -> tuple[TreePosterior, NDArray[np.intp]]:
+    """Return the posterior over the trees of `tan`; constant features take no part.
+
+    Weights of pairs of discrete features are exact marginal likelihoods, see `log_marginal_ratio`;
+    those of other pairs are rows x score less log(rows) / 2 for each parameter that the edge adds
+    (Schwarz 1978), which is what their marginal likelihoods tend to.
+
+    Returns
+    -------
+    posterior : TreePosterior
+        The discrete features first.
+    order : ndarray of int
+        The places of its features among the columns of the source without the class.
+    """
+    features, parts = features_of(source), set(varying(source))
+    numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
+    order = np.argsort(numeric, kind="stable")
+    m = int((~numeric).sum())
+    weights = np.zeros((len(features), len(features)))
+    if len(features) > 1:
+        summary = source.pairs(Pairs(features, source.target))
+        for left, right, tables in pair_tables(summary):
+            weights[left, right] = weights[right, left] = log_marginal_ratio(tables, ess)
+        if m < len(features):
+            _weigh_continuous(weights, source, summary, smoothing)
+    used = np.array([features[i] in parts for i in order], dtype=bool)
+    posterior = TreePosterior(int(used[:m].sum()), weights[np.ix_(used, used)])
+    return posterior, order[used]
+
+
+def _weigh_continuous(
+    weights: Floats, source: CountSource, summary: PairsSummary, smoothing: Smoothing
+) -> None:
+    """Write the weights of the pairs that have a continuous column."""
+    at, k = summary.at, len(summary.singles.totals)
+    m = len(at.discrete)
+    variance = total_variances(source, at.continuous)
+    ridge = smoothing.ridge(np.array([variance[v] for v in at.continuous]))
+    scores, rows = gaussian_scores(summary, smoothing, ridge)
+    weights[m:, m:] = rows * scores - 0.5 * k * np.log(np.maximum(rows, 1.0))
+    if m:
+        gains, rows = mixed_scores(summary, smoothing, ridge, source.target)
+        added = 2.0 * k * (at.cards - 1.0)[:, None]
+        mixed = rows * gains - 0.5 * added * np.log(np.maximum(rows, 1.0))
+        weights[:m, m:], weights[m:, :m] = mixed, mixed.T
+
+
+def averaged_tan(
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    n_trees: int,
+    ess: float,
+    random: np.random.Generator,
+    priors: Floats | None = None,
+) -> tuple[NetworkMixture, Floats]:
+    """Return a mixture of tree-augmented naive Bayes networks drawn from their posterior.
+
+    Returns
+    -------
+    mixture : NetworkMixture
+        Of the different trees among `n_trees` draws, weighted by how often each was drawn.
+    edge_probabilities : ndarray, shape (n_features, n_features)
+        Over all trees, exact.
+    """
+    ask_for_pairs(source)
+    features = features_of(source)
+    posterior, order = tree_posterior(source, smoothing, ess)
+    probabilities = np.zeros((len(features), len(features)))
+    probabilities[np.ix_(order, order)] = posterior.edge_probabilities()
+    drawn = Counter(posterior.draw(random) for _ in range(n_trees))
+    # The most frequent first, so that the order of the draws does not show.
+    trees = sorted(drawn, key=lambda edges: (-drawn[edges], edges))
+    columns = tuple(features[i] for i in order)
+    components = [_rooted(features, columns, edges) for edges in trees]
+    weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
+    mixture = mix(
+        components,
+        weights,
+        source,
+        smoothing,
+        priors=priors,
+        arc_probabilities=_arc_probabilities(source, components, weights, probabilities),
+    )
+    return mixture, probabilities
+
+
+def _rooted(
+    features: tuple[Variable, ...],
+    columns: tuple[Variable, ...],
+    edges: tuple[tuple[int, int], ...],
+) -> Parents:
+    """Return the parents in a tree whose edges are directed away from the root of `tan`."""
+    named = [(columns[i], columns[j], 0.0) for i, j in edges]
+    return {child: parent for parent, child in directed(features, named, None)}
+
+
+def _arc_probabilities(
+    source: CountSource, components: list[Parents], weights: Floats, probabilities: Floats
+) -> dict[Arc, float]:
+    """Return the exact probability of each edge, shared among its directions as they were drawn."""
+    place = {v: i for i, v in enumerate(features_of(source))}
+    target = source.target
+    assert target is not None  # see `mix`
+    drawn: Counter[tuple[Variable, Variable]] = Counter()
+    for parents, weight in zip(components, weights.tolist(), strict=True):
+        for child, parent in parents.items():
+            drawn[parent, child] += weight
+    found: dict[Arc, float] = {(target.name, v.name): 1.0 for v in place}
+    for (parent, child), weight in drawn.items():
+        share = weight / (weight + drawn.get((child, parent), 0.0))
+        exact = float(probabilities[place[parent], place[child]])
+        found[parent.name, child.name] = min(1.0, share * exact)
+    return found

@@ -1,0 +1,110 @@
+"""Compiled sums of table entries over rows, and the log of a growing sum of their exponentials."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+# Rows whose sums stay in the cache while all tables of a network are added up.
+_BLOCK = 256
+
+
+@numba.njit(cache=True, nogil=True)
+def add_network(
+    codes: NDArray[np.int64],
+    child: NDArray[np.int64],
+    first: NDArray[np.int64],
+    column: NDArray[np.int64],
+    stride: NDArray[np.int64],
+    base: NDArray[np.int64],
+    wide: NDArray[np.bool_],
+    inner: NDArray[np.int64],
+    logs: NDArray[np.float64],
+    log_weight: float,
+    most: NDArray[np.float64],
+    total: NDArray[np.float64],
+    open_rows: NDArray[np.bool_],
+    begin: int,
+    end: int,
+) -> None:
+    """Add one network's share of each row to the mixture's, unless it must be summed out there.
+
+    The share of row i and target state k is the exponential of `log_weight` plus one table entry
+    for each factor whose child the row observes. The mixture's is
+    ``total[k, i] * exp(most[k, i])``.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_columns, n_rows)
+        State codes, -1 where missing.
+    child : ndarray, shape (n_factors,)
+        Column of the child of each factor, -1 for the target.
+    first : ndarray, shape (n_factors + 1,)
+        Where the axes of each factor begin among `column` and `stride`.
+    column, stride : ndarray, shape (n_axes,)
+        Column of each observed axis, and how far apart its states lie in `logs`.
+    base : ndarray, shape (n_factors,)
+        Where each factor begins in `logs`.
+    wide : ndarray of bool, shape (n_factors,)
+        Whether the factor has the target as its last axis.
+    inner : ndarray
+        Columns of variables with children: where one is missing, the row is left open.
+    logs : ndarray, one-dimensional
+    log_weight : float
+    most, total : ndarray, shape (n_states, n_rows)
+    open_rows : ndarray of bool, shape (n_rows,)
+        Set for the rows that were left out.
+    begin, end : int
+        The rows to treat.
+    """
+    n_states = most.shape[0]
+    share = np.empty((_BLOCK, n_states))
+    at = np.empty(_BLOCK, dtype=np.int64)
+    for start in range(begin, end, _BLOCK):
+        n = min(_BLOCK, end - start)
+        share[:n] = log_weight
+        unknown = open_rows[start : start + n]
+        unknown[:] = False
+        for c in inner:
+            values = codes[c, start : start + n]
+            for i in range(n):
+                unknown[i] |= values[i] < 0
+        for f in range(len(child)):
+            at[:n] = base[f]
+            for axis in range(first[f], first[f + 1]):
+                values = codes[column[axis], start : start + n]
+                step = stride[axis]
+                for i in range(n):
+                    at[i] += step * values[i]
+            for i in range(n):
+                if unknown[i] or (child[f] >= 0 and codes[child[f], start + i] < 0):
+                    continue
+                entry = at[i]
+                if wide[f]:
+                    for k in range(n_states):
+                        share[i, k] += logs[entry + k]
+                else:
+                    for k in range(n_states):
+                        share[i, k] += logs[entry]
+        for k in range(n_states):
+            for i in range(n):
+                if not unknown[i]:
+                    _add_exponential(share[i, k], most, total, k, start + i)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_exponential(
+    value: float, most: NDArray[np.float64], total: NDArray[np.float64], k: int, i: int
+) -> None:
+    """Add exp(value) to ``total[k, i] * exp(most[k, i])``."""
+    if value == -np.inf:
+        return
+    if value <= most[k, i]:
+        total[k, i] += math.exp(value - most[k, i])
+    else:
+        # From nothing, exp(-inf) is zero and the sum begins with one.
+        total[k, i] = total[k, i] * math.exp(most[k, i] - value) + 1.0
+        most[k, i] = value

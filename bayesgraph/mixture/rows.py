@@ -1,0 +1,154 @@
+"""Batches of rows: the log posteriors of all networks of a mixture, added up as they come.
+
+Where a network of tables has nothing to sum out, the log probability of a row is a sum of table
+entries, which one compiled loop reads for all its tables. That is so if every missing variable is a
+leaf: its table sums to one. The other rows go to the engine of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, TableCPD
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.mixture import kernels
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.parallel import over_rows
+from bayesgraph.variables import Discrete, Variable
+
+# Table entries read below which one thread is enough.
+_THREAD = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The tables of a network as `kernels.add_network` reads them; see its parameters.
+
+    Attributes
+    ----------
+    child, first, column, stride, base : ndarray of int64
+    wide : ndarray of bool
+    inner : ndarray of int64
+    logs : ndarray
+    """
+
+    child: NDArray[np.int64]
+    first: NDArray[np.int64]
+    column: NDArray[np.int64]
+    stride: NDArray[np.int64]
+    base: NDArray[np.int64]
+    wide: NDArray[np.bool_]
+    inner: NDArray[np.int64]
+    logs: Floats
+
+
+def sums_of(
+    network: BayesianNetwork, target: Discrete | None, columns: Sequence[Variable]
+) -> Sums | None:
+    """Return the tables of a network, the target's axis last in each; None if some are none."""
+    place = {variable: i for i, variable in enumerate(columns)}
+    tables: list[TableCPD] = []
+    for cpd in network.cpds:
+        if not isinstance(cpd, TableCPD):
+            return None
+        tables.append(cpd)
+    child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
+    logs: list[Floats] = []
+    n_logs = 0
+    for cpd in tables:
+        rest = [v for v in cpd.scope if v != target]
+        order = [*rest, target] if target in cpd.scope else rest
+        values = np.transpose(cpd.values, [cpd.scope.index(v) for v in order])
+        with np.errstate(divide="ignore"):
+            logs.append(np.log(values).reshape(-1))
+        child.append(-1 if cpd.variable == target else place[cpd.variable])
+        column += [place[v] for v in rest]
+        stride += [int(np.prod(values.shape[axis + 1 :])) for axis in range(len(rest))]
+        first.append(len(column))
+        base.append(n_logs)
+        wide.append(target in cpd.scope)
+        n_logs += values.size
+    return Sums(
+        np.array(child, dtype=np.int64),
+        np.array(first, dtype=np.int64),
+        np.array(column, dtype=np.int64),
+        np.array(stride, dtype=np.int64),
+        np.array(base, dtype=np.int64),
+        np.array(wide, dtype=bool),
+        np.array(_inner(tables, target, place), dtype=np.int64),
+        np.concatenate(logs),
+    )
+
+
+def _inner(tables: Sequence[CPD], target: Discrete | None, place: dict[Variable, int]) -> list[int]:
+    """Return the columns of all variables with children."""
+    parents = dict.fromkeys(parent for cpd in tables for parent in cpd.parents)
+    return [place[parent] for parent in parents if parent != target]
+
+
+class RowSum:
+    """A sum of probabilities for each row and state, kept as a largest log and a multiple of it.
+
+    Parameters
+    ----------
+    n_states, n_rows : int
+    """
+
+    def __init__(self, n_states: int, n_rows: int) -> None:
+        self.most = np.full((n_states, n_rows), -np.inf)
+        self.total = np.zeros((n_states, n_rows))
+
+    def add(self, rows: NDArray[np.intp] | slice, logs: Floats) -> None:
+        """Add exponentials of logs of shape (n_states, number of rows)."""
+        most, total = self.most[:, rows], self.total[:, rows]
+        larger = np.maximum(most, logs)
+        # Where both are zero the difference would be NaN.
+        origin = np.where(np.isneginf(larger), 0.0, larger)
+        self.total[:, rows] = total * np.exp(most - origin) + np.exp(logs - origin)
+        self.most[:, rows] = larger
+
+    def add_sums(self, sums: Sums, log_weight: float, codes: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Add a network of tables and return the rows that it leaves to the engine."""
+        open_rows = np.zeros(codes.shape[1], dtype=bool)
+
+        def work(begin: int, end: int) -> None:
+            kernels.add_network(
+                codes,
+                sums.child,
+                sums.first,
+                sums.column,
+                sums.stride,
+                sums.base,
+                sums.wide,
+                sums.inner,
+                sums.logs,
+                log_weight,
+                self.most,
+                self.total,
+                open_rows,
+                begin,
+                end,
+            )
+
+        per_row = len(sums.column) + len(sums.child) * len(self.most)
+        over_rows(work, codes.shape[1], 1 + _THREAD // per_row)
+        return np.flatnonzero(open_rows)
+
+    def logs(self) -> Floats:
+        """Return the logs of the sums, shape (n_rows, n_states)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray((np.log(self.total) + self.most).T)
+
+
+def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int64]:
+    """Return the codes of discrete columns, shape (n_columns, n_rows); -1 where not observed."""
+    codes = np.full((len(columns), evidence.n_rows), -1, dtype=np.int64)
+    for row, variable in zip(codes, columns, strict=True):
+        if variable in evidence:
+            row[:] = evidence.columns[variable]
+    return codes
