@@ -116,8 +116,10 @@ class AveragedTANClassifier(_MixtureClassifier):
     ----------
     n_trees : int, default 50
         Trees to draw; those that are drawn more than once count as often.
-    ess : float, default 1.0
-        Equivalent sample size of the Dirichlet prior behind the probabilities of the trees.
+    ess : float, optional
+        Equivalent sample size of the Dirichlet prior behind the probabilities of the trees: the
+        rows that it is worth. By default half a row for each cell of the table of two features and
+        the class, on average.
     random_state : int or numpy Generator, default 0
         Of the draws; an int draws anew with the same seed whenever the model is updated.
     {parameters}
@@ -140,7 +142,7 @@ class AveragedTANClassifier(_MixtureClassifier):
         self,
         *,
         n_trees: int = 50,
-        ess: float = 1.0,
+        ess: float | None = None,
         random_state: Any = 0,
         alpha: Any = 1.0,
         shrinkage: float = 20.0,
@@ -172,13 +174,13 @@ class AveragedTANClassifier(_MixtureClassifier):
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise DataError(f"n_trees is a number of trees, 1 or more; got {n!r}.")
-        if not (np.isfinite(self.ess) and self.ess > 0):
+        if self.ess is not None and not (np.isfinite(self.ess) and self.ess > 0):
             raise DataError(f"ess is a positive number of rows; got {self.ess!r}.")
         mixture, self.edge_probabilities_ = averaged_tan(
             source,
             smoothing,
             n_trees=int(n),
-            ess=float(self.ess),
+            ess=self.ess,
             random=random_generator(self.random_state),
             priors=priors,
         )

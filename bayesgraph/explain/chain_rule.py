@@ -31,6 +31,7 @@ from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.findings import impossible
 from bayesgraph.graph import ancestral_set
+from bayesgraph.mixture import NetworkMixture
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import CountVector, Discrete, Name, Variable, decode, plain
 
@@ -39,7 +40,7 @@ _NOTHING: _Set = frozenset()
 
 
 def contributions(
-    model: BayesianNetwork | FactorGraph,
+    model: BayesianNetwork | FactorGraph | NetworkMixture,
     target: Name,
     evidence: Mapping[Name, Any] | None,
     *,
@@ -50,9 +51,10 @@ def contributions(
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph or NetworkMixture
         A factor graph has one term for each of its factors, raised to its exponent, and takes a
-        value for every variable but the target.
+        value for every variable but the target. The terms of a mixture are in the order of its
+        variables.
     target : name
         A discrete variable.
     evidence : mapping from name to value
@@ -83,7 +85,7 @@ def contributions(
 
 
 def explain(
-    model: BayesianNetwork | FactorGraph, contrast: Contrast, row: Evidence
+    model: BayesianNetwork | FactorGraph | NetworkMixture, contrast: Contrast, row: Evidence
 ) -> Contributions:
     """Return the contributions of one row of encoded evidence; see `contributions`."""
     target = contrast.target
@@ -95,6 +97,8 @@ def explain(
     findings = _Findings(contrast, row)
     if isinstance(model, FactorGraph):
         prior, steps = _factor_steps(model, findings)
+    elif isinstance(model, NetworkMixture):
+        prior, steps = _mixture_steps(model, findings)
     else:
         prior, steps = _network_steps(model, findings)
     likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
@@ -168,7 +172,9 @@ class _Findings:
         with np.errstate(invalid="ignore"):
             return float(self.contrast(after) - self.contrast(before))
 
-    def log_scores(self, network: BayesianNetwork, sets: Collection[_Set]) -> dict[_Set, Floats]:
+    def log_scores(
+        self, network: BayesianNetwork | NetworkMixture, sets: Collection[_Set]
+    ) -> dict[_Set, Floats]:
         """Return log P(class, findings) for several sets of the findings, in one batch."""
         known = list(dict.fromkeys(sets))
         if not known:
@@ -231,6 +237,24 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
         steps.append(
             _Step(variable.name, findings.value(variable), log_likelihoods(cpd), alone, arcs)
         )
+    return scores[_NOTHING], steps
+
+
+def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats, list[_Step]]:
+    """Return the log prior of the classes and the terms in the order of the variables.
+
+    Which network the row is from depends on all that is known, so that no term is local.
+    """
+    observed = [v for v in mixture.variables if v in findings.row.columns]
+    prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
+    alone = {v: frozenset([v]) for v in observed}
+    scores = findings.log_scores(mixture, [*prefixes, *alone.values()])
+    steps = []
+    for variable, before, after in zip(observed, prefixes, prefixes[1:], strict=False):
+        with np.errstate(invalid="ignore"):
+            logs = np.asarray(scores[after] - scores[before])
+        moved = findings.moved(scores[_NOTHING], scores[alone[variable]])
+        steps.append(_Step(variable.name, findings.value(variable), logs, moved, {}))
     return scores[_NOTHING], steps
 
 

@@ -18,6 +18,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot_plates import describe
+from bayesgraph.mixture import NetworkMixture
 from bayesgraph.model import GraphicalModel
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
@@ -27,6 +28,8 @@ _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#
 _SHADE, _SHADE_LINE = "#d5dce5", "#64748b"
 _TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 
+# Of an arc that is next to impossible.
+_LEAST_OPACITY = 0.15
 # A parent of all others is drawn as a box around them when its arcs would cover the picture.
 _PLATE_FROM = 13
 # So many nodes without arcs still make one row.
@@ -52,12 +55,13 @@ def to_dot(
 
     Discrete variables are boxes and continuous ones ellipses (boxes where they hold bars or a
     table). Vectors of counts are plates: boxes of two outlines with the number of their items. In a
-    factor graph the factors are small squares that carry their exponent where it is not 1. The same
-    model and options give the same text.
+    factor graph the factors are small squares that carry their exponent where it is not 1. A
+    mixture of networks is drawn as all arcs of all networks, the less probable the paler, in one
+    line where they go both ways. The same model and options give the same text.
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph or NetworkMixture
     evidence : mapping from name to value, optional
         As in `query`. Observed nodes are shaded and name what was observed; soft evidence has a
         dashed outline.
@@ -70,9 +74,11 @@ def to_dot(
         standard deviation and the density of a continuous variable. Where there is no exact
         posterior, as of a continuous feature of a tree, nothing is drawn.
     tables : bool
-        Write the conditional distributions (the factors' tables) into the nodes.
+        Write the conditional distributions (the factors' tables) into the nodes; of a mixture, draw
+        one of its networks to see them.
     scores : bool
-        Label the arcs that have a score with it, in nats, and scale their width by it.
+        Label the arcs that have a score with it, in nats, and scale their width by it; in a
+        mixture, label them with their probability where that differs.
     plate : bool, optional
         Draw a variable that is a parent of all others, such as the class of a TAN, with a single
         arrow to a box around them; the scores of its own arcs are then left out. By default from
@@ -105,8 +111,10 @@ def to_dot(
     >>> print(to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
-    if not isinstance(model, (BayesianNetwork, FactorGraph)):
-        raise DataTypeError(f"to_dot draws a BayesianNetwork or a FactorGraph; got {model!r}.")
+    if not isinstance(model, (BayesianNetwork, FactorGraph, NetworkMixture)):
+        raise DataTypeError(
+            f"to_dot draws a BayesianNetwork, a FactorGraph or a NetworkMixture; got {model!r}."
+        )
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     given = model.encode(evidence)
@@ -181,8 +189,8 @@ class _Drawing:
 
     # --------------------------------------------------------------------------- whole graphs
 
-    def network(self, net: BayesianNetwork, plate: bool | None) -> list[str]:
-        """Return the statements of a Bayesian network."""
+    def network(self, net: BayesianNetwork | NetworkMixture, plate: bool | None) -> list[str]:
+        """Return the statements of a Bayesian network, or of a mixture of some."""
         hub = _hub(net)
         if plate and hub is None:
             raise GraphError(
@@ -191,27 +199,61 @@ class _Drawing:
             )
         if plate is False or (plate is None and len(net.variables) <= _PLATE_FROM):
             hub = None
-        arcs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
-        scores = {arc: s for arc, s in net.arc_scores.items() if self.scores}
-        drawn = {arc: scores.get((arc[0].name, arc[1].name)) for arc in arcs}
-        scored = any(score is not None for score in drawn.values())
-        caption = [_caption("numbers on arcs: scores in nats")] if scored else []
+        pairs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
+        arcs = list(dict.fromkeys(pairs))
+        lines, caption = self.arc_lines(net, arcs)
         members = [v for v in net.variables if v != hub]
         touched = {end for arc in arcs for end in arc}
         lonely = [v for v in members if v not in touched]
-        inner = [self.node(v, net.cpd(v.name)) for v in members]
-        inner += [*self.arcs(drawn), *self.rows(lonely)]
+        inner = [self.node(v, _cpd(net, v)) for v in members]
+        inner += [*lines, *self.rows(lonely)]
         if hub is None:
             return [*inner, *caption]
         children = {child for _, child in arcs}
         tops = [v for v in members if v in touched and v not in children]
         tops += lonely[: _row_length(len(lonely))]
         return [
-            self.node(hub, net.cpd(hub.name)),
+            self.node(hub, _cpd(net, hub)),
             *self.box(inner, f"{self.titles[hub]} is a parent of all {len(members)} in this box"),
             *self.arrow_to_box(hub, tops),
             *caption,
         ]
+
+    def arc_lines(
+        self, net: BayesianNetwork | NetworkMixture, arcs: Sequence[tuple[Variable, Variable]]
+    ) -> tuple[list[str], list[str]]:
+        """Return the statements of the arcs, and what explains them."""
+        if isinstance(net, NetworkMixture):
+            known = net.arc_probabilities
+            return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
+        scores = {arc: s for arc, s in net.arc_scores.items() if self.scores}
+        drawn = {arc: scores.get((arc[0].name, arc[1].name)) for arc in arcs}
+        scored = any(score is not None for score in drawn.values())
+        caption = [_caption("numbers on arcs: scores in nats")] if scored else []
+        return self.arcs(drawn), caption
+
+    def pale_arcs(
+        self, arcs: Mapping[tuple[Variable, Variable], float]
+    ) -> tuple[list[str], list[str]]:
+        """Return the arcs of a mixture, the less probable the paler, and what explains them."""
+        joined: dict[tuple[Variable, Variable], float] = {}
+        for (parent, child), probability in arcs.items():
+            key = (child, parent) if (child, parent) in joined else (parent, child)
+            joined[key] = joined.get(key, 0.0) + probability
+        differ = self.scores and len({f"{p:.2f}" for p in joined.values()}) > 1
+        lines = []
+        for (parent, child), probability in joined.items():
+            both = (parent, child) in arcs and (child, parent) in arcs
+            sign = "↔" if both else "→"
+            opacity = _LEAST_OPACITY + (1.0 - _LEAST_OPACITY) * min(probability, 1.0)
+            attributes = {"dir": "both"} if both else {}
+            attributes["color"] = f"{_ARC}{round(255 * opacity):02x}"
+            if differ:
+                attributes["label"] = f" {probability:.2f} "
+            attributes["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
+            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+        caption = [_caption("numbers on arcs: their probability")] if differ else []
+        return lines, caption
 
     def box(self, inner: Iterable[str], note: str) -> list[str]:
         """Return a box around some statements."""
@@ -362,7 +404,12 @@ class _Drawing:
         return labels.bars(variable, certain, labels.SLATE, self.most_states)
 
 
-def _hub(net: BayesianNetwork) -> Variable | None:
+def _cpd(net: BayesianNetwork | NetworkMixture, variable: Variable) -> CPD | None:
+    """Return the CPD of a variable; None in a mixture, which has several."""
+    return net.cpd(variable.name) if isinstance(net, BayesianNetwork) else None
+
+
+def _hub(net: BayesianNetwork | NetworkMixture) -> Variable | None:
     """Return the variable that is a parent of all others, if there is one."""
     others = len(net.variables) - 1
     found = [v for v in net.variables if others and net.graph.out_degree(v.name) == others]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ from bayesgraph.learning.spanning_trees import SpanningTrees
 from bayesgraph.learning.structure import directed, total_variances
 from bayesgraph.mixture import NetworkMixture
 from bayesgraph.statistics import CountSource, Pairs, PairsSummary
-from bayesgraph.variables import Continuous, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
@@ -128,14 +129,36 @@ class TreePosterior:
         return tuple(sorted(edges))
 
 
+def default_ess(features: Sequence[Variable], n_classes: int) -> float:
+    """Return half a row for each cell of a pair's table, on average over all pairs.
+
+    Half a row is Jeffreys' prior of a cell. All pairs take the same number of rows, or their priors
+    would not agree on the single features.
+    """
+    cards = np.array([v.cardinality for v in features if isinstance(v, Discrete)], dtype=np.float64)
+    if len(cards) < 2:
+        return 1.0
+    pairs = cards.sum() ** 2 - np.sum(cards**2)
+    return float(0.5 * n_classes * pairs / (len(cards) * (len(cards) - 1)))
+
+
 def tree_posterior(
-    source: CountSource, smoothing: Smoothing, ess: float
+    source: CountSource, smoothing: Smoothing, ess: float | None = None
 ) -> tuple[TreePosterior, NDArray[np.intp]]:
     """Return the posterior over the trees of `tan`; constant features take no part.
 
     Weights of pairs of discrete features are exact marginal likelihoods, see `log_marginal_ratio`;
     those of other pairs are rows x score less log(rows) / 2 for each parameter that the edge adds
     (Schwarz 1978), which is what their marginal likelihoods tend to.
+
+    Parameters
+    ----------
+    source : CountSource
+        With a target.
+    smoothing : Smoothing
+        Of the moments behind the scores.
+    ess : float, optional
+        Equivalent sample size; see `default_ess`.
 
     Returns
     -------
@@ -145,12 +168,16 @@ def tree_posterior(
         The places of its features among the columns of the source without the class.
     """
     features, parts = features_of(source), set(varying(source))
+    target = source.target
+    assert target is not None  # see `mix`
+    if ess is None:
+        ess = default_ess(varying(source), target.cardinality)
     numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
     order = np.argsort(numeric, kind="stable")
     m = int((~numeric).sum())
     weights = np.zeros((len(features), len(features)))
     if len(features) > 1:
-        summary = source.pairs(Pairs(features, source.target))
+        summary = source.pairs(Pairs(features, target))
         for left, right, tables in pair_tables(summary):
             weights[left, right] = weights[right, left] = log_marginal_ratio(tables, ess)
         if m < len(features):
@@ -182,7 +209,7 @@ def averaged_tan(
     smoothing: Smoothing,
     *,
     n_trees: int,
-    ess: float,
+    ess: float | None,
     random: np.random.Generator,
     priors: Floats | None = None,
 ) -> tuple[NetworkMixture, Floats]:

@@ -134,6 +134,19 @@ class NetworkMixture(GraphicalModel):
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
     @property
+    def arc_scores(self) -> dict[Arc, float]:
+        """The mean score of each arc over the networks that have one, by their weights."""
+        scores: dict[Arc, list[tuple[float, float]]] = {}
+        for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
+            for arc, score in network.arc_scores.items():
+                scores.setdefault(arc, []).append((score, weight))
+        means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+        return {
+            arc: float(np.average(values, weights=weights)) if weights.any() else float(values[0])
+            for arc, (values, weights) in means.items()
+        }
+
+    @property
     def cpds(self) -> tuple[CPD, ...]:
         """The CPDs of all networks, one network after the other."""
         return tuple(cpd for network in self.networks for cpd in network.cpds)

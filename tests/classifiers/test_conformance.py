@@ -55,12 +55,6 @@ def network_frame(classifier, data):
     return frame
 
 
-def arc_numbers(classifier):
-    """Return the scores of the arcs, or their probabilities in a mixture."""
-    network = classifier.network_
-    return network.arc_scores if hasattr(network, "arc_scores") else network.arc_probabilities
-
-
 def fitted(case, data, **parameters):
     return case.estimator(**parameters).fit(data.pandas(), data.y)
 
@@ -574,7 +568,7 @@ def test_row_order_does_not_matter(case, kind):
     for a, b in zip(one.network_.cpds, other.network_.cpds, strict=True):
         if isinstance(a, bg.TableCPD):
             np.testing.assert_array_equal(a.values, b.values)
-    assert list(arc_numbers(one)) == list(arc_numbers(other))
+    assert list(one.network_.arc_scores) == list(other.network_.arc_scores)
 
 
 @pytest.mark.parametrize(
@@ -588,8 +582,8 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     one, two = fitted(case, data), fitted(case, other)
     assert list(one.network_.graph.edges) == list(two.network_.graph.edges)
     np.testing.assert_allclose(
-        list(arc_numbers(one).values()),
-        list(arc_numbers(two).values()),
+        list(one.network_.arc_scores.values()),
+        list(two.network_.arc_scores.values()),
         rtol=1e-8,
         atol=1e-12,
     )
