@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#
 _SHADE, _SHADE_LINE = "#d5dce5", "#64748b"
 _TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 
+# Sums of weights that are one.
+_ROUNDING = 1e-9
 # Of an arc that is next to impossible.
 _LEAST_OPACITY = 0.15
 # A parent of all others is drawn as a box around them when its arcs would cover the picture.
@@ -412,7 +415,11 @@ def _cpd(net: BayesianNetwork | NetworkMixture, variable: Variable) -> CPD | Non
 def _hub(net: BayesianNetwork | NetworkMixture) -> Variable | None:
     """Return the variable that is a parent of all others, if there is one."""
     others = len(net.variables) - 1
-    found = [v for v in net.variables if others and net.graph.out_degree(v.name) == others]
+    arcs = net.graph.edges
+    if isinstance(net, NetworkMixture):  # of every network
+        arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
+    below = Counter(parent for parent, _ in arcs)
+    found = [v for v in net.variables if others and below[v.name] == others]
     return found[0] if found else None
 
 
