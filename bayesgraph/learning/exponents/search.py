@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.exponents import kernels
 from bayesgraph.learning.exponents.data import LogTerms
+from bayesgraph.learning.exponents.filters import mutual_information
+
+# Information, in nats, that may come of rounding alone.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,5 +153,9 @@ def spreads(terms: LogTerms) -> Floats:
 
 
 def telling(terms: LogTerms) -> NDArray[np.intp]:
-    """Return the features that distinguish classes at all: no exponent of the others matters."""
-    return np.flatnonzero(spreads(terms) > 0)
+    """Return the features that distinguish classes, in their tables and in these rows.
+
+    The others are left at 0: a constant feature tells nothing, however its tables were smoothed.
+    """
+    informed = mutual_information(terms.counts) > _ROUNDING
+    return np.flatnonzero(informed & (spreads(terms) > 0))

@@ -151,7 +151,7 @@ def selective_naive_bayes(
     * by its posterior probability ``exp(-cost)`` ("bayes": Bayesian model averaging), or
     * the cheapest one alone ("best": exponents 0 or 1, the maximum a posteriori).
 
-    Features that do not distinguish the classes in any value have exponent 0. One change of a
+    Features without any information about the class have exponent 0. One change of a
     subset takes time O(n_rows K).
 
     Parameters
@@ -184,7 +184,7 @@ def selective_naive_bayes(
     one_of("average", average, AVERAGES)
     d = terms.n_features
     sizes = np.arange(d + 1)
-    lengths = math.log(d + 1) + np.where(sizes > 0, log_choose(d + sizes - 1, sizes), 0.0)
+    lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
     search = ExponentSearch(terms, Objective(lengths, np.zeros(d)))
     if restarts is None:
         restarts = max(1, math.ceil(math.log2(max(2.0, d * float(terms.weights.sum())))))
