@@ -6,7 +6,8 @@ from bayesgraph.learning.exponents.correlation import (
     relations,
 )
 from bayesgraph.learning.exponents.data import LogTerms
-from bayesgraph.learning.exponents.filters import FILTERS, depth_exponents, filter_exponents
+from bayesgraph.learning.exponents.depths import depth_exponents, tree_depths
+from bayesgraph.learning.exponents.filters import FILTERS, filter_exponents
 from bayesgraph.learning.exponents.fractional import FractionalExponents, fractional_naive_bayes
 from bayesgraph.learning.exponents.lengths import partition_costs, universal_code
 from bayesgraph.learning.exponents.manb import ModelAverage, model_averaged_tables
@@ -27,5 +28,6 @@ __all__ = [
     "partition_costs",
     "relations",
     "selective_naive_bayes",
+    "tree_depths",
     "universal_code",
 ]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.exponents.data import LogTerms
 from bayesgraph.learning.exponents.lengths import log_choose, log_factorial
@@ -131,38 +130,6 @@ def scaled_to_mean(scores: ArrayLike) -> Floats:
     # Divided by the largest first: the mean of tiny scores would underflow.
     shares = safe_divide(given, np.full(given.shape, given.max(initial=0.0)))
     return safe_divide(shares, np.full(given.shape, shares.mean() if given.size else 0.0))
-
-
-def depth_exponents(depths: ArrayLike) -> Floats:
-    """Return the mean of 1 / sqrt(depth) over trees for each feature (Hall 2007).
-
-    Parameters
-    ----------
-    depths : array_like, shape (n_trees, d)
-        The least depth at which each tree asks each feature, 1 at the root; inf where it does not.
-
-    Returns
-    -------
-    ndarray, shape (d,)
-        In [0, 1].
-
-    Raises
-    ------
-    DataError
-        For depths below 1.
-
-    Examples
-    --------
-    >>> depth_exponents([[1, 4, np.inf], [1, np.inf, np.inf]])
-    array([1.  , 0.25, 0.  ])
-    """
-    given = np.asarray(depths, dtype=np.float64)
-    if given.ndim != 2 or not len(given) or not (given >= 1).all():
-        raise DataError(
-            "depths takes an array of shape (n_trees, d) with 1 for the root and inf for features "
-            f"that a tree does not ask; got {depths!r}."
-        )
-    return np.asarray((1.0 / np.sqrt(given)).mean(axis=0))
 
 
 FILTERS: Mapping[str, Callable[[LogTerms], Floats]] = {

@@ -255,3 +255,134 @@ def sweep(
             _accept(columns[i], own, new - old, factor, narrow, scores, posterior)
             state[0] = loss
             state[1] += extra
+
+
+@numba.njit(cache=True, nogil=True)
+def _tabulate(
+    column: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    cells: int,
+    table: Floats,
+) -> None:
+    """Count rows by state, the missing ones first, and class."""
+    table[:cells] = 0.0
+    for row in rows:
+        table[column[row] + 1, labels[row]] += 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _split_quality(table: Floats, cells: int, base: Floats) -> tuple[float, float]:
+    """Return the gain and the split information of a table of counts, in nats.
+
+    No gain if fewer than two branches have two rows.
+    """
+    total, split, inner, large = 0.0, 0.0, 0.0, 0
+    for x in range(cells):
+        n = 0.0
+        for c in range(len(base)):
+            count = table[x, c]
+            n += count
+            if count > 0.0:
+                inner -= count * math.log(count)
+        if n > 0.0:
+            inner += n * math.log(n)
+            split -= n * math.log(n)
+            total += n
+            large += n >= 2.0
+    if large < 2:
+        return 0.0, 0.0
+    outer = total * math.log(total)
+    split += outer
+    for c in range(len(base)):
+        if base[c] > 0.0:
+            outer -= base[c] * math.log(base[c])
+    return (outer - inner) / total, split / total
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_split(gains: Floats, splits: Floats) -> int:
+    """Return the feature of the largest gain ratio among those of at least average gain, or -1."""
+    total, some = 0.0, 0
+    for i in range(len(gains)):
+        if gains[i] > 1e-10:
+            total += gains[i]
+            some += 1
+    best, most = -1, 0.0
+    for i in range(len(gains)):
+        if gains[i] > 1e-10 and gains[i] >= total / some - 1e-10:
+            ratio = gains[i] / splits[i]
+            # Equal up to rounding: the first one.
+            if ratio > most + 1e-12:
+                best, most = i, ratio
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def least_depths(
+    columns: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    cards: NDArray[np.int64],
+    n_classes: int,
+    rows: NDArray[np.intp],
+    depths: Floats,
+) -> None:
+    """Grow one unpruned tree with a branch for each state; write where features are first asked.
+
+    Splits have the largest gain ratio among those whose gain is at least average (Quinlan 1993,
+    section 2.2), and two branches or more with two rows; a missing value is a state of its own.
+
+    Parameters
+    ----------
+    columns : ndarray of int32, shape (d, n_rows)
+        -1 where missing.
+    labels : ndarray, shape (n_rows,)
+    cards : ndarray, shape (d,)
+    n_classes : int
+    rows : ndarray, shape (m,)
+        To grow the tree from, with repetitions; reordered.
+    depths : ndarray, shape (d,)
+        Written: the least depth of each feature, 1 at the root, infinite if it is not asked.
+    """
+    d = len(columns)
+    depths[:] = np.inf
+    table = np.empty((cards.max() + 1, n_classes))
+    gains, splits, base = np.empty(d), np.empty(d), np.empty(n_classes)
+    sorted_rows = np.empty_like(rows)
+    ends = np.empty(cards.max() + 2, dtype=np.int64)
+    # Nodes that wait, by where their rows begin and end. Each has a row of its own.
+    waiting = np.empty((len(rows) + 1, 3), dtype=np.int64)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(rows), 1
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        begin, end, depth = waiting[n_waiting]
+        own = rows[begin:end]
+        base[:] = 0.0
+        for row in own:
+            base[labels[row]] += 1.0
+        if base.max() == len(own):
+            continue
+        for i in range(d):
+            _tabulate(columns[i], labels, own, cards[i] + 1, table)
+            gains[i], splits[i] = _split_quality(table, cards[i] + 1, base)
+        best = _best_split(gains, splits)
+        if best < 0:
+            continue
+        depths[best] = min(depths[best], depth)
+        ends[: cards[best] + 2] = 0
+        for row in own:
+            ends[columns[best, row] + 2] += 1
+        for x in range(1, cards[best] + 2):
+            ends[x] += ends[x - 1]
+        for x in range(cards[best] + 1):
+            if ends[x + 1] - ends[x] > 1:
+                waiting[n_waiting, 0] = begin + ends[x]
+                waiting[n_waiting, 1] = begin + ends[x + 1]
+                waiting[n_waiting, 2] = depth + 1
+                n_waiting += 1
+        for row in own:
+            at = columns[best, row] + 1
+            sorted_rows[ends[at]] = row
+            ends[at] += 1
+        own[:] = sorted_rows[: len(own)]

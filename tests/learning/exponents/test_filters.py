@@ -8,7 +8,7 @@ from exponent_samples import label_cost, sample
 from sklearn.metrics import mutual_info_score
 
 from bayesgraph.errors import DataError
-from bayesgraph.learning.exponents import FILTERS, LogTerms, depth_exponents, filter_exponents
+from bayesgraph.learning.exponents import FILTERS, LogTerms, filter_exponents
 from bayesgraph.learning.exponents.filters import (
     conditional_likelihood,
     description_length,
@@ -85,9 +85,3 @@ def test_scaling_of_tiny_scores():
 def test_unknown_filter():
     with pytest.raises(DataError, match="filter= is one of"):
         filter_exponents(sample(0), "chi2")
-
-
-@pytest.mark.parametrize("depths", [[[0.0, 1.0]], [1.0, 2.0], [[np.nan]], np.empty((0, 2))])
-def test_wrong_depths(depths):
-    with pytest.raises(DataError, match="1 for the root"):
-        depth_exponents(depths)
