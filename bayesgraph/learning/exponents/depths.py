@@ -55,7 +55,7 @@ def tree_depths(
     """Return where unpruned trees, each grown from a bootstrap sample, first ask each feature.
 
     Trees branch on each state of a feature, a missing value being one of its own, by gain ratio
-    (Quinlan 1993, section 2.2); see `depth_exponents`.
+    (Quinlan 1993, chapter 2); see `depth_exponents`.
 
     Parameters
     ----------

@@ -330,7 +330,7 @@ def least_depths(
     """Grow one unpruned tree with a branch for each state; write where features are first asked.
 
     Splits have the largest gain ratio among those whose gain is at least average (Quinlan 1993,
-    section 2.2), and two branches or more with two rows; a missing value is a state of its own.
+    chapter 2), and two branches or more with two rows; a missing value is a state of its own.
 
     Parameters
     ----------
