@@ -158,8 +158,12 @@ class MixtureOracle:
 
     def posterior(self, targets, evidence=None):
         """Return P(targets | evidence), one axis for each discrete target."""
-        table = sum(weight * oracle.joint(targets, evidence) for weight, oracle in self.parts)
+        table = self.joint(targets, evidence)
         return table / table.sum()
+
+    def joint(self, targets, evidence=None):
+        """Return P(targets, evidence), one axis for each discrete target."""
+        return sum(weight * oracle.joint(targets, evidence) for weight, oracle in self.parts)
 
 
 def oracle_of(network):

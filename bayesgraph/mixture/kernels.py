@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Rows whose sums stay in the cache while all tables of a network are added up.
-_BLOCK = 256
+_BLOCK = 128
 
 
 @numba.njit(cache=True, nogil=True)
 def add_network(
-    codes: NDArray[np.int64],
+    codes: NDArray[np.int32],
     child: NDArray[np.int64],
     first: NDArray[np.int64],
     column: NDArray[np.int64],
@@ -27,6 +27,7 @@ def add_network(
     most: NDArray[np.float64],
     total: NDArray[np.float64],
     open_rows: NDArray[np.bool_],
+    complete: bool,
     begin: int,
     end: int,
 ) -> None:
@@ -57,6 +58,8 @@ def add_network(
     most, total : ndarray, shape (n_states, n_rows)
     open_rows : ndarray of bool, shape (n_rows,)
         Set for the rows that were left out.
+    complete : bool
+        No code is missing.
     begin, end : int
         The rows to treat.
     """
@@ -67,32 +70,64 @@ def add_network(
         n = min(_BLOCK, end - start)
         share[:n] = log_weight
         unknown = open_rows[start : start + n]
-        unknown[:] = False
-        for c in inner:
-            values = codes[c, start : start + n]
-            for i in range(n):
-                unknown[i] |= values[i] < 0
-        for f in range(len(child)):
-            at[:n] = base[f]
-            for axis in range(first[f], first[f + 1]):
-                values = codes[column[axis], start : start + n]
-                step = stride[axis]
+        if not complete:
+            unknown[:] = False
+            for c in inner:
                 for i in range(n):
-                    at[i] += step * values[i]
-            for i in range(n):
-                if unknown[i] or (child[f] >= 0 and codes[child[f], start + i] < 0):
-                    continue
-                entry = at[i]
-                if wide[f]:
-                    for k in range(n_states):
-                        share[i, k] += logs[entry + k]
-                else:
-                    for k in range(n_states):
-                        share[i, k] += logs[entry]
+                    unknown[i] |= codes[c, start + i] < 0
+        for f in range(len(child)):
+            _places(codes, column, stride, base[f], first[f], first[f + 1], start, n, at)
+            if not complete:
+                for i in range(n):
+                    if unknown[i] or (child[f] >= 0 and codes[child[f], start + i] < 0):
+                        at[i] = -1
+            if not wide[f]:
+                for i in range(n):
+                    if at[i] >= 0:
+                        share[i] += logs[at[i]]
+            elif n_states == 2:
+                for i in range(n):
+                    entry = at[i]
+                    if entry >= 0:
+                        share[i, 0] += logs[entry]
+                        share[i, 1] += logs[entry + 1]
+            else:
+                for i in range(n):
+                    entry = at[i]
+                    if entry >= 0:
+                        for k in range(n_states):
+                            share[i, k] += logs[entry + k]
         for k in range(n_states):
             for i in range(n):
-                if not unknown[i]:
+                if complete or not unknown[i]:
                     _add_exponential(share[i, k], most, total, k, start + i)
+
+
+@numba.njit(cache=True, nogil=True)
+def _places(
+    codes: NDArray[np.int32],
+    column: NDArray[np.int64],
+    stride: NDArray[np.int64],
+    base: int,
+    first: int,
+    last: int,
+    start: int,
+    n: int,
+    at: NDArray[np.int64],
+) -> None:
+    """Write where the entries of a factor begin for each row of a block."""
+    if last - first == 2:  # most have two observed axes: one loop instead of three
+        one, other = codes[column[first]], codes[column[first + 1]]
+        by, along = stride[first], stride[first + 1]
+        for i in range(n):
+            at[i] = base + by * one[start + i] + along * other[start + i]
+        return
+    at[:n] = base
+    for axis in range(first, last):
+        values = codes[column[axis]]
+        step = stride[axis]
+        for i in range(n):
+            at[i] += step * values[start + i]
 
 
 @numba.njit(cache=True, nogil=True)

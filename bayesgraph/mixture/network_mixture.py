@@ -370,10 +370,11 @@ class NetworkMixture(GraphicalModel):
         plain = not evidence.likelihoods and (target is None or target not in evidence)
         all_sums = self._sums_for(target, columns) if plain else [None] * len(self._used)
         codes = stacked_codes(evidence, columns) if any(s is not None for s in all_sums) else None
+        complete = codes is not None and int(codes.min(initial=0)) >= 0
         for (log_weight, network), sums in zip(self._used, all_sums, strict=True):
             rows: NDArray[np.intp] | slice = slice(None)
             if sums is not None and codes is not None:
-                rows = found.add_sums(sums, log_weight, codes)
+                rows = found.add_sums(sums, log_weight, codes, complete=complete)
                 if not len(rows):
                     continue
             part = evidence if isinstance(rows, slice) else evidence.rows(rows)

@@ -112,7 +112,9 @@ class RowSum:
         self.total[:, rows] = total * np.exp(most - origin) + np.exp(logs - origin)
         self.most[:, rows] = larger
 
-    def add_sums(self, sums: Sums, log_weight: float, codes: NDArray[np.int64]) -> NDArray[np.intp]:
+    def add_sums(
+        self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
+    ) -> NDArray[np.intp]:
         """Add a network of tables and return the rows that it leaves to the engine."""
         open_rows = np.zeros(codes.shape[1], dtype=bool)
 
@@ -131,6 +133,7 @@ class RowSum:
                 self.most,
                 self.total,
                 open_rows,
+                complete,
                 begin,
                 end,
             )
@@ -145,9 +148,9 @@ class RowSum:
             return np.asarray((np.log(self.total) + self.most).T)
 
 
-def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int64]:
+def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int32]:
     """Return the codes of discrete columns, shape (n_columns, n_rows); -1 where not observed."""
-    codes = np.full((len(columns), evidence.n_rows), -1, dtype=np.int64)
+    codes = np.full((len(columns), evidence.n_rows), -1, dtype=np.int32)
     for row, variable in zip(codes, columns, strict=True):
         if variable in evidence:
             row[:] = evidence.columns[variable]

@@ -382,7 +382,7 @@ class TestFactorGraph:
 
 class TestBadInput:
     def test_not_a_model(self):
-        with pytest.raises(DataTypeError, match="BayesianNetwork or a FactorGraph"):
+        with pytest.raises(DataTypeError, match="a FactorGraph or a NetworkMixture"):
             to_dot("rain")
 
     def test_rankdir(self):
