@@ -21,7 +21,14 @@ from bayesgraph.classifiers.inputs import (
     weighted_rows,
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.discretize import equal_frequency, equal_width, mdlp, modl
+from bayesgraph.discretize import (
+    equal_frequency,
+    equal_width,
+    mdlp,
+    modl,
+    modl_granular,
+    modl_groups,
+)
 from bayesgraph.discretize.unsupervised import checked_bins
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import factorise
@@ -29,7 +36,7 @@ from bayesgraph.encoding.table import as_frame
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable, decode
+from bayesgraph.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
 
 ClassCodes = NDArray[np.signedinteger[Any]]
 
@@ -107,6 +114,9 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         if type(variable) is Continuous:
             cuts = self.find_cuts(table.column(variable), *given)
             return Binned(variable.name, np.asarray(cuts).tolist())
+        if isinstance(variable, Discrete):
+            groups = self.find_groups(table.column(variable), *given)
+            return variable if groups is None else _grouped(variable, groups)
         return variable
 
     # ------------------------------------------------------------------------------ transformer
@@ -178,6 +188,16 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         tags.input_tags.categorical = True
         tags.target_tags.required = self.supervised
         return tags
+
+
+def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
+    """Return a variable of groups of states; states without rows are groups of their own."""
+    if all(len(group) == 1 for group in groups):
+        return variable
+    there = {code for group in groups for code in group}
+    alone = [[code] for code in range(variable.cardinality) if code not in there]
+    ordered = sorted([*groups, *alone], key=min)
+    return Grouped(variable.name, [[variable.states[i] for i in group] for group in ordered])
 
 
 class EqualWidth(Discretizer):
@@ -256,10 +276,14 @@ class MDLP(Discretizer):
 
 
 class MODL(Discretizer):
-    """The most probable intervals given the classes.
+    """The most probable intervals of numbers, and groups of categories, given the classes.
 
     Parameters
     ----------
+    group_values : bool, default True
+        Whether categories become groups; numbers become intervals in any case.
+    granular : bool, default False
+        Whether the precision of the cuts is part of their cost, as it is in Khiops: fewer cuts.
     categorical : list of column names, or "all", optional
         Numeric columns that are discrete already.
 
@@ -267,16 +291,39 @@ class MODL(Discretizer):
     ----------
     M. Boulle: MODL: a Bayes optimal discretization method for continuous attributes. Machine
     Learning 65 (2006), 131-165.
+
+    M. Boulle: A Bayes optimal approach for partitioning the values of categorical attributes.
+    Journal of Machine Learning Research 6 (2005), 1431-1452.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MODL().fit(X, y).variables_[3]
+    Binned('x3', [0.8, 1.75])
     """
 
-    def __init__(self, *, categorical: Any = None) -> None:
+    def __init__(
+        self, *, group_values: bool = True, granular: bool = False, categorical: Any = None
+    ) -> None:
+        self.group_values = group_values
+        self.granular = granular
         self.categorical = categorical
 
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> Floats:
         """See Discretizer; :func:`bayesgraph.discretize.modl`."""
-        return modl(values, classes, n_classes, weights).cuts
+        search = modl_granular if self.granular else modl
+        return search(values, classes, n_classes, weights).cuts
+
+    def find_groups(
+        self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> list[list[int]] | None:
+        """See Discretizer; :func:`bayesgraph.discretize.modl_groups`."""
+        if not self.group_values:
+            return None
+        return modl_groups(codes, classes, n_classes, weights).groups
 
 
 DISCRETIZERS: dict[str, type[Discretizer]] = {

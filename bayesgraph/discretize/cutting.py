@@ -100,7 +100,27 @@ def make_bins(
         raise DataError(
             f"Class codes go from 0 to {n_classes - 1}; got {code.min()} to {code.max()}."
         )
-    first, sums = kernels.elementary_bins(ascending, code, weight, n_classes)
+    return bins_of(ascending, code, n_classes, weight, ascending)
+
+
+def bins_of(
+    ascending: Floats,
+    classes: NDArray[np.signedinteger],
+    n_classes: int,
+    weights: Floats,
+    coarse: Floats,
+) -> Bins:
+    """Return the elementary bins of rows in ascending order.
+
+    Parameters
+    ----------
+    ascending, classes, weights
+        As `observed` returns them.
+    n_classes : int
+    coarse : ndarray, shape (n,)
+        What tells candidates apart: the values, or numbers of coarser bins, ascending too.
+    """
+    first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
     low = ascending[first]
     high = ascending[np.append(first, ascending.size)[1:] - 1]
     return Bins(low, high, sums)

@@ -342,3 +342,151 @@ def improve(
     while a < n_bins:
         begins[a] = True
         a = after[a]
+
+
+# --------------------------------------------------------------------------- groups of values
+
+
+@numba.njit(cache=True, nogil=True)
+def joined_cost(
+    one: NDArray[np.float64], other: NDArray[np.float64], sign: float, table: NDArray[np.float64]
+) -> float:
+    """Return the cost of a group with the class counts ``one + sign * other``; see `part_cost`."""
+    n_classes = len(one)
+    total, cost = 0.0, 0.0
+    for j in range(n_classes):
+        # Differences of weights that are not whole may fall below zero by rounding.
+        n = max(one[j] + sign * other[j], 0.0)
+        total += n
+        cost -= _log_factorial(n, table)
+    return (
+        cost + _log_factorial(total + n_classes - 1, table) - _log_factorial(n_classes - 1.0, table)
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def merge_groups(
+    counts: NDArray[np.float64], table: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the group of each value, in the best grouping met while merging all into one.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (V, n_classes)
+    table : ndarray
+        Logs of factorials, as for `merge_greedily`.
+    prior : ndarray, shape (V + 1,)
+        Cost of each number of groups, beyond the costs of the groups.
+
+    Returns
+    -------
+    ndarray of int, shape (V,)
+        The first value of each group stands for it.
+    """
+    size = len(counts)
+    sums = counts.copy()
+    cost = np.empty(size)
+    nothing = np.zeros(counts.shape[1])
+    total = 0.0
+    for i in range(size):
+        cost[i] = joined_cost(sums[i], nothing, 1.0, table)
+        total += cost[i]
+    delta = np.full((size, size), np.inf)
+    for i in range(size):
+        for j in range(i):
+            delta[i, j] = joined_cost(sums[i], sums[j], 1.0, table) - cost[i] - cost[j]
+            delta[j, i] = delta[i, j]
+    near = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        near[i] = np.argmin(delta[i])
+    alive = np.ones(size, dtype=np.bool_)
+    merges = np.zeros((size, 2), dtype=np.int64)
+    best, best_count = total + prior[size], size
+    for count in range(size - 1, 0, -1):
+        a, least = -1, np.inf
+        for i in range(size):
+            if alive[i] and delta[i, near[i]] < least:
+                a, least = i, delta[i, near[i]]
+        b = near[a]
+        a, b = min(a, b), max(a, b)
+        merges[count, 0], merges[count, 1] = a, b
+        total += least
+        cost[a] += cost[b] + least
+        sums[a] += sums[b]
+        alive[b] = False
+        delta[b, :] = np.inf
+        delta[:, b] = np.inf
+        for i in range(size):
+            if alive[i] and i != a:
+                delta[a, i] = joined_cost(sums[a], sums[i], 1.0, table) - cost[a] - cost[i]
+                delta[i, a] = delta[a, i]
+        for i in range(size):
+            if alive[i]:
+                if i == a or near[i] == a or near[i] == b:
+                    near[i] = np.argmin(delta[i])
+                elif delta[i, a] < delta[i, near[i]]:
+                    near[i] = a
+        if total + prior[count] < best + _TIE:
+            best, best_count = min(best, total + prior[count]), count
+    group = np.arange(size)
+    for count in range(size - 1, best_count - 1, -1):
+        for i in range(size):
+            if group[i] == merges[count, 1]:
+                group[i] = merges[count, 0]
+    return group
+
+
+@numba.njit(cache=True, nogil=True)
+def move_values(
+    counts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    group: NDArray[np.int64],
+) -> None:
+    """Move single values to other groups, or to one of their own, while that lowers the cost.
+
+    Parameters as for `merge_groups`; `group` holds numbers below V and is changed in place.
+    """
+    size, n_classes = counts.shape
+    sums = np.zeros((size, n_classes))
+    members = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        sums[group[i]] += counts[i]
+        members[group[i]] += 1
+    nothing = np.zeros(n_classes)
+    cost = np.empty(size)
+    count = 0
+    for g in range(size):
+        cost[g] = joined_cost(sums[g], nothing, 1.0, table)
+        count += members[g] > 0
+    moved = True
+    while moved:
+        moved = False
+        for i in range(size):
+            old = group[i]
+            alone = members[old] == 1
+            left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
+            best, to, empty = -_TIE, -1, -1
+            for g in range(size):
+                if members[g] == 0:
+                    empty = g if empty < 0 else empty
+                elif g != old:
+                    change = left - cost[old] + joined_cost(sums[g], counts[i], 1.0, table)
+                    change += prior[count - alone] - prior[count] - cost[g]
+                    if change < best:
+                        best, to = change, g
+            if not alone and empty >= 0:
+                change = left - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
+                change += prior[count + 1] - prior[count]
+                if change < best:
+                    best, to = change, empty
+            if to >= 0:
+                count += (members[to] == 0) - alone
+                sums[old] -= counts[i]
+                sums[to] += counts[i]
+                members[old] -= 1
+                members[to] += 1
+                group[i] = to
+                cost[old] = joined_cost(sums[old], nothing, 1.0, table)
+                cost[to] = joined_cost(sums[to], nothing, 1.0, table)
+                moved = True
