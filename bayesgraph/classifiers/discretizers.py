@@ -280,8 +280,10 @@ class MODL(Discretizer):
 
     Parameters
     ----------
-    group_values : bool, default True
-        Whether categories become groups; numbers become intervals in any case.
+    group_values : bool or int, default True
+        Whether categories become groups, or above how many categories of a column they do (groups
+        are made column by column, and may hide what a column says only together with others).
+        Numbers become intervals in any case.
     granular : bool, default False
         Whether the precision of the cuts is part of their cost, as it is in Khiops: fewer cuts.
     categorical : list of column names, or "all", optional
@@ -304,7 +306,7 @@ class MODL(Discretizer):
     """
 
     def __init__(
-        self, *, group_values: bool = True, granular: bool = False, categorical: Any = None
+        self, *, group_values: bool | int = True, granular: bool = False, categorical: Any = None
     ) -> None:
         self.group_values = group_values
         self.granular = granular
@@ -321,7 +323,8 @@ class MODL(Discretizer):
         self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> list[list[int]] | None:
         """See Discretizer; :func:`bayesgraph.discretize.modl_groups`."""
-        if not self.group_values:
+        least = self.group_values if self.group_values is not True else 0
+        if least is False or len(np.unique(codes[codes >= 0])) <= least:
             return None
         return modl_groups(codes, classes, n_classes, weights).groups
 

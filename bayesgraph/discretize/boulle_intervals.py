@@ -202,8 +202,8 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
         Cost of each number of intervals, beyond the costs of the intervals.
     """
     n_bins, n_classes = len(bins.low), bins.sums.shape[1]
-    if n_bins < 2:
-        return Intervals(np.empty(0), np.diff(bins.sums[[0, -1]], axis=0), 0.0, 0.0)
+    if not n_bins:
+        return Intervals(np.empty(0), np.zeros((1, n_classes)), 0.0, 0.0)
     table = factorials(bins.sums, bins.total, n_classes)
     begins = kernels.merge_greedily(bins.sums, table, prior)
     kernels.improve(bins.sums, table, prior, begins)
