@@ -343,13 +343,18 @@ def chosen_discretizer(discretizer: Any) -> Discretizer | None:
     Raises
     ------
     DataError
-        For a name that is not known.
+        For a name that is not known, or a discretiser with columns of its own.
     DataTypeError
         For anything else than a name or a Discretizer.
     """
     if discretizer is None:
         return None
     if isinstance(discretizer, Discretizer):
+        if getattr(discretizer, "categorical", None) is not None:
+            raise DataError(
+                f"discretizer={discretizer!r} names columns, and which of them are categorical is "
+                "said by the classifier: give it categorical= instead."
+            )
         return clone(discretizer)  # type: ignore[no-any-return]
     if not isinstance(discretizer, str):
         raise DataTypeError(

@@ -18,6 +18,8 @@ from bayesgraph.factors.algebra import Floats
 
 # Counts up to here have their factorials in a table.
 _TABLE = 1 << 22
+# Elementary bins that are merged one by one.
+_MOST = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,13 +207,31 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
     if not n_bins:
         return Intervals(np.empty(0), np.zeros((1, n_classes)), 0.0, 0.0)
     table = factorials(bins.sums, bins.total, n_classes)
-    begins = kernels.merge_greedily(bins.sums, table, prior)
+    begins = _greedy(bins, table, prior)
     kernels.improve(bins.sums, table, prior, begins)
     ends = np.append(np.flatnonzero(begins), n_bins)
     parts = [kernels.part_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
     null = kernels.part_cost(bins.sums, table, 0, n_bins) + prior[1]
     counts = np.diff(bins.sums[ends], axis=0)
     return Intervals(bins.cuts(begins), counts, float(sum(parts) + prior[len(parts)]), float(null))
+
+
+def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
+    """Return which bins begin an interval after greedy merging.
+
+    Very many bins are first put together by equal weight: the improvement that comes after finds
+    the places of the cuts among all of them.
+    """
+    if len(bins.low) <= _MOST:
+        return np.asarray(kernels.merge_greedily(bins.sums, table, prior))
+    below = bins.sums.sum(axis=1)
+    place = np.floor(below[:-1] * (_MOST / below[-1]))
+    starts = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
+    coarse = bins.sums[np.append(starts, len(bins.low))]
+    kept = kernels.merge_greedily(coarse, table, prior[: len(starts) + 1])
+    begins = np.zeros(len(bins.low), dtype=np.bool_)
+    begins[starts[kept]] = True
+    return begins
 
 
 def factorials(counts: Floats, total: float, n_classes: int) -> Floats:

@@ -71,7 +71,8 @@ def observed(
     keep = ~np.isnan(numbers)
     if weight.size:
         keep &= weight > 0
-    order = np.argsort(numbers, kind="stable")
+    # The order of equal values matters to sums of weights only, and there by rounding.
+    order = np.argsort(numbers, kind="stable" if weight.size else None)
     if not keep.all():
         order = order[keep[order]]
     weight = weight[order] if weight.size else weight

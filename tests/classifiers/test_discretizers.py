@@ -184,6 +184,8 @@ def test_wrong_discretizers():
         bg.TANClassifier(discretizer="modle").fit(X, y)
     with pytest.raises(DataTypeError, match=r"EqualFrequency\(5\)"):
         bg.TANClassifier(discretizer=5).fit(X, y)
+    with pytest.raises(DataError, match="give it categorical= instead"):
+        bg.TANClassifier(discretizer=bg.MODL(categorical=["x0"])).fit(X, y)
     with pytest.raises(DataError, match="bins= is a number of intervals"):
         bg.TANClassifier(discretizer=bg.EqualWidth(0)).fit(X, y)
 
