@@ -10,6 +10,7 @@ from scipy.special import gammaln, logsumexp
 
 from bayesgraph.discretize import kernels
 from bayesgraph.discretize.boulle_intervals import factorials
+from bayesgraph.discretize.partition import Partition
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -21,27 +22,16 @@ _SERIES = 170
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """A grouping of the values of a column, and what it costs.
+class Groups(Partition):
+    """A grouping of the values of a column.
 
     Attributes
     ----------
     groups : list of lists of int
         Codes of the values that have rows, in ascending order; groups by their first value.
-    cost : float
-        -ln of prior times likelihood, up to a constant (nats).
-    null_cost : float
-        The cost of a single group.
     """
 
     groups: list[list[int]]
-    cost: float
-    null_cost: float
-
-    @property
-    def level(self) -> float:
-        """The share of the cost of a single group that the grouping saves: 0 says nothing."""
-        return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
 
 
 def modl_groups(
@@ -81,7 +71,7 @@ def modl_groups(
     counts = _value_counts(codes, classes, n_classes, weights)
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
-        return Groups([], 0.0, 0.0)
+        return Groups(np.zeros((0, n_classes)), 0.0, 0.0, [])
     member = _together(counts[present])
     units = np.zeros((int(member.max()) + 1, n_classes))
     np.add.at(units, member, counts[present])
@@ -90,7 +80,8 @@ def modl_groups(
     _, first = np.unique(group[member], return_index=True)
     labels = group[member][np.sort(first)]
     groups = [present[group[member] == label].tolist() for label in labels]
-    return Groups(groups, cost, null)
+    sums = np.array([counts[group].sum(axis=0) for group in groups])
+    return Groups(sums, cost, null, groups)
 
 
 def _value_counts(

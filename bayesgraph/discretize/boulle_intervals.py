@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 from bayesgraph.discretize import kernels
 from bayesgraph.discretize.cutting import Bins, bins_of, make_bins, observed
+from bayesgraph.discretize.partition import Partition
 from bayesgraph.factors.algebra import Floats
 
 # Counts up to here have their factorials in a table.
@@ -23,30 +24,16 @@ _MOST = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
-    """A partition of a column into intervals, and what it costs.
+class Intervals(Partition):
+    """A partition of a column into intervals.
 
     Attributes
     ----------
     cuts : ndarray, shape (number of intervals - 1,)
         Ascending.
-    counts : ndarray, shape (number of intervals, n_classes)
-        Weight of each class in each interval.
-    cost : float
-        -ln of prior times likelihood, up to a constant (nats).
-    null_cost : float
-        The cost of a single interval.
     """
 
     cuts: Floats
-    counts: Floats
-    cost: float
-    null_cost: float
-
-    @property
-    def level(self) -> float:
-        """The share of the cost of a single interval that the cuts save: 0 says nothing."""
-        return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
 
 
 def modl(
@@ -205,7 +192,7 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
     """
     n_bins, n_classes = len(bins.low), bins.sums.shape[1]
     if not n_bins:
-        return Intervals(np.empty(0), np.zeros((1, n_classes)), 0.0, 0.0)
+        return Intervals(np.zeros((1, n_classes)), 0.0, 0.0, np.empty(0))
     table = factorials(bins.sums, bins.total, n_classes)
     begins = _greedy(bins, table, prior)
     kernels.improve(bins.sums, table, prior, begins)
@@ -213,7 +200,8 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
     parts = [kernels.part_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
     null = kernels.part_cost(bins.sums, table, 0, n_bins) + prior[1]
     counts = np.diff(bins.sums[ends], axis=0)
-    return Intervals(bins.cuts(begins), counts, float(sum(parts) + prior[len(parts)]), float(null))
+    cost = float(sum(parts) + prior[len(parts)])
+    return Intervals(counts, cost, float(null), bins.cuts(begins))
 
 
 def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:

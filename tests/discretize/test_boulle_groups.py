@@ -75,6 +75,9 @@ def test_the_search_finds_the_best_grouping_or_comes_near():
         member = {value: k for k, group in enumerate(found.groups) for value in group}
         mine = cost_of(counts, [member[v] for v in range(len(counts))])
         assert found.cost == pytest.approx(mine)
+        np.testing.assert_array_equal(
+            found.counts, [counts[group].sum(axis=0) for group in found.groups]
+        )
         assert found.null_cost == pytest.approx(cost_of(counts, [0] * len(counts)))
         gaps.append(mine - min(cost_of(counts, groups) for groups in partitions(len(counts))))
     assert np.mean(np.array(gaps) < 1e-8) >= 0.97
