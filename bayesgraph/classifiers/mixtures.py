@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
-from bayesgraph.classifiers.network_classifiers import with_parameters
+from bayesgraph.classifiers.network_classifiers import _with_parameters
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing
@@ -45,7 +45,7 @@ class _MixtureClassifier(NetworkClassifier):
         self.features_ = features
 
 
-@with_parameters
+@_with_parameters
 class AODEClassifier(_MixtureClassifier):
     """Averaged one-dependence estimators: every feature takes its turn as a parent of all others.
 
@@ -79,6 +79,7 @@ class AODEClassifier(_MixtureClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.min_rows = min_rows
@@ -89,6 +90,7 @@ class AODEClassifier(_MixtureClassifier):
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -103,7 +105,7 @@ class AODEClassifier(_MixtureClassifier):
         return aode(source, smoothing, min_rows=self.min_rows, priors=priors)
 
 
-@with_parameters
+@_with_parameters
 class AveragedTANClassifier(_MixtureClassifier):
     """Tree-augmented naive Bayes averaged over trees, as probable as the data make them.
 
@@ -150,6 +152,7 @@ class AveragedTANClassifier(_MixtureClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.n_trees = n_trees
@@ -162,6 +165,7 @@ class AveragedTANClassifier(_MixtureClassifier):
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
