@@ -54,6 +54,9 @@ class AODEClassifier(_MixtureClassifier):
     nothing about it can be chosen wrongly. A continuous feature is a parent of the other continuous
     ones only. Missing values are marginalised in each network.
 
+    Tables with a parent besides the class have few rows in each cell: here `alpha` is 0.1 by
+    default, which weighs about as much as an m-estimate with m = 1 in a table of ten states.
+
     Parameters
     ----------
     min_rows : float, default 1.0
@@ -73,7 +76,7 @@ class AODEClassifier(_MixtureClassifier):
         self,
         *,
         min_rows: float = 1.0,
-        alpha: Any = 1.0,
+        alpha: Any = 0.1,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
