@@ -31,7 +31,7 @@ _PARAMETERS = """
         fewer parents, one dropped after the other, the class last. See Smoothing.
     strength : float, optional
         Rows' worth of what tables are drawn towards, where that is not `alpha`; by default 1 for
-        "m" and 5 for "marginal" and "backoff".
+        "m", and the number of states for "marginal" and "backoff".
     shrinkage : float, default 20.0
         Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
         estimates every class by itself.

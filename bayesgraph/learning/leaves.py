@@ -64,7 +64,8 @@ def categorical(
     even = 1.0 / np.repeat(cards, cards)  # where there is nothing to go by
     if smoothing.is_hierarchy:
         towards = _shares(counts.sum(axis=0) + prior, cards, even)
-        values = _shares(counts + smoothing.pull * towards, cards, towards)
+        pull = np.repeat([smoothing.pull(n) for n in cards.tolist()], cards)
+        values = _shares(counts + pull * towards, cards, towards)
     else:
         values = _shares(smoothing.weighted(counts, prior), cards, even)
     return [TablePlate(discrete, values, [target])]

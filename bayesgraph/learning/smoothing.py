@@ -15,8 +15,7 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Discrete, Variable
 
 ESTIMATIONS = ("mean", "map", "ml", "predictive")
-# How tables are smoothed, with the strength that each takes by default, in rows.
-TABLES = {"dirichlet": 0.0, "m": 1.0, "marginal": 5.0, "backoff": 5.0}
+TABLES = ("dirichlet", "m", "marginal", "backoff")
 _HIERARCHIES = ("marginal", "backoff")
 
 
@@ -113,8 +112,8 @@ class Smoothing:
 
         P(x) itself is smoothed by `alpha`, and so is what is no table of a discrete variable.
     strength : float, optional
-        Rows' worth of what tables are drawn towards, in each configuration; by default 1 for "m"
-        and 5 for "marginal" and "backoff".
+        Rows' worth of what tables are drawn towards, in each configuration; by default 1 for "m",
+        and the number of states for "marginal" and "backoff": as much as Laplace's rule adds.
     """
 
     alpha: Any = 1.0
@@ -199,12 +198,13 @@ class Smoothing:
         cells = counts + alpha
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
-    @property
-    def pull(self) -> float:
-        """Rows' worth of what tables are drawn towards: none under maximum likelihood."""
+    def pull(self, n_states: int) -> float:
+        """Return the rows' worth of what a table is drawn towards: none for maximum likelihood."""
         if self.estimation == "ml":
             return 0.0
-        return TABLES[self.tables] if self.strength is None else self.strength
+        if self.strength is not None:
+            return self.strength
+        return 1.0 if self.tables == "m" else float(n_states)
 
     @property
     def is_hierarchy(self) -> bool:
@@ -214,7 +214,7 @@ class Smoothing:
     def state_counts(self, variable: Discrete) -> Floats:
         """Return the prior counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
-        own = self.pull / n if self.tables == "m" else self.pseudo_counts(variable, n)
+        own = self.pull(n) / n if self.tables == "m" else self.pseudo_counts(variable, n)
         return np.broadcast_to(own, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
@@ -241,7 +241,7 @@ class Smoothing:
             kept = None if kept is None else kept - (axes[0] < kept)
         towards = self.table(counts.sum(axis=axes), variable, kept)
         towards = np.expand_dims(towards, axes)
-        return shares(counts + self.pull * towards, towards)
+        return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
     def ridge(self, total_variance: Floats) -> Floats:
         """Return what is added to variances: 1 for constant columns, which then score nothing."""

@@ -51,6 +51,19 @@ def test_backing_off_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
+def test_strength_is_by_default_that_of_laplaces_rule():
+    three = bg.Discrete("t", list("abc"))
+    counts = np.random.default_rng(4).integers(5, size=(2, 4, 3)).astype(float)
+    for tables in ("marginal", "backoff"):
+        default = Smoothing(tables=tables).table(counts, three, 0)
+        given = Smoothing(tables=tables, strength=3.0).table(counts, three, 0)
+        np.testing.assert_array_equal(default, given)
+    # Around equal shares, alpha 1 and an m-estimate of as many rows as states are the same.
+    np.testing.assert_allclose(
+        Smoothing().table(counts, three), Smoothing(tables="m", strength=3.0).table(counts, three)
+    )
+
+
 @pytest.mark.parametrize("kept", range(3))
 def test_the_class_is_dropped_last_wherever_it_stands(kept):
     counts = np.random.default_rng(0).integers(4, size=(2, 3, 4, 2)).astype(float)
