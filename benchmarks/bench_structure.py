@@ -214,7 +214,7 @@ def cases(*, quick: bool) -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
     yield "memory", lambda: memory(1_000_000 // k, 50)
     yield "rows", lambda: tan(1_000_000 // (20 if quick else 1), 50, repeats=1, classifier=False)
     yield "columns", lambda: tan(20_000 // k, 500 // min(k, 4), repeats=1, classifier=False)
-    yield "em", lambda: em(5_000 // k, 20, repeats=1)
+    yield "missing", lambda: em(5_000 // k, 20, repeats=1)
     yield "aode", lambda: aode(20_000 // k, 30 if not quick else 15, repeats=repeats)
 
 
