@@ -58,6 +58,7 @@ from .io import read as read
 from .io.native import load as load
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
+from .learning import EMHistory as EMHistory
 from .learning import Smoothing as Smoothing
 from .learning import Structure as Structure
 from .learning import chow_liu as chow_liu

@@ -62,6 +62,8 @@ class NetworkClassifier(GraphClassifier):
         self,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -71,6 +73,8 @@ class NetworkClassifier(GraphClassifier):
         unseen: str = "missing",
     ) -> None:
         self.alpha = alpha
+        self.smoothing = smoothing
+        self.strength = strength
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.priors = priors
@@ -83,7 +87,13 @@ class NetworkClassifier(GraphClassifier):
         raise NotImplementedError
 
     def _smoothing(self) -> Smoothing:
-        return Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        return Smoothing(
+            self.alpha,
+            self.shrinkage,
+            self.var_smoothing,
+            tables=self.smoothing,
+            strength=self.strength,
+        )
 
     def _distributions(self) -> Any:
         """Return the families that the user chose for some columns."""

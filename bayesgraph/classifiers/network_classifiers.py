@@ -25,6 +25,13 @@ LEARNERS: dict[str, Callable[..., Structure]] = {
 _PARAMETERS = """
     alpha : float, array_like or mapping from name to either, default 1.0
         Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
+    smoothing : {"dirichlet", "m", "marginal", "backoff"}, default "dirichlet"
+        What tables are drawn towards: equal shares, by `alpha` in each cell or by `strength` rows
+        in all; the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or what is known of
+        fewer parents, one dropped after the other, the class last. See Smoothing.
+    strength : float, optional
+        Rows' worth of what tables are drawn towards, where that is not `alpha`; by default 1 for
+        "m", and the number of states for "marginal" and "backoff".
     shrinkage : float, default 20.0
         Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
         estimates every class by itself.
@@ -119,6 +126,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         distributions: Any = None,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         estimation: str = "mean",
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
@@ -140,6 +149,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         self.items = items
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -167,6 +178,8 @@ class NaiveBayesClassifier(NetworkClassifier):
             self.ddof,
             self.bandwidth,
             self.threshold,
+            self.smoothing,
+            self.strength,
         )
 
 
@@ -195,6 +208,8 @@ class TANClassifier(NetworkClassifier):
         *,
         root: Name | None = None,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -206,6 +221,8 @@ class TANClassifier(NetworkClassifier):
         self.root = root
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -238,6 +255,8 @@ class BayesianNetworkClassifier(NetworkClassifier):
         structure: Any = "tan",
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -249,6 +268,8 @@ class BayesianNetworkClassifier(NetworkClassifier):
         self.structure = structure
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
