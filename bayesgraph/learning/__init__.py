@@ -3,7 +3,8 @@
 from bayesgraph.learning.fit import count_source, fit_network
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, chow_liu, forest, star, tan
+from bayesgraph.learning.spanning import chow_liu, forest, tan
+from bayesgraph.learning.structure import Structure, star
 
 __all__ = [
     "Smoothing",

@@ -9,9 +9,10 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.leaves import LEAVES, family_of
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, total_variances
+from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
 from bayesgraph.statistics.moments import safe_divide

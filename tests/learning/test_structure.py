@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 import bayesgraph as bg
 from bayesgraph.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning import Smoothing
+from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.information import discrete_scores, gaussian_scores, mixed_scores
-from bayesgraph.learning.structure import Structure, _spanning, total_variances
+from bayesgraph.learning.spanning import _spanning
+from bayesgraph.learning.structure import Structure
 from bayesgraph.statistics import Pairs
 
 
@@ -58,7 +60,7 @@ def test_spanning_tree_of_networkx(seed, d, scale, kind):
         weights *= random.random((d, d)) < 0.3
     weights = scale * np.triu(weights, 1)
     weights += weights.T
-    edges = _spanning(weights, np.ones((d, d)), None)
+    edges = _spanning(weights)
     graph = nx.Graph(edges)
     graph.add_nodes_from(range(d))
     assert nx.is_tree(graph)
@@ -73,16 +75,16 @@ def test_weights_below_the_tolerance_of_scipy_count():
     weights[0, 3] = weights[1, 3] = 2e-9
     weights[2, 3] = 1e-9
     weights[0, 1] = weights[1, 2] = 5e-10
-    assert sorted(_spanning(weights + weights.T, np.ones((4, 4)), None)) == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(_spanning(weights + weights.T)) == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_ties_go_to_the_first_pair():
     equal = np.ones((5, 5))
-    assert _spanning(equal, equal, None) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert _spanning(equal) == [(0, 1), (0, 2), (0, 3), (0, 4)]
     # Rounding in the last digits must not decide.
     noise = equal + 1e-15 * np.random.default_rng(0).normal(size=(5, 5))
-    assert _spanning(noise, equal, None) == [(0, 1), (0, 2), (0, 3), (0, 4)]
-    assert _spanning(np.zeros((3, 3)), equal[:3, :3], None) == [(0, 1), (0, 2)]
+    assert _spanning(noise) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert _spanning(np.zeros((3, 3))) == [(0, 1), (0, 2)]
 
 
 # ---------------------------------------------------------------------------------- optimality
