@@ -9,6 +9,7 @@ from bayesgraph.classifiers.discriminant import (
 )
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
+    KDBClassifier,
     NaiveBayesClassifier,
     TANClassifier,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
     "DiscriminantAnalysisClassifier",
+    "KDBClassifier",
     "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
     "QuadraticDiscriminantClassifier",

@@ -11,7 +11,18 @@ import networkx as nx
 from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
-from bayesgraph.learning import Smoothing, Structure, chow_liu, forest, star, tan
+from bayesgraph.learning import (
+    Smoothing,
+    Structure,
+    chow_liu,
+    forest,
+    hill_climb,
+    kdb,
+    star,
+    superparent,
+    tan,
+    unrestricted,
+)
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Name
 
@@ -20,6 +31,16 @@ LEARNERS: dict[str, Callable[..., Structure]] = {
     "tan": tan,
     "forest": forest,
     "chow_liu": chow_liu,
+    "kdb": kdb,
+    "superparent": superparent,
+    "hill_climb": hill_climb,
+    "unrestricted": unrestricted,
+}
+# Learners that count once more for each parent of a feature beyond the first, and what says so.
+_ADAPTIVE: dict[Callable[..., Structure], tuple[str, int]] = {
+    kdb: ("k", 2),
+    hill_climb: ("max_parents", 2),
+    unrestricted: ("max_parents", 3),
 }
 
 _PARAMETERS = """
@@ -212,12 +233,58 @@ class TANClassifier(NetworkClassifier):
 
 
 @_with_parameters
+class KDBClassifier(NetworkClassifier):
+    """k-dependence Bayesian classifier: each feature has the class and k features as parents.
+
+    Features enter by what they tell of the class, and their parents are those before them that
+    tell most about them given the class (Sahami 1996).
+
+    Parameters
+    ----------
+    k : int, default 2
+        0 is naive Bayes. From 2 on what is counted depends on what was counted before, which takes
+        a second pass over the data: there is no `partial_fit`, `fit_batches` or `forget`.
+    {parameters}
+    """
+
+    def __init__(
+        self,
+        k: int = 2,
+        *,
+        alpha: Any = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.k = k
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            unseen=unseen,
+        )
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(kdb, k=self.k)
+
+    def _counts_ahead(self) -> bool:
+        return _is_ahead(self._learner())
+
+
+@_with_parameters
 class BayesianNetworkClassifier(NetworkClassifier):
     """A classifier of any structure: learned, or given as a graph.
 
     Parameters
     ----------
-    structure : {"star", "tan", "forest", "chow_liu"}, learner, or graph
+    structure : name of a learner, learner, or graph
+        "star", "tan", "forest", "chow_liu", "kdb", "superparent", "hill_climb" or "unrestricted".
         A learner is a function from a count source and a Smoothing to a Structure, such as
         ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
         of (parent, child) pairs over the columns and the class, whose name is that of y, or
@@ -259,6 +326,19 @@ class BayesianNetworkClassifier(NetworkClassifier):
         if callable(self.structure):
             return self.structure  # type: ignore[no-any-return]
         return partial(_given, self.structure)
+
+    def _counts_ahead(self) -> bool:
+        named = isinstance(self.structure, str)
+        return _is_ahead(LEARNERS.get(self.structure) if named else self.structure)
+
+
+def _is_ahead(learner: Any) -> bool:
+    """Tell whether a learner asks for nothing that depends on the data."""
+    function = learner.func if isinstance(learner, partial) else learner
+    options = learner.keywords if isinstance(learner, partial) else {}
+    option, default = next((o for f, o in _ADAPTIVE.items() if f is function), ("", 0))
+    most = options.get(option, default)
+    return not isinstance(most, int) or most <= 1
 
 
 def _given(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:

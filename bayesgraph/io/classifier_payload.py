@@ -28,6 +28,7 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "ComplementNaiveBayesClassifier",
         "DecisionTreeNetworkClassifier",
         "DiscriminantAnalysisClassifier",
+        "KDBClassifier",
         "LinearDiscriminantClassifier",
         "NaiveBayesClassifier",
         "QuadraticDiscriminantClassifier",

@@ -1,6 +1,8 @@
 """From statistics to structures and parameters."""
 
+from bayesgraph.learning.dependence import kdb, superparent
 from bayesgraph.learning.fit import count_source, fit_network
+from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import chow_liu, forest, tan
@@ -14,6 +16,10 @@ __all__ = [
     "estimate_network",
     "fit_network",
     "forest",
+    "hill_climb",
+    "kdb",
     "star",
+    "superparent",
     "tan",
+    "unrestricted",
 ]

@@ -174,7 +174,7 @@ def estimate_gaussian(
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
         statistics.comoment,
-        _towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
+        towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
     ) + np.diag(ridge)
     mean = backed_off_mean(statistics)
     own = covariance[..., -1, -1]
@@ -207,9 +207,7 @@ def estimate_gaussian(
     return GaussianCPD(child, intercept, variance, parents, slopes)
 
 
-def _towards(
-    statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]
-) -> Floats:
+def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
     """Return the pooled within-class covariance; that of all rows if the class is no parent."""
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
+from bayesgraph.learning.scores import FCLL_CONTRAST, FCLL_LIKELIHOOD
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
@@ -29,11 +30,6 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # From scores of all arcs to the weights of edges, in nats a row, shape (d, d).
 _Worth: TypeAlias = Callable[[ArcScores], Floats]
-
-# log(u / (u + v)) is about a log u + b log v + const, least squares over u, v >= 0, u + v <= 1, and
-# log(u / v) about r log(u / (u + v)) + const: what FCLL makes of likelihood and discrimination.
-FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0  # a + b
-FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0  # -b r
 
 
 def tan(
