@@ -13,8 +13,10 @@ from bayesgraph.errors import GraphError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
-from bayesgraph.learning.scores import Gains
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.leave_one_out import LeaveOneOut
+from bayesgraph.learning.row_search import climb_by_rows
+from bayesgraph.learning.scores import SCORES, Gains
+from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
     below_class,
@@ -22,7 +24,7 @@ from bayesgraph.learning.structure import (
     features_of,
     target_of,
 )
-from bayesgraph.statistics import CountSource
+from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Discrete, Variable
 
 _DROP, _ADD, _REVERSE = range(3)
@@ -48,14 +50,16 @@ def hill_climb(
     source : CountSource
     smoothing : Smoothing, optional
         Of the variances of continuous columns.
-    score : {"bic", "aic", "bdeu", "likelihood", "fcll"}
+    score : {"bic", "aic", "bdeu", "likelihood", "fcll", "cll"}
         * "bic", "aic": log likelihood less log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for each
           parameter;
         * "bdeu": log marginal likelihood under a uniform Dirichlet prior (Heckerman, Geiger,
           Chickering 1995); continuous children take BIC;
         * "likelihood": every arc gains: bounded by `max_parents` alone;
         * "fcll": factorised conditional log likelihood (Carvalho, Roos, Oliveira, Myllymäki 2011);
-          not penalised, as published: bounded by `max_parents` and by what discriminates.
+          not penalised, as published: bounded by `max_parents` and by what discriminates;
+        * "cll": conditional log likelihood of the classes of the rows, each by the statistics of
+          all others (see `LeaveOneOut`); arcs are only added, and the source must have the rows.
     ess : float, default 1.0
         Equivalent sample size of "bdeu", in rows.
     max_parents : int, default 2
@@ -77,9 +81,15 @@ def hill_climb(
     """
     target = target_of(source, "hill_climb")
     features = features_of(source)
-    gains = Gains(source, smoothing or Smoothing(), score, ess)
+    most = at_least("max_parents", max_parents, 0)
+    one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
-    climber = Climber(features, target, gains, at_least("max_parents", max_parents, 0), rules)
+    if score == "cll":
+        source.pairs(Pairs(features, target))
+        rows = LeaveOneOut(source, target, smoothing or Smoothing())
+        return below_class(target, features, climb_by_rows(rows, features, most, rules))
+    gains = Gains(source, smoothing or Smoothing(), score, ess)
+    climber = Climber(features, target, gains, most, rules)
     return below_class(target, features, climber.climb())
 
 

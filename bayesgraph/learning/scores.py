@@ -220,17 +220,36 @@ def residual_variance(
         statistics.comoment,
         towards(statistics, smoothing, is_class),
     ) + np.diag(ridge)
+    return regression(covariance, ridge[-1])[1]
+
+
+def regression(covariance: Floats, floor: float) -> tuple[Floats, Floats]:
+    """Return the slopes of the last column on the others, and the variance that they leave.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (..., m, m)
+    floor : float
+        The least variance left.
+
+    Returns
+    -------
+    slopes : ndarray, shape (..., m - 1)
+    variance : ndarray, shape (...)
+    """
     own = covariance[..., -1, -1]
     if covariance.shape[-1] == 1:
-        return np.asarray(own)
+        return np.zeros((*own.shape, 0)), np.asarray(own)
     # Standardised one side after the other: units must not matter, nor products leave the range.
     deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
-    sides = [
-        np.broadcast_to(d, covariance.shape)
-        for d in (deviation[..., None], deviation[..., None, :])
-    ]
-    correlation = safe_divide(safe_divide(covariance, sides[0]), sides[1])
+    rows, columns = (
+        np.broadcast_to(side, covariance.shape)
+        for side in (deviation[..., :, None], deviation[..., None, :])
+    )
+    correlation = safe_divide(safe_divide(covariance, rows), columns)
     link = correlation[..., :-1, -1]
     inverse = np.linalg.pinv(correlation[..., :-1, :-1], hermitian=True)
-    explained = np.einsum("...i,...ij,...j->...", link, inverse, link)
-    return np.asarray(np.maximum(own * (1.0 - np.minimum(explained, 1.0)), ridge[-1]))
+    slopes = np.einsum("...ij,...j->...i", inverse, link)
+    explained = np.minimum(np.sum(link * slopes, axis=-1), 1.0)
+    scale = safe_divide(np.broadcast_to(deviation[..., -1:], link.shape), deviation[..., :-1])
+    return slopes * scale, np.maximum(own * (1.0 - explained), floor)
