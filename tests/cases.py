@@ -215,6 +215,19 @@ CLASSIFIERS = (
     Case("kdb", bg.KDBClassifier, searched=("k", (0, 2))),
     Case("kdb-1", partial(bg.KDBClassifier, 1)),
     Case("kdb-3", partial(bg.KDBClassifier, 3)),
+    Case("selective-kdb", bg.SelectiveKDBClassifier, searched=("loss", ("log", "0-1"))),
+    Case("forward", partial(bg.BayesianNetworkClassifier, "forward_selection")),
+    Case(
+        "forward-tan",
+        partial(
+            bg.BayesianNetworkClassifier,
+            partial(bg.forward_selection, learner=bg.tan, loss="0-1", max_features=3),
+        ),
+    ),
+    Case(
+        "hill-climb-cll",
+        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="cll")),
+    ),
     Case("hill-climb", partial(bg.BayesianNetworkClassifier, "hill_climb")),
     Case(
         "hill-climb-bdeu",

@@ -11,6 +11,7 @@ from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
     KDBClassifier,
     NaiveBayesClassifier,
+    SelectiveKDBClassifier,
     TANClassifier,
 )
 from bayesgraph.classifiers.trees import (
@@ -29,5 +30,6 @@ __all__ = [
     "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
     "QuadraticDiscriminantClassifier",
+    "SelectiveKDBClassifier",
     "TANClassifier",
 ]

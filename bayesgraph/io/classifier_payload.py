@@ -32,6 +32,7 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "LinearDiscriminantClassifier",
         "NaiveBayesClassifier",
         "QuadraticDiscriminantClassifier",
+        "SelectiveKDBClassifier",
         "TANClassifier",
     )
 }
