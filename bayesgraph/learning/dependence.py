@@ -93,14 +93,19 @@ def ranked_parents(
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
-    """Return an order with required parents before their children, else unchanged."""
-    found: list[int] = []
-    waiting = list(order) if forced.any() else []
-    while waiting:
-        ready = next(i for i in waiting if forced[:, i].sum() == forced[found, i].sum())
-        waiting.remove(ready)
-        found.append(ready)
-    return found or order
+    """Return an order in which the required parents of a column come right before it."""
+    found: dict[int, None] = {}
+
+    def enter(column: int) -> None:
+        for parent in np.flatnonzero(forced[:, column]).tolist():
+            if parent not in found:
+                enter(parent)
+        found[column] = None
+
+    for column in order:
+        if column not in found:
+            enter(column)
+    return list(found)
 
 
 def _named(

@@ -54,7 +54,7 @@ def selective_kdb(
         Root mean squared 1 - P(y | x), mean -log P(y | x), or share of rows classified wrongly.
         Ties go to fewer parents, then to fewer features.
     required, forbidden : iterable of (parent, child), optional
-        Arcs between features, as for `kdb`. Required parents enter first.
+        Arcs between features, as for `kdb`; the features of required arcs are chosen.
 
     Raises
     ------
@@ -69,8 +69,11 @@ def selective_kdb(
     smoothing = smoothing or Smoothing()
     order, chosen, gains = ranked_parents(source, features, smoothing, most, rules)
     rows = LeaveOneOut(source, target, smoothing)
-    least = max((int(n) for n in rules.forced(features).sum(axis=0)), default=0)
+    required_of = rules.forced(features).sum(axis=0)
+    least = int(required_of.max(initial=0))
     table = _prefix_losses(rows, features, order, chosen, range(least, most + 1), loss)
+    # Columns of required arcs stay, whatever they cost.
+    table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
     total = max(float(rows.weights.sum()), 1.0)
     best = int(np.argmin(np.round(table / total, TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
