@@ -28,6 +28,8 @@ LOSSES = ("log", "rmse", "0-1")
 # Rows whose class probabilities are held at once.
 _CHUNK_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
+# Terms stay finite, so that they can be taken back.
+_LOWEST = -1e12
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -278,4 +280,6 @@ def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
     """Return the log density of the last column given the others, all as deviations from means."""
     variance = np.maximum(variance, _TINY)
     error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
-    return np.asarray(-0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance))
+    with np.errstate(over="ignore"):  # no spread at all, where nothing smooths it
+        found = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
+    return np.asarray(np.maximum(found, _LOWEST))

@@ -19,10 +19,11 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
-# log(u / (u + v)) is about a log u + b log v + const, least squares over u, v >= 0, u + v <= 1, and
-# log(u / v) about r log(u / (u + v)) + const: what FCLL makes of likelihood and discrimination.
-FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0  # a + b
-FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0  # -b r
+# log(u / (u + v)) is about a log u + b log v + const, least squares over u and v uniform and
+# independent, and log(p / (1 - p)) about r log p + const, p uniform: what FCLL makes of likelihood
+# (a + b) and of discrimination (-b r).
+FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
+FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 # A table of more cells is not considered.
 _MOST_CELLS = 1 << 24
 _TINY = float(np.finfo(np.float64).tiny)
