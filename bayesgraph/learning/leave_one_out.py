@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import kernels
 from bayesgraph.learning.arcs import ridge_of
 from bayesgraph.learning.parameters import backed_off_mean, towards
 from bayesgraph.learning.scores import regression
@@ -129,12 +130,7 @@ def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
         -log P(y | x), (1 - P(y | x))², or whether y is not the first of the most probable classes.
     """
     labels, weights = rows.labels[part], rows.weights[part]
-    own = np.take_along_axis(joint, labels[:, None].astype(np.intp), axis=1)[:, 0]
-    if kind == "0-1":
-        return float(weights @ (np.argmax(joint, axis=1) != labels))
-    highest = joint.max(axis=1)
-    log_p = own - highest - np.log(np.exp(joint - highest[:, None]).sum(axis=1))
-    return float(-weights @ log_p if kind == "log" else weights @ np.expm1(log_p) ** 2)
+    return float(kernels.add_losses(joint, labels, weights, LOSSES.index(kind)))
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
@@ -179,7 +175,9 @@ class _Discrete(_Term):
         alpha = self.rows.smoothing.pseudo_counts(self.child, states)
         self._alpha = np.broadcast_to(alpha, (states,))
         self._all = self._alpha.sum()
-        self._logs = self._log(self._cells + self._alpha, self._total[..., None] + self._all)
+        logs = self._log(self._cells + self._alpha, self._total[..., None] + self._all)
+        # The classes of a configuration and a state lie side by side.
+        self._logs = np.ascontiguousarray(logs.reshape(len(counts), -1).T)
 
     def _log(self, cells: Floats, total: Floats) -> Floats:
         uniform = 1.0 / self._cells.shape[-1]
@@ -190,13 +188,13 @@ class _Discrete(_Term):
         """Return the term of rows, shape (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
-        found = self._logs[:, at, state].T
+        found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
         labels, removed = self.rows.labels[rows], self.rows.removed[rows]
         cells = self._cells[labels, at, state] - removed + self._alpha[state]
         own = self._log(cells, np.maximum(self._total[labels, at] - removed, 0.0) + self._all)
         found[np.arange(len(labels)), labels] = own
         found[column < 0] = 0.0
-        return found
+        return np.asarray(found)
 
 
 @dataclass

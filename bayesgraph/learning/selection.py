@@ -26,6 +26,9 @@ from bayesgraph.statistics import (
 )
 from bayesgraph.variables import Discrete, Variable
 
+# Numbers of terms that are held between the steps of a search.
+_MOST_HELD = 1 << 25
+
 
 def selective_kdb(
     source: CountSource,
@@ -175,6 +178,18 @@ def forward_selection(
 def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most: int) -> list[int]:
     """Return the positions of the features chosen, ascending."""
     parts = list(chunks(rows.table.n_rows))
+    cells = rows.table.n_rows * rows.target.cardinality * len(features)
+    held: dict[tuple[int, int], Floats] = {}
+
+    def term(at: int, part: slice) -> Floats:
+        """Return the term of a feature, looked up once where there is room for all."""
+        if cells > _MOST_HELD:
+            return rows.term((), features[at], part)
+        key = (at, part.start)
+        if key not in held:
+            held[key] = rows.term((), features[at], part)
+        return held[key]
+
     joint = np.concatenate([rows.prior(part) for part in parts])
     total = max(float(rows.weights.sum()), 1.0)
     lowest = round(sum(losses(joint[p], rows, p, loss) for p in parts) / total, TIE_DECIMALS)
@@ -184,8 +199,7 @@ def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most:
         tried = np.zeros(len(rest))
         for part in parts:
             for i, at in enumerate(rest):
-                more = joint[part] + rows.term((), features[at], part)
-                tried[i] += losses(more, rows, part, loss)
+                tried[i] += losses(joint[part] + term(at, part), rows, part, loss)
         tried = np.round(tried / total, TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
@@ -193,7 +207,7 @@ def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most:
         lowest = float(tried[best])
         kept.append(rest.pop(best))
         for part in parts:
-            joint[part] += rows.term((), features[kept[-1]], part)
+            joint[part] += term(kept[-1], part)
     return sorted(kept)
 
 

@@ -6,10 +6,10 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing, Structure, estimate_network
+from bayesgraph.learning import Smoothing, Structure, estimate_network, kernels
 from bayesgraph.learning.arcs import ArcRules
 from bayesgraph.learning.dependence import ranked_parents
-from bayesgraph.learning.leave_one_out import LeaveOneOut, losses
+from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, losses
 from bayesgraph.learning.selection import _prefix_losses, selective_kdb
 from bayesgraph.statistics import StatisticsSource, TableSource
 
@@ -228,3 +228,21 @@ def test_losses_by_hand():
     assert losses(joint, rows, part, "0-1") == 2.0
     assert losses(joint, rows, part, "log") == pytest.approx(-np.log([0.25, 0.75, 0.25]).sum())
     assert losses(joint, rows, part, "rmse") == pytest.approx(0.75**2 + 0.25**2 + 0.75**2)
+
+
+@pytest.mark.parametrize("kind", ["log", "rmse", "0-1"])
+def test_losses_are_those_of_numpy(kind):
+    random = np.random.default_rng(0)
+    joint = random.normal(scale=300.0, size=(200, 4))
+    joint[:50] = np.round(joint[:50] / 300)  # ties
+    labels = random.integers(4, size=200).astype(np.int8)
+    weights = random.uniform(0, 2, 200)
+    log_p = joint - np.logaddexp.reduce(joint, axis=1)[:, None]
+    own = log_p[np.arange(200), labels]
+    expected = {
+        "log": -weights @ own,
+        "rmse": weights @ (1 - np.exp(own)) ** 2,
+        "0-1": weights @ (joint.argmax(axis=1) != labels),
+    }[kind]
+    found = kernels.add_losses(joint, labels, weights, LOSSES.index(kind))
+    assert found == pytest.approx(expected, rel=1e-12)
