@@ -7,9 +7,11 @@ from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesC
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .classifiers import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
+from .classifiers import KDBClassifier as KDBClassifier
 from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClassifier
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
+from .classifiers import SelectiveKDBClassifier as SelectiveKDBClassifier
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers.discretizers import MDLP as MDLP
 from .classifiers.discretizers import MODL as MODL
@@ -64,8 +66,14 @@ from .learning import Structure as Structure
 from .learning import chow_liu as chow_liu
 from .learning import count_source as count_source
 from .learning import forest as forest
+from .learning import forward_selection as forward_selection
+from .learning import hill_climb as hill_climb
+from .learning import kdb as kdb
+from .learning import selective_kdb as selective_kdb
 from .learning import star as star
+from .learning import superparent as superparent
 from .learning import tan as tan
+from .learning import unrestricted as unrestricted
 from .network import BayesianNetwork as BayesianNetwork
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous

@@ -9,7 +9,9 @@ from bayesgraph.classifiers.discriminant import (
 )
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
+    KDBClassifier,
     NaiveBayesClassifier,
+    SelectiveKDBClassifier,
     TANClassifier,
 )
 from bayesgraph.classifiers.trees import (
@@ -24,8 +26,10 @@ __all__ = [
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
     "DiscriminantAnalysisClassifier",
+    "KDBClassifier",
     "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
     "QuadraticDiscriminantClassifier",
+    "SelectiveKDBClassifier",
     "TANClassifier",
 ]

@@ -29,9 +29,11 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "ComplementNaiveBayesClassifier",
         "DecisionTreeNetworkClassifier",
         "DiscriminantAnalysisClassifier",
+        "KDBClassifier",
         "LinearDiscriminantClassifier",
         "NaiveBayesClassifier",
         "QuadraticDiscriminantClassifier",
+        "SelectiveKDBClassifier",
         "TANClassifier",
     )
 }
