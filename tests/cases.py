@@ -198,12 +198,73 @@ CLASSIFIERS = (
         kinds=("varied",),
         named=True,
     ),
+    Case("nb-m-estimate", partial(bg.NaiveBayesClassifier, smoothing="m")),
+    Case("nb-backoff", partial(bg.NaiveBayesClassifier, smoothing="backoff")),
     Case("tan", bg.TANClassifier),
     Case("tan-root", partial(bg.TANClassifier, root="b"), named=True),
+    Case(
+        "tan-backoff",
+        partial(bg.TANClassifier, smoothing="backoff"),
+        searched=("strength", (1.0, 10.0)),
+    ),
+    Case("tan-marginal", partial(bg.TANClassifier, smoothing="marginal", strength=2.0)),
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),
     Case("chow-liu", partial(bg.BayesianNetworkClassifier, "chow_liu")),
+    Case(
+        "tan-fcll",
+        partial(bg.BayesianNetworkClassifier, partial(bg.tan, score="fcll")),
+    ),
+    Case(
+        "tan-ruled",
+        partial(
+            bg.BayesianNetworkClassifier,
+            partial(bg.tan, required=[("a", "d")], forbidden=[("a", "c"), ("b", "d")]),
+        ),
+        named=True,
+    ),
+    Case(
+        "forest-aic",
+        partial(bg.BayesianNetworkClassifier, partial(bg.forest, score="aic")),
+    ),
+    Case("superparent", partial(bg.BayesianNetworkClassifier, "superparent")),
+    Case("kdb", bg.KDBClassifier, searched=("k", (0, 2))),
+    Case("kdb-1", partial(bg.KDBClassifier, 1)),
+    Case("kdb-3", partial(bg.KDBClassifier, 3)),
+    Case("selective-kdb", bg.SelectiveKDBClassifier, searched=("loss", ("log", "0-1"))),
+    Case("forward", partial(bg.BayesianNetworkClassifier, "forward_selection")),
+    Case(
+        "forward-tan",
+        partial(
+            bg.BayesianNetworkClassifier,
+            partial(bg.forward_selection, learner=bg.tan, loss="0-1", max_features=3),
+        ),
+    ),
+    Case(
+        "hill-climb-cll",
+        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="cll")),
+    ),
+    Case("hill-climb", partial(bg.BayesianNetworkClassifier, "hill_climb")),
+    Case(
+        "hill-climb-bdeu",
+        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="bdeu", ess=2.0)),
+    ),
+    Case(
+        "hill-climb-fcll",
+        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="fcll", max_parents=3)),
+    ),
+    Case(
+        "unrestricted",
+        partial(bg.BayesianNetworkClassifier, "unrestricted"),
+        kinds=("discrete", "mixed"),
+        class_is_root=False,
+    ),
+    Case(
+        "unrestricted-continuous",
+        partial(bg.BayesianNetworkClassifier, partial(bg.unrestricted, score="bdeu")),
+        kinds=("continuous",),
+    ),
     Case(
         "tan-partial",
         partial(bg.BayesianNetworkClassifier, partial(bg.tan, root="b")),

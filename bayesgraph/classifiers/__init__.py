@@ -10,7 +10,9 @@ from bayesgraph.classifiers.discriminant import (
 from bayesgraph.classifiers.mixtures import AODEClassifier, AveragedTANClassifier
 from bayesgraph.classifiers.network_classifiers import (
     BayesianNetworkClassifier,
+    KDBClassifier,
     NaiveBayesClassifier,
+    SelectiveKDBClassifier,
     TANClassifier,
 )
 from bayesgraph.classifiers.trees import (
@@ -27,8 +29,10 @@ __all__ = [
     "DecisionTreeNetworkClassifier",
     "DecisionTreeNetworkRegressor",
     "DiscriminantAnalysisClassifier",
+    "KDBClassifier",
     "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
     "QuadraticDiscriminantClassifier",
+    "SelectiveKDBClassifier",
     "TANClassifier",
 ]

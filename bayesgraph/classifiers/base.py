@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
@@ -48,6 +49,16 @@ _LOOKUP_RANGE = 1 << 20
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
+def _adds_rows(classifier: NetworkClassifier) -> bool:
+    """Tell whether rows can be added; an AttributeError says why not."""
+    if not classifier._counts_ahead():
+        raise AttributeError(
+            f"{classifier!r} chooses what to count from what it has seen, which takes further "
+            "passes over the data: it cannot add or forget rows; fit it on the whole table."
+        )
+    return True
+
+
 class NetworkClassifier(GraphClassifier):
     """Base of the classifiers whose parameters are estimated from additive statistics.
 
@@ -62,6 +73,8 @@ class NetworkClassifier(GraphClassifier):
         self,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -71,6 +84,8 @@ class NetworkClassifier(GraphClassifier):
         unseen: str = "missing",
     ) -> None:
         self.alpha = alpha
+        self.smoothing = smoothing
+        self.strength = strength
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.priors = priors
@@ -82,8 +97,18 @@ class NetworkClassifier(GraphClassifier):
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         raise NotImplementedError
 
+    def _counts_ahead(self) -> bool:
+        """Tell whether what is counted is known before the data are."""
+        return True
+
     def _smoothing(self) -> Smoothing:
-        return Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        return Smoothing(
+            self.alpha,
+            self.shrinkage,
+            self.var_smoothing,
+            tables=self.smoothing,
+            strength=self.strength,
+        )
 
     def _distributions(self) -> Any:
         """Return the families that the user chose for some columns."""
@@ -126,6 +151,7 @@ class NetworkClassifier(GraphClassifier):
         """
         return self._begin(X, y, sample_weight, None)
 
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -173,6 +199,7 @@ class NetworkClassifier(GraphClassifier):
                 "a mapping from class to weight."
             )
 
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Learn from batches of rows, one after the other: from a file, say, larger than memory.
 
@@ -199,6 +226,7 @@ class NetworkClassifier(GraphClassifier):
             raise DataError("There was no batch to learn from.")
         return self
 
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Take rows out of the model again, which must have been fitted with it.
 

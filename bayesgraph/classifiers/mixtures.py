@@ -54,8 +54,9 @@ class AODEClassifier(_MixtureClassifier):
     nothing about it can be chosen wrongly. A continuous feature is a parent of the other continuous
     ones only. Missing values are marginalised in each network.
 
-    Tables with a parent besides the class have few rows in each cell: here `alpha` is 0.1 by
-    default, which weighs about as much as an m-estimate with m = 1 in a table of ten states.
+    Tables with a parent besides the class have few rows in each cell: here `smoothing` is "m" by
+    default, m-estimates with m = 1, which weigh the same however many
+    states there are.
 
     Parameters
     ----------
@@ -76,7 +77,9 @@ class AODEClassifier(_MixtureClassifier):
         self,
         *,
         min_rows: float = 1.0,
-        alpha: Any = 0.1,
+        alpha: Any = 1.0,
+        smoothing: str = "m",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -88,6 +91,8 @@ class AODEClassifier(_MixtureClassifier):
         self.min_rows = min_rows
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -150,6 +155,8 @@ class AveragedTANClassifier(_MixtureClassifier):
         ess: float | None = None,
         random_state: Any = 0,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -163,6 +170,8 @@ class AveragedTANClassifier(_MixtureClassifier):
         self.random_state = random_state
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,

@@ -11,7 +11,20 @@ import networkx as nx
 from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
-from bayesgraph.learning import Smoothing, Structure, chow_liu, forest, star, tan
+from bayesgraph.learning import (
+    Smoothing,
+    Structure,
+    chow_liu,
+    forest,
+    forward_selection,
+    hill_climb,
+    kdb,
+    selective_kdb,
+    star,
+    superparent,
+    tan,
+    unrestricted,
+)
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Name
 
@@ -20,11 +33,32 @@ LEARNERS: dict[str, Callable[..., Structure]] = {
     "tan": tan,
     "forest": forest,
     "chow_liu": chow_liu,
+    "kdb": kdb,
+    "selective_kdb": selective_kdb,
+    "superparent": superparent,
+    "hill_climb": hill_climb,
+    "unrestricted": unrestricted,
+    "forward_selection": forward_selection,
 }
+# Learners that count once more for each parent of a feature beyond the first, and what says so.
+_ADAPTIVE: dict[Callable[..., Structure], tuple[str, int]] = {
+    kdb: ("k", 2),
+    hill_climb: ("max_parents", 2),
+    unrestricted: ("max_parents", 3),
+}
+# Learners that look at the rows.
+_BY_ROWS = (selective_kdb, forward_selection)
 
 _PARAMETERS = """
     alpha : float, array_like or mapping from name to either, default 1.0
         Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
+    smoothing : {"dirichlet", "m", "marginal", "backoff"}, default "dirichlet"
+        What tables are drawn towards: equal shares, by `alpha` in each cell or by `strength` rows
+        in all; the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or what is known of
+        fewer parents, one dropped after the other, the class last. See Smoothing.
+    strength : float, optional
+        Rows' worth of what tables are drawn towards, where that is not `alpha`; by default 1 for
+        "m", and the number of states for "marginal" and "backoff".
     shrinkage : float, default 20.0
         Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
         estimates every class by itself.
@@ -119,6 +153,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         distributions: Any = None,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         estimation: str = "mean",
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
@@ -140,6 +176,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         self.items = items
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -167,6 +205,8 @@ class NaiveBayesClassifier(NetworkClassifier):
             self.ddof,
             self.bandwidth,
             self.threshold,
+            self.smoothing,
+            self.strength,
         )
 
 
@@ -195,6 +235,8 @@ class TANClassifier(NetworkClassifier):
         *,
         root: Name | None = None,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -206,6 +248,8 @@ class TANClassifier(NetworkClassifier):
         self.root = root
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -220,12 +264,108 @@ class TANClassifier(NetworkClassifier):
 
 
 @_with_parameters
+class KDBClassifier(NetworkClassifier):
+    """k-dependence Bayesian classifier: each feature has the class and k features as parents.
+
+    Features enter by what they tell of the class, and their parents are those before them that
+    tell most about them given the class (Sahami 1996).
+
+    Parameters
+    ----------
+    k : int, default 2
+        0 is naive Bayes. From 2 on what is counted depends on what was counted before, which takes
+        a second pass over the data: there is no `partial_fit`, `fit_batches` or `forget`.
+    {parameters}
+    """
+
+    def __init__(
+        self,
+        k: int = 2,
+        *,
+        alpha: Any = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.k = k
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            unseen=unseen,
+        )
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(kdb, k=self.k)
+
+    def _counts_ahead(self) -> bool:
+        return _is_ahead(self._learner())
+
+
+@_with_parameters
+class SelectiveKDBClassifier(NetworkClassifier):
+    """Selective kDB: as many parents and features of kDB as predict the rows best.
+
+    All models of 0 to k parents and of the first 0 to d features are compared by leave-one-out in
+    one more pass over the rows (Martínez, Webb, Chen, Zaidi 2016). Features that are not chosen
+    stay in the network as nodes without arcs. There is no `partial_fit`.
+
+    Parameters
+    ----------
+    k : int, default 5
+        The most parents of a feature besides the class.
+    loss : {"rmse", "log", "0-1"}
+        Root mean squared 1 - P(y | x), mean -log P(y | x), or share of rows classified wrongly.
+    {parameters}
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        loss: str = "rmse",
+        alpha: Any = 1.0,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.k = k
+        self.loss = loss
+        super().__init__(
+            alpha=alpha,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            unseen=unseen,
+        )
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(selective_kdb, k=self.k, loss=self.loss)
+
+    def _counts_ahead(self) -> bool:
+        return False
+
+
+@_with_parameters
 class BayesianNetworkClassifier(NetworkClassifier):
     """A classifier of any structure: learned, or given as a graph.
 
     Parameters
     ----------
-    structure : {"star", "tan", "forest", "chow_liu"}, learner, or graph
+    structure : name of a learner, learner, or graph
+        "star", "tan", "forest", "chow_liu", "kdb", "selective_kdb", "superparent", "hill_climb",
+        "unrestricted" or "forward_selection".
         A learner is a function from a count source and a Smoothing to a Structure, such as
         ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
         of (parent, child) pairs over the columns and the class, whose name is that of y, or
@@ -238,6 +378,8 @@ class BayesianNetworkClassifier(NetworkClassifier):
         structure: Any = "tan",
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
@@ -249,6 +391,8 @@ class BayesianNetworkClassifier(NetworkClassifier):
         self.structure = structure
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
@@ -269,6 +413,21 @@ class BayesianNetworkClassifier(NetworkClassifier):
         if callable(self.structure):
             return self.structure  # type: ignore[no-any-return]
         return partial(_given, self.structure)
+
+    def _counts_ahead(self) -> bool:
+        named = isinstance(self.structure, str)
+        return _is_ahead(LEARNERS.get(self.structure) if named else self.structure)
+
+
+def _is_ahead(learner: Any) -> bool:
+    """Tell whether a learner asks for nothing that depends on the data."""
+    function = learner.func if isinstance(learner, partial) else learner
+    options = learner.keywords if isinstance(learner, partial) else {}
+    if options.get("score") == "cll" or any(function is f for f in _BY_ROWS):
+        return False
+    option, default = next((o for f, o in _ADAPTIVE.items() if f is function), ("", 0))
+    most = options.get(option, default)
+    return not isinstance(most, int) or most <= 1
 
 
 def _given(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:

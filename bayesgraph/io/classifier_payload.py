@@ -32,9 +32,11 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "ComplementNaiveBayesClassifier",
         "DecisionTreeNetworkClassifier",
         "DiscriminantAnalysisClassifier",
+        "KDBClassifier",
         "LinearDiscriminantClassifier",
         "NaiveBayesClassifier",
         "QuadraticDiscriminantClassifier",
+        "SelectiveKDBClassifier",
         "TANClassifier",
     )
 }

@@ -31,6 +31,8 @@ _TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 
 # Sums of weights that are one.
 _ROUNDING = 1e-9
+# An arc of a mixture that needs no number.
+_CERTAIN = 0.995
 # Of an arc that is next to impossible.
 _LEAST_OPACITY = 0.15
 # A parent of all others is drawn as a box around them when its arcs would cover the picture.
@@ -251,7 +253,7 @@ class _Drawing:
             opacity = _LEAST_OPACITY + (1.0 - _LEAST_OPACITY) * min(probability, 1.0)
             attributes = {"dir": "both"} if both else {}
             attributes["color"] = f"{_ARC}{round(255 * opacity):02x}"
-            if differ:
+            if differ and probability < _CERTAIN:
                 attributes["label"] = f" {probability:.2f} "
             attributes["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
             lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))

@@ -1,11 +1,17 @@
 """From statistics to structures and parameters."""
 
+from bayesgraph.learning.dependence import kdb, superparent
+from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.fit import count_source, fit_network
+from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
 from bayesgraph.learning.parameters import estimate_network
+from bayesgraph.learning.selection import forward_selection, selective_kdb
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, chow_liu, forest, star, tan
+from bayesgraph.learning.spanning import chow_liu, forest, tan
+from bayesgraph.learning.structure import Structure, star
 
 __all__ = [
+    "EMHistory",
     "Smoothing",
     "Structure",
     "chow_liu",
@@ -13,6 +19,12 @@ __all__ = [
     "estimate_network",
     "fit_network",
     "forest",
+    "forward_selection",
+    "hill_climb",
+    "kdb",
+    "selective_kdb",
     "star",
+    "superparent",
     "tan",
+    "unrestricted",
 ]

@@ -130,3 +130,35 @@ def expect_normal(
                 for b in range(a + 1):
                     products[g, gone[a], gone[b]] += mass * spread[a, b]
     return True
+
+
+@numba.njit(cache=True, nogil=True)
+def add_losses(
+    joint: Floats, labels: NDArray[np.signedinteger], weights: Floats, kind: int
+) -> float:
+    """Return the weighted loss of rows, added up.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (n, K)
+        Log joint probabilities of the classes.
+    labels : ndarray, shape (n,)
+    weights : ndarray, shape (n,)
+    kind : {0, 1, 2}
+        -log P(y | x), (1 - P(y | x))², or 1 where y is not the first of the most probable classes.
+    """
+    total = 0.0
+    for i in range(joint.shape[0]):
+        best = 0
+        for k in range(1, joint.shape[1]):
+            if joint[i, k] > joint[i, best]:
+                best = k
+        if kind == 2:
+            total += weights[i] if best != labels[i] else 0.0
+            continue
+        mass = 0.0
+        for k in range(joint.shape[1]):
+            mass += math.exp(joint[i, k] - joint[i, best])
+        log_p = joint[i, labels[i]] - joint[i, best] - math.log(mass)
+        total += weights[i] * (-log_p if kind == 0 else math.expm1(log_p) ** 2)
+    return total

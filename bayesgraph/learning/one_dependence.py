@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, star, total_variances
+from bayesgraph.learning.structure import Structure, features_of, star
 from bayesgraph.mixture import NetworkMixture
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, Pairs
@@ -20,11 +21,6 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 # The feature that each feature has as a parent besides the class.
 Parents: TypeAlias = Mapping[Variable, Variable]
-
-
-def features_of(source: CountSource) -> tuple[Variable, ...]:
-    """Return all columns but the class."""
-    return tuple(v for v in source.variables if v != source.target)
 
 
 def varying(source: CountSource) -> tuple[Variable, ...]:

@@ -9,9 +9,10 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.leaves import LEAVES, family_of
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, total_variances
+from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
 from bayesgraph.statistics.moments import safe_divide
@@ -92,7 +93,9 @@ def estimate_network(
                 "Leave priors= out or reverse the arcs."
             )
         else:
-            table = smoothing.table(statistics.counts, child)
+            above = parents[child]
+            kept = above.index(source.target) if source.target in above else None
+            table = smoothing.table(statistics.counts, child, kept)
             blocks.append(TableCPD(child, table, parents[child]))  # type: ignore[arg-type]
     return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
 
@@ -173,7 +176,7 @@ def estimate_gaussian(
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
         statistics.comoment,
-        _towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
+        towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
     ) + np.diag(ridge)
     mean = backed_off_mean(statistics)
     own = covariance[..., -1, -1]
@@ -206,9 +209,7 @@ def estimate_gaussian(
     return GaussianCPD(child, intercept, variance, parents, slopes)
 
 
-def _towards(
-    statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]
-) -> Floats:
+def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
     """Return the pooled within-class covariance; that of all rows if the class is no parent."""
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:

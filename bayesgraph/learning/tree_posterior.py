@@ -13,17 +13,18 @@ from scipy.special import gammaln
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.graph import Arc
+from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.information import gaussian_scores, mixed_scores, pair_tables
 from bayesgraph.learning.one_dependence import (
     Parents,
     ask_for_pairs,
-    features_of,
     mix,
     varying,
 )
 from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.spanning_trees import SpanningTrees
-from bayesgraph.learning.structure import directed, total_variances
+from bayesgraph.learning.structure import features_of
 from bayesgraph.mixture import NetworkMixture
 from bayesgraph.statistics import CountSource, Pairs, PairsSummary
 from bayesgraph.variables import Continuous, Discrete, Variable

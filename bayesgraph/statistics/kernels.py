@@ -85,6 +85,44 @@ def count_pairs(
 
 
 @numba.njit(cache=True, nogil=True)
+def count_beside(
+    codes: NDArray[np.signedinteger],
+    columns: NDArray[np.intp],
+    keys: NDArray[np.int64],
+    size: int,
+    weights: NDArray[np.float64],
+    start: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the weight of each row to ``out[start[j] + code * size + key]`` for some columns j.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_all_columns, n_rows)
+        -1 where missing: not counted.
+    columns : ndarray, shape (n_columns,)
+        Which of them to count.
+    keys : ndarray, shape (n_rows,)
+        Configuration of other columns, below `size`; -1 where missing.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty: every row weighs 1.
+    start : ndarray, shape (n_columns,)
+    out : ndarray, one-dimensional
+    """
+    n_rows = codes.shape[1]
+    weighted = len(weights) > 0
+    for first in range(0, n_rows, _BLOCK):
+        last = min(first + _BLOCK, n_rows)
+        for j in range(len(columns)):
+            column = codes[columns[j]]
+            table = out[start[j] :]
+            for row in range(first, last):
+                if column[row] >= 0 and keys[row] >= 0:
+                    at = np.int64(column[row]) * size + keys[row]
+                    table[at] += weights[row] if weighted else 1.0
+
+
+@numba.njit(cache=True, nogil=True)
 def _row_keys(
     left: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],

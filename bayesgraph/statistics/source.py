@@ -112,10 +112,13 @@ class CountSource(Protocol):
         """Return the statistics that only leaves of a star ask for."""
         ...
 
-    def families(self, families: Iterable[Family]) -> dict[Family, FamilyStatistics]:
+    def families(
+        self, families: Iterable[Family], *, keep: bool = True
+    ) -> dict[Family, FamilyStatistics]:
         """Return the statistics of families, from what was collected already where it covers them.
 
-        All families that nothing covers are collected in one pass.
+        All families that nothing covers are collected in one pass. With ``keep=False`` they are
+        forgotten again: a search asks for many more than its model will have.
         """
         ...
 
@@ -183,7 +186,9 @@ class _Source:
         assert isinstance(summary, PairsSummary)
         return summary
 
-    def families(self, families: Iterable[Family]) -> dict[Family, FamilyStatistics]:
+    def families(
+        self, families: Iterable[Family], *, keep: bool = True
+    ) -> dict[Family, FamilyStatistics]:
         """See CountSource."""
         found: dict[Family, FamilyStatistics] = {}
         rest: list[Family] = []
@@ -194,8 +199,10 @@ class _Source:
             else:
                 found[family] = holder.family(family)
         if rest:
-            summary = self._get(Families(tuple(rest)))
-            found.update((family, summary.family(family)) for family in rest)
+            request = Families(tuple(rest))
+            summary = self._get(request) if keep else self._new(request)
+            assert isinstance(summary, FamiliesSummary)
+            found.update(zip(rest, summary.found, strict=True))
         return found
 
 

@@ -507,8 +507,18 @@ class FamiliesSummary:
     @classmethod
     def collect(cls, table: Table, request: Families, weights: Floats) -> FamiliesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        found = tuple(_collect_family(table, family, weights) for family in request.families)
-        return cls(request, found)
+        found: dict[Family, FamilyStatistics] = {}
+        beside: dict[tuple[Discrete, ...], list[Family]] = {}
+        for family in request.families:
+            if len(family.discrete) > 1 and not family.continuous:
+                beside.setdefault(family.discrete[1:], []).append(family)
+        for rest, families in beside.items():
+            if len(families) > 1:
+                found.update(_collect_beside(table, rest, families, weights))
+        for family in request.families:
+            if family not in found:
+                found[family] = _collect_family(table, family, weights)
+        return cls(request, tuple(found[family] for family in request.families))
 
     def __add__(self, other: FamiliesSummary) -> FamiliesSummary:
         pairs = zip(self.found, other.found, strict=True)
@@ -550,6 +560,30 @@ def _complete_rows(
     for column in codes:
         complete &= column >= 0
     return None if complete.all() else np.flatnonzero(complete)
+
+
+def _collect_beside(
+    table: Table, rest: tuple[Discrete, ...], families: list[Family], weights: Floats
+) -> dict[Family, FamilyStatistics]:
+    """Return the counts of families that differ in their first column only."""
+    cards = tuple(v.cardinality for v in rest)
+    size = int(np.prod(cards, dtype=np.int64))
+    keys = np.zeros(table.n_rows, dtype=np.int64)
+    whole = np.ones(table.n_rows, dtype=np.bool_)
+    for v in rest:
+        column = table.column(v)
+        keys = keys * v.cardinality + column
+        whole &= column >= 0
+    keys[~whole] = -1
+    columns = np.array([table.discrete.index(f.discrete[0]) for f in families], dtype=np.intp)
+    cells = np.array([f.discrete[0].cardinality * size for f in families], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
+    out = np.zeros(start[-1])
+    kernels.count_beside(table.codes.T, columns, keys, size, weights, start[:-1], out)
+    return {
+        f: _without_moments(out[a:b].reshape(-1, *cards))
+        for f, a, b in zip(families, start[:-1], start[1:], strict=True)
+    }
 
 
 def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:

@@ -7,33 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structures import make_frame, pair_scores
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.information import discrete_scores, gaussian_scores, mixed_scores
-from bayesgraph.learning.structure import Structure, _spanning, total_variances
-from bayesgraph.statistics import Pairs
-
-
-def make_frame(seed, n_discrete, n_continuous, n=60, strength=0.6):
-    """Return class and features in mixed order, each depending on earlier ones."""
-    random = np.random.default_rng(seed)
-    y = random.integers(2, size=n)
-    latent = [y + random.normal(size=n)]
-    for _ in range(n_discrete + n_continuous):
-        parent = latent[random.integers(len(latent))]
-        latent.append(strength * parent + random.normal(size=n))
-    columns = {"y": [("no", "yes")[v] for v in y]}
-    kinds = random.permutation([True] * n_discrete + [False] * n_continuous)
-    for j, discrete in enumerate(kinds):
-        x = latent[j + 1]
-        if discrete:
-            cuts = np.quantile(x, [0.3, 0.7]) if j % 2 else [np.median(x)]
-            columns[f"d{j}"] = [f"s{v}" for v in np.searchsorted(cuts, x)]
-        else:
-            columns[f"x{j}"] = x
-    return columns
+from bayesgraph.learning.spanning import _spanning
+from bayesgraph.learning.structure import Structure
 
 
 def tree_of(structure):
@@ -58,7 +38,7 @@ def test_spanning_tree_of_networkx(seed, d, scale, kind):
         weights *= random.random((d, d)) < 0.3
     weights = scale * np.triu(weights, 1)
     weights += weights.T
-    edges = _spanning(weights, np.ones((d, d)), None)
+    edges = _spanning(weights)
     graph = nx.Graph(edges)
     graph.add_nodes_from(range(d))
     assert nx.is_tree(graph)
@@ -73,40 +53,19 @@ def test_weights_below_the_tolerance_of_scipy_count():
     weights[0, 3] = weights[1, 3] = 2e-9
     weights[2, 3] = 1e-9
     weights[0, 1] = weights[1, 2] = 5e-10
-    assert sorted(_spanning(weights + weights.T, np.ones((4, 4)), None)) == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(_spanning(weights + weights.T)) == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_ties_go_to_the_first_pair():
     equal = np.ones((5, 5))
-    assert _spanning(equal, equal, None) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert _spanning(equal) == [(0, 1), (0, 2), (0, 3), (0, 4)]
     # Rounding in the last digits must not decide.
     noise = equal + 1e-15 * np.random.default_rng(0).normal(size=(5, 5))
-    assert _spanning(noise, equal, None) == [(0, 1), (0, 2), (0, 3), (0, 4)]
-    assert _spanning(np.zeros((3, 3)), equal[:3, :3], None) == [(0, 1), (0, 2)]
+    assert _spanning(noise) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert _spanning(np.zeros((3, 3))) == [(0, 1), (0, 2)]
 
 
 # ---------------------------------------------------------------------------------- optimality
-
-
-def pair_scores(source, given, columns, smoothing):
-    """Return the score of every admissible arc, child last."""
-    summary = source.pairs(Pairs(columns, given))
-    at = summary.at
-    variance = total_variances(source, at.continuous)
-    ridge = smoothing.ridge(np.array([variance[v] for v in at.continuous]))
-    scores = {}
-    table, _ = discrete_scores(summary)
-    for i, j in itertools.permutations(range(len(at.discrete)), 2):
-        scores[at.discrete[i].name, at.discrete[j].name] = table[i, j]
-    if at.continuous:
-        table, _ = gaussian_scores(summary, smoothing, ridge)
-        for i, j in itertools.permutations(range(len(at.continuous)), 2):
-            scores[at.continuous[i].name, at.continuous[j].name] = table[i, j]
-        gains, _ = mixed_scores(summary, smoothing, ridge, source.target)
-        for i, a in enumerate(at.discrete):
-            for j, b in enumerate(at.continuous):
-                scores[a.name, b.name] = gains[i, j]
-    return scores
 
 
 def best_tree(names, scores):

@@ -73,6 +73,23 @@ def test_count_pairs(n, dtype, weighted, missing, labels):
             np.testing.assert_array_equal(out[a:b].reshape(expected.shape), expected)
 
 
+@shapes
+@codes_of
+@with_weights
+@with_missing
+def test_count_beside(n, dtype, weighted, missing):
+    codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=False)
+    keys = np.where((group >= 0) & (codes[1] >= 0), group.astype(np.int64) * 5 + codes[1], -1)
+    columns = np.array([3, 0])
+    start = np.array([0, 3 * K * 5])
+    out = np.zeros(start[-1] + 2 * K * 5)
+    kernels.count_beside(codes, columns, keys, K * 5, weights, start, out)
+    for j, first in zip(columns, start, strict=True):
+        expected = reference(codes[[1, j]], group, weights, CARDS[[1, j]])
+        found = out[first : first + expected.size].reshape(CARDS[j], K, 5)
+        np.testing.assert_allclose(np.moveaxis(found, 0, 2), expected, rtol=1e-12)
+
+
 def values_of(n, missing, offset=0.0):
     random = np.random.default_rng(n)
     values = offset + random.normal(size=(n, 3)) @ random.normal(size=(3, 3))

@@ -52,6 +52,34 @@ def test_a_star_over_five_thousand_columns_collects_no_pairs():
     assert numbers <= 2 * d * r + 2  # the table of singles and the class; pairs: 600 million
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_families_are_the_same_alone_and_beside_others(weighted):
+    random = np.random.default_rng(0)
+    variables = tuple(
+        bg.Discrete(name, range(r)) for name, r in zip("abcd", (2, 3, 4, 2), strict=True)
+    )
+    codes = np.stack([random.integers(-1, v.cardinality, size=300) for v in variables], axis=1)
+    table = Table(variables, np.asfortranarray(codes.astype(np.int8)), np.empty((300, 0)))
+    weights = random.uniform(0, 2, 300) if weighted else None
+    a, b, c, d = variables
+    families = [Family((a, c, d)), Family((b, c, d)), Family((a, b)), Family((c, d)), Family((a,))]
+    together = TableSource(table, None, weights).families(families)
+    for family in families:
+        alone = TableSource(table, None, weights).families([family])[family]
+        np.testing.assert_allclose(together[family].counts, alone.counts, rtol=1e-12)
+        assert together[family].mean.shape == alone.mean.shape
+
+
+def test_what_is_not_to_be_kept_is_forgotten():
+    source = source_of(samples.make_sample(2, 50))
+    family = Family.of(*source.variables[:3])
+    source.families([family], keep=False)
+    assert source.passes == 0
+    source.families([family])
+    source.families([family], keep=False)
+    assert source.passes == 1
+
+
 def test_requests_are_answered_from_what_is_there():
     sample = samples.make_sample(1, 50)
     source = source_of(sample)

@@ -1,0 +1,242 @@
+"""Which arcs a learner may draw, and what each would gain: for all pairs of columns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError, GraphError, unknown_variable
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import Arc, check_acyclic
+from bayesgraph.learning.information import (
+    conditional_mutual_information,
+    discrete_scores,
+    gaussian_scores,
+    mixed_scores,
+)
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.statistics import CountSource, Family, PairsSummary
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Count, Discrete, Variable
+
+# Scores that differ by less than this are ties: rounding must not decide on a structure.
+TIE_DECIMALS = 12
+
+
+@dataclass(frozen=True)
+class ArcRules:
+    """Arcs that must and must not be there.
+
+    Attributes
+    ----------
+    required, forbidden : tuple of (parent name, child name)
+    """
+
+    required: tuple[Arc, ...] = ()
+    forbidden: tuple[Arc, ...] = ()
+
+    @classmethod
+    def of(
+        cls, required: Iterable[Any] | None, forbidden: Iterable[Any] | None, names: Sequence[Any]
+    ) -> ArcRules:
+        """Return the rules that a user gave, checked against the names of the columns.
+
+        Raises
+        ------
+        GraphError
+            For what is no arc, an arc both required and forbidden, or a cycle of required arcs.
+        UnknownVariableError
+            For a name that is not among the columns (the class is a parent of every feature
+            already, where a learner augments naive Bayes).
+        """
+        rules = cls(_arcs(required, "required", names), _arcs(forbidden, "forbidden", names))
+        both = set(rules.required) & set(rules.forbidden)
+        if both:
+            parent, child = next(arc for arc in rules.required if arc in both)
+            raise GraphError(
+                f"Arc {parent!r} -> {child!r} is both required and forbidden; choose one."
+            )
+        check_acyclic(nx.DiGraph(list(rules.required)))
+        return rules
+
+    def admissible(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
+        """Return which arcs may be drawn, shape (d, d), parents along the first axis.
+
+        A discrete column has no continuous parent; columns of other kinds have no arcs.
+
+        Raises
+        ------
+        GraphError
+            For a required arc that is none of them.
+        """
+        kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
+        allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
+        np.fill_diagonal(allowed, False)
+        place = {v.name: i for i, v in enumerate(columns)}
+        for parent, child in self.forbidden:
+            allowed[place[parent], place[child]] = False
+        for parent, child in self.required:
+            if not allowed[place[parent], place[child]]:
+                raise GraphError(
+                    f"The required arc {parent!r} -> {child!r} cannot be: a discrete variable has "
+                    "no continuous parent, and counts of many items have no parents but the class."
+                )
+        return allowed
+
+    def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
+        """Return which arcs are required, shape (d, d)."""
+        place = {v.name: i for i, v in enumerate(columns)}
+        found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
+        for parent, child in self.required:
+            found[place[parent], place[child]] = True
+        return found
+
+
+def _kind(variable: Variable) -> int:
+    """Return 0 for discrete, 1 for continuous variables, -1 for those that take no arcs."""
+    if isinstance(variable, Discrete):
+        return 0
+    return 1 if isinstance(variable, Continuous) and not isinstance(variable, Count) else -1
+
+
+def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
+    found: dict[Arc, None] = {}
+    known = set(names)
+    for arc in () if given is None else given:
+        try:
+            if isinstance(arc, str):
+                raise TypeError("a string is not a pair")
+            parent, child = arc
+        except (TypeError, ValueError) as error:
+            raise GraphError(
+                f"{parameter}= takes (parent, child) pairs of names; got {arc!r}."
+            ) from error
+        for end in (parent, child):
+            if end not in known:
+                raise unknown_variable(end, names, where=f"{parameter}=: the learner")
+        if parent == child:
+            raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
+        found[parent, child] = None
+    return tuple(found)
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    """Return a whole number, or raise a DataError if it is none or too small."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise DataError(f"{name}= takes a whole number of at least {least}; got {value!r}.")
+    return int(value)
+
+
+@dataclass(frozen=True, eq=False)
+class ArcScores:
+    """What each arc between two columns gains over none, given one variable (or none).
+
+    Attributes
+    ----------
+    gains : ndarray, shape (d, d)
+        In nats a row, parents along the first axis; 0 where there can be no arc.
+    rows : ndarray, shape (d, d)
+        Weight of the rows that observe both columns.
+    parameters : ndarray, shape (d, d)
+        Free parameters that the arc adds.
+    """
+
+    gains: Floats
+    rows: Floats
+    parameters: Floats
+
+    def net(self, penalty: str) -> Floats:
+        """Return rows x gain less the penalty of the parameters, in nats, shape (d, d)."""
+        return self.rows * self.gains - penalty_rate(penalty, self.rows) * self.parameters
+
+
+def penalty_rate(penalty: str, rows: Floats) -> Floats:
+    """Return what a parameter costs: log(rows) / 2 for "bic" (Schwarz 1978), 1 for "aic" (1974)."""
+    if penalty == "bic":
+        return np.asarray(0.5 * np.log(np.maximum(rows, 1.0)))
+    return np.full(np.shape(rows), 1.0 if penalty == "aic" else 0.0)
+
+
+def total_variances(
+    source: CountSource, variables: tuple[Continuous, ...]
+) -> dict[Continuous, float]:
+    """Return the variance of each column over all rows, 0 where there are none."""
+    families = {v: Family((), (v,)) for v in variables}
+    found = source.families(families.values()) if families else {}
+    return {
+        v: float(safe_divide(found[f].comoment[0, 0], found[f].counts)) for v, f in families.items()
+    }
+
+
+def ridge_of(
+    source: CountSource, variables: tuple[Continuous, ...], smoothing: Smoothing
+) -> Floats:
+    """Return what is added to the variance of each column."""
+    variance = total_variances(source, variables)
+    return smoothing.ridge(np.array([variance[v] for v in variables]))
+
+
+def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> ArcScores:
+    """Return the scores of all arcs between the columns of a summary, in their order.
+
+    Conditional mutual information of discrete columns, that of a bivariate Gaussian for continuous
+    ones, and the gain in likelihood from a discrete to a continuous one: see `information`.
+    """
+    at, columns = summary.at, summary.request.columns
+    k, d = len(summary.singles.totals), len(columns)
+    scores = ArcScores(*(np.zeros((d, d)) for _ in range(3)))
+    place = {v: i for i, v in enumerate(columns)}
+    discrete = [place[v] for v in at.discrete]
+    continuous = [place[v] for v in at.continuous]
+
+    def put(parents: list[int], children: list[int], *tables: Any) -> None:
+        for whole, part in zip((scores.gains, scores.rows, scores.parameters), tables, strict=True):
+            whole[np.ix_(parents, children)] = part
+
+    if discrete:
+        put(discrete, discrete, *discrete_scores(summary), k * np.outer(at.cards - 1, at.cards - 1))
+    if continuous:
+        ridge = ridge_of(source, at.continuous, smoothing)
+        put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
+        if discrete:
+            mixed = mixed_scores(summary, smoothing, ridge, source.target)
+            put(discrete, continuous, *mixed, 2.0 * k * (at.cards - 1)[:, None])
+    return scores
+
+
+def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
+    """Return what each column tells of the class that a summary is given, shape (d,).
+
+    Mutual information of discrete columns; of continuous ones the gain in likelihood from the
+    class, sum_y P(y) 1/2 [log var - log var_y]; in nats a row, 0 for columns of other kinds.
+    """
+    single, at = summary.singles, summary.at
+    found = dict.fromkeys(summary.request.columns, 0.0)
+    for v in at.discrete:
+        table = single.counts[:, at.states(v)]
+        found[v] = float(conditional_mutual_information(table[None]))
+    if at.continuous:
+        ridge = ridge_of(source, at.continuous, smoothing)
+        part, whole = single.moments, single.overall
+        parts = [
+            smoothing.covariance(m.count, m.square, smoothing.pooled(m.count, m.square)) + ridge
+            for m in (part, whole)
+        ]
+        tiny = np.finfo(np.float64).tiny
+        split, joint = (np.log(np.maximum(variance, tiny)) for variance in parts)
+        total = part.count.sum(axis=0)
+        gain = np.sum(part.count * (joint - split), axis=0)
+        found.update(zip(at.continuous, 0.5 * safe_divide(gain, total), strict=True))
+    return np.array([found[v] for v in summary.request.columns])
+
+
+def by_score(scores: Floats) -> list[int]:
+    """Return positions by descending score; ties, up to rounding errors, by position."""
+    order = np.argsort(-np.round(scores, TIE_DECIMALS), kind="stable")
+    return [int(i) for i in order]

@@ -1,0 +1,166 @@
+"""Structures of limited dependence: each feature below the class and few chosen features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import GraphError, quoted, unknown_variable
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import Arc
+from bayesgraph.learning.arcs import (
+    TIE_DECIMALS,
+    ArcRules,
+    arc_scores,
+    at_least,
+    by_score,
+    class_scores,
+)
+from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.structure import Structure, below_class, features_of, target_of
+from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.variables import Name, Variable
+
+
+def kdb(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    k: int = 2,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the structure of a k-dependence Bayesian classifier.
+
+    Features enter by what they tell of the class; each has the class and those k of the features
+    before it as parents that tell most about it given the class (Sahami 1996). Where types mix,
+    the scores are those of `tan`, and discrete features have discrete parents only.
+
+    Parameters
+    ----------
+    source : CountSource
+    smoothing : Smoothing, optional
+        Of the moments behind the scores.
+    k : int, default 2
+        Parents of a feature besides the class: 0 is naive Bayes.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs between features. Required parents count among the k and enter before their children.
+
+    Raises
+    ------
+    DataError
+        For a k that is no whole number, 0 or more.
+    GraphError, UnknownVariableError
+        For rules that contradict each other or name what is no feature.
+    """
+    target = target_of(source, "kdb")
+    k = at_least("k", k, 0)
+    features = features_of(source)
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    _, chosen, gains = ranked_parents(source, features, smoothing or Smoothing(), k, rules)
+    return below_class(target, features, _named(features, chosen, gains))
+
+
+def ranked_parents(
+    source: CountSource,
+    features: tuple[Variable, ...],
+    smoothing: Smoothing,
+    k: int,
+    rules: ArcRules,
+) -> tuple[list[int], list[list[int]], Floats]:
+    """Return the order in which features enter, the parents of each, best first, and all gains."""
+    summary = source.pairs(Pairs(features, source.target))
+    gains = arc_scores(source, summary, smoothing).gains
+    forced = rules.forced(features)
+    order = _entering(by_score(class_scores(source, summary, smoothing)), forced)
+    allowed = rules.admissible(features)
+    chosen: list[list[int]] = [[] for _ in features]
+    for at, child in enumerate(order):
+        before = np.array(order[:at], dtype=np.intp)
+        before = np.sort(before[allowed[before, child]])  # ties go to the first column
+        score = np.where(forced[before, child], np.inf, gains[before, child])
+        chosen[child] = before[by_score(score)[:k]].tolist()
+        if forced[:, child].sum() > k:
+            names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
+            raise GraphError(
+                f"{features[child].name!r} is required to have the parents {names}, more than "
+                f"k={k}; choose a larger k."
+            )
+    return order, chosen, gains
+
+
+def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
+    """Return an order in which the required parents of a column come right before it."""
+    found: dict[int, None] = {}
+
+    def enter(column: int) -> None:
+        for parent in np.flatnonzero(forced[:, column]).tolist():
+            if parent not in found:
+                enter(parent)
+        found[column] = None
+
+    for column in order:
+        if column not in found:
+            enter(column)
+    return list(found)
+
+
+def _named(
+    features: tuple[Variable, ...], chosen: list[list[int]], gains: Floats
+) -> dict[Arc, float]:
+    """Return the arcs of chosen parents with what each gains alone, in the order of the columns."""
+    return {
+        (features[parent].name, child.name): float(gains[parent, at])
+        for at, child in enumerate(features)
+        for parent in chosen[at]
+    }
+
+
+def superparent(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    parent: Name | None = None,
+    score: str = "likelihood",
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the structure in which one feature, beside the class, is a parent of all others.
+
+    The superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang 2005).
+
+    Parameters
+    ----------
+    source, smoothing
+        As for `kdb`.
+    parent : name, optional
+        The superparent; by default the one of the best score.
+    score : {"likelihood", "bic", "aic"}
+        The gain in log likelihood of all its arcs together, less the penalty of the parameters
+        that they add.
+    forbidden : iterable of (parent, child), optional
+        Arcs left out. A continuous superparent has no arcs to discrete features.
+
+    Raises
+    ------
+    UnknownVariableError
+        For a parent that is no feature.
+    """
+    target = target_of(source, "superparent")
+    one_of("score", score, ("likelihood", "bic", "aic"))
+    features = features_of(source)
+    names = [v.name for v in features]
+    allowed = ArcRules.of(None, forbidden, names).admissible(features)
+    scores = arc_scores(source, source.pairs(Pairs(features, target)), smoothing or Smoothing())
+    if parent is None:
+        total = np.sum(scores.net(score), axis=1, where=allowed)
+        rows = max(float(scores.rows.max(initial=0.0)), 1.0)
+        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS)))
+    elif parent in names:
+        best = names.index(parent)
+    else:
+        raise unknown_variable(parent, names, where="parent=: the features")
+    chosen = [[best] if allowed[best, i] else [] for i in range(len(features))]
+    return below_class(target, features, _named(features, chosen, scores.gains))

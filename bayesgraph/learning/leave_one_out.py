@@ -1,0 +1,283 @@
+"""What rows tell of their class by the statistics of all others: leave-one-out without refitting.
+
+A count or a moment without one row is the one with it, less the row: so that one more pass over the
+rows gives the answers that as many models would give as there are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import kernels
+from bayesgraph.learning.arcs import ridge_of
+from bayesgraph.learning.parameters import backed_off_mean, towards
+from bayesgraph.learning.scores import regression
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+LOSSES = ("log", "rmse", "0-1")
+# Rows whose class probabilities are held at once.
+_CHUNK_ROWS = 1 << 14
+_TINY = float(np.finfo(np.float64).tiny)
+# Terms stay finite, so that they can be taken back.
+_LOWEST = -1e12
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass
+class LeaveOneOut:
+    """The terms of a classifier's log joint distribution, each row by the statistics of the others.
+
+    Of a row of weight w, min(w, 1) is left out: of a row that stands for several, one. Where a row
+    misses its child the term is 0, and where it misses a parent it is that of the class alone.
+    Tables are smoothed by Dirichlet pseudo-counts. What Gaussians are drawn towards (the pooled
+    covariance, and the share of the variance of the column) keeps the row.
+
+    Attributes
+    ----------
+    source : CountSource
+        One that has the rows.
+    target : Discrete
+    smoothing : Smoothing
+    labels : ndarray, shape (n_rows,)
+    weights, removed : ndarray, shape (n_rows,)
+        What the rows weigh, and what is left out of it.
+    """
+
+    source: CountSource
+    target: Discrete
+    smoothing: Smoothing
+    table: Table = field(init=False)
+    labels: NDArray[np.signedinteger] = field(init=False)
+    weights: Floats = field(init=False)
+    removed: Floats = field(init=False)
+    _known: dict[tuple[tuple[Variable, ...], Variable], Any] = field(
+        init=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        table = getattr(self.source, "table", None)
+        if not isinstance(table, Table):
+            raise DataError(
+                "This learner looks at the rows themselves, and the source has statistics only; "
+                "fit it on the whole table."
+            )
+        self.table = table
+        self.labels = table.column(self.target)
+        weights = getattr(self.source, "weights", np.empty(0))
+        self.weights = weights if len(weights) else np.ones(table.n_rows)
+        self.removed = np.minimum(self.weights, 1.0)
+
+    def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
+        """Collect what the terms of some children given their feature parents need, in one pass."""
+        keys = [(tuple(parents), child) for parents, child in asked]
+        keys += [((), child) for parents, child in keys if parents]
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
+        found = self.source.families(families.values(), keep=False)
+        for (parents, child), family in families.items():
+            kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
+            self._known[parents, child] = kind(self, parents, child, found[family])
+
+    def forget(self, parents: Sequence[Variable], child: Variable) -> None:
+        """Drop what was collected for a term."""
+        self._known.pop((tuple(parents), child), None)
+
+    def prior(self, rows: slice) -> Floats:
+        """Return log P(class) from the other rows, shape (n, K)."""
+        counts = np.bincount(self.labels, self.weights, minlength=self.target.cardinality)
+        labels, removed = self.labels[rows], self.removed[rows]
+        left = np.repeat(counts[None], len(labels), axis=0).astype(np.float64)
+        left[np.arange(len(labels)), labels] -= removed
+        total = np.maximum(counts.sum() - removed, 0.0)[:, None]
+        return np.asarray(np.log(np.maximum(safe_divide(left, total), _TINY)))
+
+    def term(self, parents: Sequence[Variable], child: Variable, rows: slice) -> Floats:
+        """Return log p(child | parents, class) from the other rows, shape (n, K)."""
+        key = (tuple(parents), child)
+        if key not in self._known:
+            self.learn([key])
+        found: Floats = self._known[key].log(rows)
+        if parents and not self.table.complete:
+            gone = np.zeros(len(found), dtype=np.bool_)
+            for parent in parents:
+                gone |= _missing(self.table, parent)[rows]
+            if gone.any():
+                found = np.where(gone[:, None], self.term((), child, rows), found)
+        return found
+
+
+def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
+    """Return the weighted loss of some rows, added up.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (n, K)
+        Log joint probabilities of class and features.
+    rows : LeaveOneOut
+    part : slice
+    kind : {"log", "rmse", "0-1"}
+        -log P(y | x), (1 - P(y | x))², or whether y is not the first of the most probable classes.
+    """
+    labels, weights = rows.labels[part], rows.weights[part]
+    return float(kernels.add_losses(joint, labels, weights, LOSSES.index(kind)))
+
+
+def chunks(n_rows: int) -> Iterator[slice]:
+    """Yield stretches of rows."""
+    for start in range(0, n_rows, _CHUNK_ROWS):
+        yield slice(start, min(start + _CHUNK_ROWS, n_rows))
+
+
+def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
+    column = table.column(variable)
+    return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
+
+
+@dataclass
+class _Term:
+    """The statistics of one child given the class and some features."""
+
+    rows: LeaveOneOut
+    parents: tuple[Variable, ...]
+    child: Any
+    statistics: FamilyStatistics
+
+    def _configuration(self, rows: slice) -> NDArray[np.intp]:
+        """Return the configuration of the discrete feature parents of rows; 0 where missing."""
+        discrete = [p for p in self.parents if isinstance(p, Discrete)]
+        n = len(self.rows.labels[rows])
+        if not discrete:
+            return np.zeros(n, dtype=np.intp)
+        codes = [np.maximum(self.rows.table.column(p)[rows], 0) for p in discrete]
+        return np.asarray(np.ravel_multi_index(codes, [p.cardinality for p in discrete]))
+
+
+@dataclass
+class _Discrete(_Term):
+    """Tables: without its own row a cell has less of it, and so has its configuration."""
+
+    def __post_init__(self) -> None:
+        counts = self.statistics.counts
+        states = counts.shape[-1]
+        self._cells = counts.reshape(len(counts), -1, states)
+        self._total = self._cells.sum(axis=-1)
+        alpha = self.rows.smoothing.pseudo_counts(self.child, states)
+        self._alpha = np.broadcast_to(alpha, (states,))
+        self._all = self._alpha.sum()
+        logs = self._log(self._cells + self._alpha, self._total[..., None] + self._all)
+        # The classes of a configuration and a state lie side by side.
+        self._logs = np.ascontiguousarray(logs.reshape(len(counts), -1).T)
+
+    def _log(self, cells: Floats, total: Floats) -> Floats:
+        uniform = 1.0 / self._cells.shape[-1]
+        share = np.where(total > 0, safe_divide(np.maximum(cells, 0.0), total), uniform)
+        return np.asarray(np.log(np.maximum(share, _TINY)))
+
+    def log(self, rows: slice) -> Floats:
+        """Return the term of rows, shape (n, K)."""
+        column = self.rows.table.column(self.child)[rows]
+        at, state = self._configuration(rows), np.maximum(column, 0)
+        found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+        cells = self._cells[labels, at, state] - removed + self._alpha[state]
+        own = self._log(cells, np.maximum(self._total[labels, at] - removed, 0.0) + self._all)
+        found[np.arange(len(labels)), labels] = own
+        found[column < 0] = 0.0
+        return np.asarray(found)
+
+
+@dataclass
+class _Linear(_Term):
+    """Linear Gaussians: moments without a row by a change of rank one (Welford 1962)."""
+
+    def __post_init__(self) -> None:
+        found, smoothing = self.statistics, self.rows.smoothing
+        m = found.mean.shape[-1]
+        n_classes = self.rows.target.cardinality
+        discrete = [p for p in self.parents if isinstance(p, Discrete)]
+        self._numbers = (*(p for p in self.parents if isinstance(p, Continuous)), self.child)
+        self._ridge = ridge_of(self.rows.source, self._numbers, smoothing)
+        is_class = [True, *(False for _ in discrete)]
+        pooled = towards(found, smoothing, is_class)
+        self._pooled = pooled.reshape(-1, m, m)[0]
+        self._count = found.counts.reshape(n_classes, -1)
+        self._comoment = found.comoment.reshape(n_classes, -1, m, m)
+        self._mean = backed_off_mean(found).reshape(n_classes, -1, m)
+        by_class = found
+        for _ in discrete:
+            by_class = by_class.merged(1)
+        self._class_count, self._class_mean = by_class.counts, by_class.mean
+        self._overall = by_class.merged(0).mean
+        self._slopes, self._variance = self._regression(self._count, self._comoment)
+
+    def _regression(self, count: Floats, comoment: Floats) -> tuple[Floats, Floats]:
+        covariance = self.rows.smoothing.covariance(
+            count[..., None, None], comoment, self._pooled
+        ) + np.diag(self._ridge)
+        return regression(covariance, float(self._ridge[-1]))
+
+    def log(self, rows: slice) -> Floats:
+        """Return the term of rows, shape (n, K)."""
+        table = self.rows.table
+        values = np.stack([table.column(v)[rows] for v in self._numbers], axis=1)
+        gone = np.isnan(values)
+        values = np.where(gone, 0.0, values)
+        at = self._configuration(rows)
+        deviation = values - self._mean[:, at]
+        found = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
+        labels = self.rows.labels[rows]
+        found = np.ascontiguousarray(found)
+        found[np.arange(len(labels)), labels] = self._own(values, labels, at, rows)
+        found[gone[:, -1]] = 0.0
+        return found
+
+    def _own(
+        self,
+        values: Floats,
+        labels: NDArray[np.signedinteger],
+        at: NDArray[np.intp],
+        rows: slice,
+    ) -> Floats:
+        """Return the log density given the rows' own classes, shape (n,)."""
+        removed = self.rows.removed[rows]
+        mean = _without(values, self._mean[labels, at], self._count[labels, at], removed)
+        whole = _without(values, self._class_mean[labels], self._class_count[labels], removed)
+        there = self._class_count[labels] - removed > 0
+        count = np.maximum(self._count[labels, at] - removed, 0.0)
+        coarser = np.where(there[:, None], whole, self._overall)
+        mean = np.where((count > 0)[:, None], mean, coarser)
+        # S without x is S - w (n - w) / n (x - m')(x - m')^T with m' the mean of the others.
+        step = values - mean
+        share = safe_divide(removed * count, count + removed)
+        change = share[:, None, None] * step[:, :, None] * step[:, None, :]
+        comoment = np.where((count > 0)[:, None, None], self._comoment[labels, at] - change, 0.0)
+        diagonal = np.arange(comoment.shape[-1])
+        comoment[:, diagonal, diagonal] = np.maximum(comoment[:, diagonal, diagonal], 0.0)
+        slopes, variance = self._regression(count, comoment)
+        return _log_density(step, slopes, variance)
+
+
+def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
+    """Return means without the values of rows."""
+    share = safe_divide(removed, count - removed)[:, None]
+    return np.asarray(mean + share * (mean - values))
+
+
+def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
+    """Return the log density of the last column given the others, all as deviations from means."""
+    variance = np.maximum(variance, _TINY)
+    error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
+    with np.errstate(over="ignore"):  # no spread at all, where nothing smooths it
+        found = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
+    return np.asarray(np.maximum(found, _LOWEST))

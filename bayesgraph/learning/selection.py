@@ -1,0 +1,252 @@
+"""Learners that choose by how well rows are predicted from all others (leave-one-out)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import DataTypeError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
+from bayesgraph.learning.dependence import ranked_parents
+from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
+from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.structure import Structure, below_class, features_of, star, target_of
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    FamilyStatistics,
+    Pairs,
+    PairsSummary,
+    Singles,
+    SinglesSummary,
+)
+from bayesgraph.variables import Discrete, Variable
+
+# Numbers of terms that are held between the steps of a search.
+_MOST_HELD = 1 << 25
+
+
+def selective_kdb(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    k: int = 5,
+    loss: str = "rmse",
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the kDB structure whose number of parents and of features predict the rows best.
+
+    Features and parents enter in the order of `kdb`; all models of 0 to k parents and of the first
+    0 to d features are compared by leave-one-out in one more pass over the rows (Martínez, Webb,
+    Chen, Zaidi 2016). Features that are not chosen stay as nodes without arcs.
+
+    Parameters
+    ----------
+    source : CountSource
+        One that has the rows.
+    smoothing : Smoothing, optional
+        Of the tables and moments behind the predictions.
+    k : int, default 5
+        The most parents of a feature besides the class.
+    loss : {"rmse", "log", "0-1"}
+        Root mean squared 1 - P(y | x), mean -log P(y | x), or share of rows classified wrongly.
+        Ties go to fewer parents, then to fewer features.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs between features, as for `kdb`; the features of required arcs are chosen.
+
+    Raises
+    ------
+    DataError
+        For a source that has statistics only, an unknown loss, or a k below 0.
+    """
+    target = target_of(source, "selective_kdb")
+    most = at_least("k", k, 0)
+    one_of("loss", loss, LOSSES)
+    features = features_of(source)
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    smoothing = smoothing or Smoothing()
+    order, chosen, gains = ranked_parents(source, features, smoothing, most, rules)
+    rows = LeaveOneOut(source, target, smoothing)
+    required_of = rules.forced(features).sum(axis=0)
+    least = int(required_of.max(initial=0))
+    table = _prefix_losses(rows, features, order, chosen, range(least, most + 1), loss)
+    # Columns of required arcs stay, whatever they cost.
+    table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
+    total = max(float(rows.weights.sum()), 1.0)
+    best = int(np.argmin(np.round(table / total, TIE_DECIMALS)))
+    row, n_features = divmod(best, table.shape[1])
+    kept = sorted(order[:n_features])
+    scores = {
+        (features[p].name, features[c].name): float(gains[p, c])
+        for c in kept
+        for p in chosen[c][: least + row]
+    }
+    return with_unused(below_class(target, tuple(features[c] for c in kept), scores), features)
+
+
+def _prefix_losses(
+    rows: LeaveOneOut,
+    features: tuple[Variable, ...],
+    order: list[int],
+    chosen: list[list[int]],
+    parents: range,
+    loss: str,
+) -> Floats:
+    """Return the loss of each number of parents and of features, shape (len(parents), d + 1)."""
+    keys = [
+        [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
+    ]
+    rows.learn(key for row in keys for key in row)
+    found = np.zeros((len(parents), len(order) + 1))
+    for part in chunks(rows.table.n_rows):
+        prior = rows.prior(part)
+        terms: dict[Any, Floats] = {}
+        for i, row in enumerate(keys):
+            joint = prior.copy()
+            found[i, 0] += losses(joint, rows, part, loss)
+            # Few features have all parents there are: other terms are those of one parent less.
+            terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
+            for j, key in enumerate(row, start=1):
+                joint += terms[key]
+                found[i, j] += losses(joint, rows, part, loss)
+    return found
+
+
+def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:
+    """Return a structure with more variables, which no arc touches, all in the order given."""
+    first = tuple(v for v in structure.variables if v not in set(features))
+    return Structure((*first, *features), structure.arcs, structure.scores)
+
+
+# ------------------------------------------------------------------------------ forward selection
+
+
+def forward_selection(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    learner: Callable[..., Structure] = star,
+    loss: str = "log",
+    max_features: int | None = None,
+) -> Structure:
+    """Return a structure over the features that naive Bayes predicts best with.
+
+    Starting with none, the feature that lowers the leave-one-out loss of naive Bayes most enters
+    until none lowers it (Langley and Sage 1994); the structure is then learned over these alone.
+    Features that are not chosen stay as nodes without arcs.
+
+    Parameters
+    ----------
+    source : CountSource
+        One that has the rows.
+    smoothing : Smoothing, optional
+    learner : learner, default star
+        Of the structure over the features chosen, such as `bayesgraph.tan`.
+    loss : {"log", "rmse", "0-1"}
+        As for `selective_kdb`. Ties go to the first feature.
+    max_features : int, optional
+
+    Raises
+    ------
+    DataError
+        For a source that has statistics only, or an unknown loss.
+    """
+    target = target_of(source, "forward_selection")
+    one_of("loss", loss, LOSSES)
+    features = features_of(source)
+    most = len(features) if max_features is None else at_least("max_features", max_features, 0)
+    smoothing = smoothing or Smoothing()
+    source.singles(Singles(features, target))
+    rows = LeaveOneOut(source, target, smoothing)
+    rows.learn(((), v) for v in features)
+    kept = _forward(rows, features, loss, most)
+    chosen = Part(source, (*(features[i] for i in kept), target), target)
+    structure = learner(chosen, smoothing)
+    if not isinstance(structure, Structure):
+        raise DataTypeError(
+            "learner= is a function from a count source and a Smoothing to a "
+            f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
+        )
+    return with_unused(structure, features)
+
+
+def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most: int) -> list[int]:
+    """Return the positions of the features chosen, ascending."""
+    parts = list(chunks(rows.table.n_rows))
+    cells = rows.table.n_rows * rows.target.cardinality * len(features)
+    held: dict[tuple[int, int], Floats] = {}
+
+    def term(at: int, part: slice) -> Floats:
+        """Return the term of a feature, looked up once where there is room for all."""
+        if cells > _MOST_HELD:
+            return rows.term((), features[at], part)
+        key = (at, part.start)
+        if key not in held:
+            held[key] = rows.term((), features[at], part)
+        return held[key]
+
+    joint = np.concatenate([rows.prior(part) for part in parts])
+    total = max(float(rows.weights.sum()), 1.0)
+    lowest = round(sum(losses(joint[p], rows, p, loss) for p in parts) / total, TIE_DECIMALS)
+    kept: list[int] = []
+    rest = list(range(len(features)))
+    while rest and len(kept) < most:
+        tried = np.zeros(len(rest))
+        for part in parts:
+            for i, at in enumerate(rest):
+                tried[i] += losses(joint[part] + term(at, part), rows, part, loss)
+        tried = np.round(tried / total, TIE_DECIMALS)
+        best = int(np.argmin(tried))
+        if not tried[best] < lowest:
+            break
+        lowest = float(tried[best])
+        kept.append(rest.pop(best))
+        for part in parts:
+            joint[part] += term(kept[-1], part)
+    return sorted(kept)
+
+
+@dataclass
+class Part:
+    """A source with fewer columns, as the learner of the rest sees it."""
+
+    source: CountSource
+    variables: tuple[Variable, ...]
+    target: Discrete | None
+
+    @property
+    def table(self) -> Any:
+        """The rows, if the source has them."""
+        return getattr(self.source, "table", None)
+
+    @property
+    def weights(self) -> Any:
+        """The weights of the rows."""
+        return getattr(self.source, "weights", np.empty(0))
+
+    def holds(self, request: Singles) -> bool:
+        """See CountSource."""
+        return self.source.holds(request)
+
+    def singles(self, request: Singles) -> SinglesSummary:
+        """See CountSource."""
+        return self.source.singles(request)
+
+    def pairs(self, request: Pairs) -> PairsSummary:
+        """See CountSource."""
+        return self.source.pairs(request)
+
+    def summary(self, request: Any) -> Any:
+        """See CountSource."""
+        return self.source.summary(request)
+
+    def families(
+        self, families: Iterable[Family], *, keep: bool = True
+    ) -> dict[Family, FamilyStatistics]:
+        """See CountSource."""
+        return self.source.families(families, keep=keep)

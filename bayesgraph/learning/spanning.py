@@ -1,0 +1,332 @@
+"""Structures whose features form a tree or a forest: maximum spanning trees over scores of arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeAlias
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from bayesgraph.errors import DataError, GraphError, unknown_variable
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
+from bayesgraph.learning.scores import FCLL_CONTRAST, FCLL_LIKELIHOOD
+from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.structure import (
+    Structure,
+    below_class,
+    check_source,
+    features_of,
+    target_of,
+)
+from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+# From scores of all arcs to the weights of edges, in nats a row, shape (d, d).
+_Worth: TypeAlias = Callable[[ArcScores], Floats]
+
+
+def tan(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    root: Name | None = None,
+    score: str = "likelihood",
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the tree-augmented naive Bayes structure.
+
+    The star plus a maximum spanning tree over the features, weighted by conditional mutual
+    information given the class (Friedman, Geiger, Goldszmidt 1997). Where types mix, the tree is
+    built among the discrete features first, these are contracted to one node, and the rest joins;
+    every arc between the types then points to the continuous feature.
+
+    Parameters
+    ----------
+    source : CountSource
+    smoothing : Smoothing, optional
+        Of the moments behind the scores.
+    root : name, optional
+        Of the tree; by default the first discrete feature, or the first one if all are continuous.
+    score : {"likelihood", "fcll"}
+        What the tree maximises: the likelihood, or the factorised conditional log likelihood
+        (Carvalho, Roos, Oliveira, Myllymäki 2011), which weighs an edge by
+        ``p I(X; Y | C) + q [I(X; Y | C) - I(X; Y)]`` with p = (pi² - 6) / 12 and
+        q = (18 - pi²) pi² / 144: what the edge tells of the class counts beside what it tells.
+    required, forbidden : iterable of (name, name), optional
+        Edges between features, whatever their direction, which the root gives. Without enough edges
+        left the tree falls apart into several.
+
+    Raises
+    ------
+    GraphError
+        For a continuous root where there are discrete features, and for required edges that are in
+        no tree.
+    UnknownVariableError
+        For a root or an end of an edge that is not a feature.
+    """
+    target = target_of(source, "tan")
+    one_of("score", score, ("likelihood", "fcll"))
+    features = features_of(source)
+    worth: _Worth = _likelihood if score == "likelihood" else partial(_fcll, source, smoothing)
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    return _augmented(source, smoothing, target, features, root, worth, rules)
+
+
+def forest(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    root: Name | None = None,
+    score: str | float = "bic",
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the forest-augmented naive Bayes structure.
+
+    The tree of `tan` without the edges that do not pay for their parameters.
+
+    Parameters
+    ----------
+    source, smoothing, root
+        As for `tan`; `root` is the root of its own component.
+    score : {"bic", "aic"} or float
+        An edge stays if rows x score exceeds log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for
+        each parameter it adds; or if its score exceeds a threshold in nats a row.
+    required, forbidden
+        As for `tan`; a required edge stays whatever it costs.
+    """
+    target = target_of(source, "forest")
+    features = features_of(source)
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    worth = partial(_net, _checked_score(score))
+    return _augmented(source, smoothing, target, features, root, worth, rules, pays=True)
+
+
+def chow_liu(
+    source: CountSource,
+    smoothing: Smoothing | None = None,
+    *,
+    root: Name | None = None,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the tree over all columns, class included, of the highest likelihood.
+
+    Chow and Liu (1968): a maximum spanning tree over mutual information.
+
+    Parameters
+    ----------
+    source, smoothing, required, forbidden
+        As for `tan`, edges with the class included.
+    root : name, optional
+        By default the class if there is one, else as for `tan`.
+    """
+    check_source(source, "chow_liu")
+    target = source.target
+    columns = features_of(source) if target is None else (target, *features_of(source))
+    if root is None and target is not None:
+        root = target.name
+    rules = ArcRules.of(required, forbidden, [v.name for v in columns])
+    return _augmented(source, smoothing, None, columns, root, _likelihood, rules)
+
+
+def _checked_score(score: Any) -> Any:
+    if isinstance(score, str):
+        one_of("score", score, ("bic", "aic"))
+    elif not (isinstance(score, (int, float)) and np.isfinite(score)):
+        raise DataError(f"score= takes 'bic', 'aic' or a threshold in nats a row; got {score!r}.")
+    return score
+
+
+def _likelihood(scores: ArcScores) -> Floats:
+    return scores.gains
+
+
+def _net(score: str | float, scores: ArcScores) -> Floats:
+    """Return gains less the price of the parameters an edge adds, in nats a row."""
+    if isinstance(score, str):
+        return safe_divide(scores.net(score), scores.rows)
+    return scores.gains - score
+
+
+def _fcll(source: CountSource, smoothing: Smoothing | None, scores: ArcScores) -> Floats:
+    columns = features_of(source)
+    summary = source.pairs(Pairs(columns, None))
+    without = arc_scores(source, summary, smoothing or Smoothing())
+    return FCLL_LIKELIHOOD * scores.gains + FCLL_CONTRAST * (scores.gains - without.gains)
+
+
+def _augmented(
+    source: CountSource,
+    smoothing: Smoothing | None,
+    given: Discrete | None,
+    columns: tuple[Variable, ...],
+    root: Name | None,
+    worth: _Worth,
+    rules: ArcRules,
+    *,
+    pays: bool = False,
+) -> Structure:
+    """Return a tree (forest) over the columns, below `given` if that is a variable."""
+    at_root = _root(columns, root)
+    edges: list[tuple[int, int]] = []
+    gains = np.zeros((len(columns), len(columns)))
+    if len(columns) > 1:
+        summary = source.pairs(Pairs(columns, given))
+        scores = arc_scores(source, summary, smoothing or Smoothing())
+        gains = np.maximum(scores.gains, scores.gains.T)
+        edges = _tree_edges(columns, worth(scores), rules, pays=pays)
+    found = [(columns[i], columns[j], float(gains[i, j])) for i, j in edges]
+    tree_arcs = directed(columns, found, at_root)
+    scored = {(a.name, b.name): score for (a, b), score in tree_arcs.items()}
+    return below_class(given, columns, scored)
+
+
+def _root(columns: tuple[Variable, ...], name: Name | None) -> Variable | None:
+    if name is None:
+        return None
+    names = [v.name for v in columns]
+    if name not in names:
+        raise unknown_variable(name, names, where="root=: the tree")
+    root = columns[names.index(name)]
+    if isinstance(root, Continuous) and any(isinstance(v, Discrete) for v in columns):
+        raise GraphError(
+            f"root={name!r} is continuous, but a discrete feature cannot have a continuous parent; "
+            "choose a discrete root."
+        )
+    return root
+
+
+def _tree_edges(
+    columns: tuple[Variable, ...], weights: Floats, rules: ArcRules, *, pays: bool
+) -> list[tuple[int, int]]:
+    """Return the edges of a maximum spanning tree (forest), strongest type first.
+
+    Parameters
+    ----------
+    columns : tuple of Variable
+    weights : ndarray, shape (d, d)
+        Of the arcs, parents along the first axis.
+    rules : ArcRules
+        Of edges: they hold in both directions.
+    pays : bool
+        Leave out edges of no positive weight.
+
+    Raises
+    ------
+    GraphError
+        If the tree has no place for a required edge.
+    """
+    either = ArcRules(rules.required, (*rules.forbidden, *((b, a) for a, b in rules.forbidden)))
+    forced = either.forced(columns)
+    forced |= forced.T
+    undirected = ArcRules(forbidden=either.forbidden).admissible(columns)
+    allowed = undirected & ((np.round(weights, TIE_DECIMALS) > 0) | forced if pays else True)
+    discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
+    continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
+    part = np.ix_(discrete, discrete)
+    chosen = _spanning(weights[part], allowed[part], forced[part])
+    edges = [(discrete[i], discrete[j]) for i, j in chosen]
+    if continuous:
+        edges += _joined(weights, allowed, forced, discrete, continuous)
+    kept = {frozenset(edge) for edge in edges}
+    for i, j in np.argwhere(np.triu(forced)).tolist():
+        if {i, j} not in kept:
+            raise GraphError(
+                f"The required edge {columns[i].name!r} - {columns[j].name!r} is in no tree with "
+                "the others: together they form a cycle, or give a column two parents. Leave one "
+                "out, or learn a structure of more parents, such as kdb."
+            )
+    return edges
+
+
+def _joined(
+    weights: Floats,
+    allowed: NDArray[np.bool_],
+    forced: NDArray[np.bool_],
+    discrete: list[int],
+    continuous: list[int],
+) -> list[tuple[int, int]]:
+    """Return the edges that join continuous columns to each other and to the discrete ones.
+
+    Node 0 stands for all discrete columns together, reached through the best of them.
+    """
+    n = len(continuous)
+    tables = [np.zeros((n + 1, n + 1), dtype=a.dtype) for a in (weights, allowed, forced)]
+    part = np.ix_(continuous, continuous)
+    best = np.zeros(n, dtype=np.intp)
+    if discrete:
+        between = np.ix_(discrete, continuous)
+        rank = np.where(allowed[between], np.round(weights[between], TIE_DECIMALS), -np.inf)
+        best = np.argmax(np.where(forced[between], np.inf, rank), axis=0)
+    for table, whole in zip(tables, (weights, allowed, forced), strict=True):
+        table[1:, 1:] = whole[part]
+        if discrete:
+            table[0, 1:] = table[1:, 0] = whole[between][best, np.arange(n)]
+    chosen = _spanning(*tables)  # type: ignore[arg-type]
+    return [
+        (discrete[best[j - 1]] if i == 0 else continuous[i - 1], continuous[j - 1])
+        for i, j in chosen
+    ]
+
+
+def _spanning(
+    weights: Floats,
+    allowed: NDArray[np.bool_] | None = None,
+    forced: NDArray[np.bool_] | None = None,
+) -> list[tuple[int, int]]:
+    """Return the edges i < j of a maximum spanning tree (forest) of those that are allowed.
+
+    Forced ones come first, then the heaviest; ties go to the pair that comes first. Edges are
+    handed over by rank, from 1: the library takes weights near zero for absent edges.
+    """
+    d = len(weights)
+    left, right = np.triu_indices(d, k=1)
+    if allowed is not None:
+        there = allowed[left, right]
+        left, right = left[there], right[there]
+    weight = np.round(weights[left, right], TIE_DECIMALS)
+    if forced is not None:
+        weight = np.where(forced[left, right], np.inf, weight)
+    order = np.argsort(-weight, kind="stable")
+    rank: NDArray[np.float64] = np.empty(len(order))
+    rank[order] = np.arange(1, len(order) + 1)
+    # SciPy before 1.17.1 takes 32-bit indices only.
+    ends = left.astype(np.int32), right.astype(np.int32)
+    tree = minimum_spanning_tree(coo_array((rank, ends), shape=(d, d)).tocsr()).tocoo()
+    found = sorted(zip(tree.data, tree.row, tree.col, strict=True))
+    return [(int(min(i, j)), int(max(i, j))) for _, i, j in found]
+
+
+def directed(
+    columns: tuple[Variable, ...],
+    edges: list[tuple[Variable, Variable, float]],
+    root: Variable | None,
+) -> dict[tuple[Variable, Variable], float]:
+    """Direct each tree of a forest away from its root and return arcs with scores.
+
+    The root of a component is `root` if it lies there, else its first discrete variable, else its
+    first one. Arcs are listed in order of the columns of their children.
+    """
+    forest: nx.Graph = nx.Graph()
+    forest.add_nodes_from(columns)
+    forest.add_weighted_edges_from(edges, weight="score")
+    parent: dict[Variable, Variable] = {}
+    starts = [v for v in columns if isinstance(v, Discrete)] + list(columns)
+    seen: set[Variable] = set()
+    for start in starts if root is None else [root, *starts]:
+        if start in seen:
+            continue
+        seen.add(start)
+        for a, b in nx.bfs_edges(forest, start):
+            parent[b] = a
+            seen.add(b)
+    return {(parent[v], v): forest.edges[parent[v], v]["score"] for v in columns if v in parent}

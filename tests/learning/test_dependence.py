@@ -1,0 +1,110 @@
+"""kDB and superparents, against their definitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from structures import make_frame, pair_scores
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError, UnknownVariableError
+from bayesgraph.learning import Smoothing
+from bayesgraph.learning.arcs import class_scores
+from bayesgraph.statistics import Pairs
+
+
+def scores_of(source):
+    """Return the admissible arcs with their scores, and features by what they tell of the class."""
+    columns = tuple(v for v in source.variables if v != source.target)
+    smoothing = Smoothing()
+    arcs = pair_scores(source, source.target, columns, smoothing)
+    alone = class_scores(source, source.pairs(Pairs(columns, source.target)), smoothing)
+    ranked = sorted(zip(-alone, range(len(columns)), strict=True))
+    return arcs, [columns[i].name for _, i in ranked]
+
+
+@pytest.mark.parametrize(("n_discrete", "n_continuous"), [(5, 0), (0, 5), (3, 2), (2, 4)])
+@pytest.mark.parametrize("k", [0, 1, 2, 4])
+@pytest.mark.parametrize("seed", range(2))
+def test_kdb_follows_its_definition(n_discrete, n_continuous, k, seed):
+    source = bg.count_source(make_frame(seed, n_discrete, n_continuous, n=200), "y")
+    arcs, order = scores_of(source)
+    found = bg.kdb(source, k=k)
+    place = {v.name: i for i, v in enumerate(source.variables)}
+    expected = set()
+    for at, child in enumerate(order):
+        before = sorted(order[:at], key=lambda name: place[name])
+        able = [p for p in before if (p, child) in arcs]
+        best = sorted(able, key=lambda p, c=child: -round(arcs[p, c], 12))[:k]
+        expected |= {(p, child) for p in best}
+    assert set(found.scores) == expected
+    assert {("y", name) for name in order} == set(found.arcs) - expected
+    for arc, score in found.scores.items():
+        assert score == pytest.approx(arcs[arc])
+
+
+def test_kdb_of_no_parents_is_the_star_and_of_all_is_complete():
+    source = bg.count_source(make_frame(3, 5, 0), "y")
+    assert bg.kdb(source, k=0) == bg.star(source)
+    assert len(bg.kdb(source, k=4).scores) == 10
+    assert bg.kdb(source, k=99).arcs == bg.kdb(source, k=4).arcs
+
+
+def test_required_parents_enter_first():
+    source = bg.count_source(make_frame(5, 5, 0), "y")
+    _, order = scores_of(source)
+    last, first = order[-1], order[0]
+    found = bg.kdb(source, k=2, required=[(last, first)])
+    assert (last, first) in found.scores
+    assert [p for p, c in found.scores if c == last] == []
+
+
+@pytest.mark.parametrize(("n_discrete", "n_continuous"), [(4, 0), (0, 4), (2, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_superparent_is_the_best(n_discrete, n_continuous, seed):
+    source = bg.count_source(make_frame(seed, n_discrete, n_continuous, n=300), "y")
+    arcs, order = scores_of(source)
+    total = {p: sum(score for (parent, _), score in arcs.items() if parent == p) for p in order}
+    found = bg.superparent(source)
+    parents = {p for p, _ in found.scores}
+    best = max(total, key=lambda p: total[p])
+    assert parents == {best}
+    assert set(found.scores) == {arc for arc in arcs if arc[0] == best}
+    for name in order:
+        assert {p for p, _ in bg.superparent(source, parent=name).scores} <= {name}
+    with pytest.raises(UnknownVariableError, match="parent="):
+        bg.superparent(source, parent="y")
+
+
+def test_a_superparent_that_must_pay():
+    random = np.random.default_rng(0)
+    n = 400
+    y = random.integers(2, size=n)
+    a = random.integers(2, size=n)
+    frame = {"wide": random.integers(60, size=n).astype(str), "y": y}
+    frame |= {name: ((a + (random.random(n) < 0.2)) % 2).astype(str) for name in "bcd"}
+    source = bg.count_source(frame, "y")
+    assert {p for p, _ in bg.superparent(source).scores} == {"wide"}
+    for score in ("bic", "aic"):
+        assert {p for p, _ in bg.superparent(source, score=score).scores} < set("bcd")
+    fewer = bg.superparent(source, forbidden=[("b", "c")], parent="b").scores
+    assert set(fewer) == {("b", "d"), ("b", "wide")}
+
+
+def test_classes_are_needed():
+    source = bg.count_source(make_frame(0, 2, 0))
+    for learner in (bg.kdb, bg.superparent, bg.hill_climb, bg.selective_kdb, bg.forward_selection):
+        with pytest.raises(DataError, match="needs to know the class"):
+            learner(source)
+
+
+LEARNERS = (bg.kdb, bg.superparent, bg.hill_climb, bg.unrestricted, bg.selective_kdb, bg.forest)
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, bg.forward_selection, bg.tan])
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_features(learner, n):
+    columns = {"u": [1.0, 2.0, 3.0, 4.0], "v": list("pqqp")}
+    frame = {"y": ["a", "b", "a", "b"], **dict(itertools.islice(columns.items(), n))}
+    found = learner(bg.count_source(frame, "y"))
+    assert {v.name for v in found.variables} == set(frame)
