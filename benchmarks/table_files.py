@@ -157,10 +157,13 @@ def _attribute(line: str, where: str) -> tuple[str, list[str] | None]:
 
 def _row(line: str, columns: list[tuple[str, list[str] | None]], where: str) -> list[str | None]:
     cells = _sparse(line, columns) if line.startswith("{") else list(_tokens(line))
-    if len(cells) == len(columns) + 1:  # an instance weight in braces, which is left out
+    if (cells[-1] or "").startswith("{"):  # the weight of the row, which is left out
         cells.pop()
     if len(cells) != len(columns):
         raise ValueError(f"{where}: expected {len(columns)} values; got {len(cells)}.")
+    for (name, states), cell in zip(columns, cells, strict=True):
+        if states and cell is not None and cell not in states:
+            raise ValueError(f"{where}: {name!r} takes one of {states}; got {cell!r}.")
     return cells
 
 
