@@ -46,9 +46,10 @@ def reliability_figure(
     """Return a figure of how often what was given a probability came true.
 
     Two classes: the second one's probability. More: that of the most probable class of each row.
-    Points are bins of equal width, with intervals of 95 % (Wilson 1927); points on the diagonal are
-    what a calibrated model would show. Bars below say where the rows are. The error in the heading
-    is by bins of about equally many rows, as :func:`bayesgraph.measures.calibration_error` has it.
+    Points are bins of equal width, the larger the more rows they have, with intervals of 95 %
+    (Wilson 1927); a calibrated model shows points on the diagonal. Bars below say where the rows
+    are. The error in the heading is by bins of about equally many rows, as
+    :func:`bayesgraph.measures.calibration_error` has it.
 
     Parameters
     ----------
@@ -111,7 +112,10 @@ def draw_reliability(axes: Axes, drawn: ReliabilityPanel, names: Sequence[str], 
     axes.plot([0, 1], [0, 1], color=GRID, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     low, high = curve.interval()
     axes.vlines(curve.predicted, low, high, color=COLOURS[0], alpha=0.45, linewidth=1.2, zorder=2)
-    axes.plot(curve.predicted, curve.observed, "o-", color=COLOURS[0], markersize=4, zorder=3)
+    axes.plot(curve.predicted, curve.observed, color=COLOURS[0], alpha=0.3, linewidth=1, zorder=2)
+    # A bin of few rows is not to look like one of many.
+    sizes = 6 + 60 * np.sqrt(curve.counts / curve.counts.max())
+    axes.scatter(curve.predicted, curve.observed, sizes, color=COLOURS[0], zorder=3)
     axes.set(xlim=(-0.012, 1.012), ylim=(-0.012, 1.012), aspect="equal", anchor="W")
     binary = len(names) == 2
     of = f"P({names[1]})" if binary else "probability of the predicted class"
