@@ -12,6 +12,11 @@ from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClass
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import TANClassifier as TANClassifier
+from .classifiers.discretizers import MDLP as MDLP
+from .classifiers.discretizers import MODL as MODL
+from .classifiers.discretizers import Discretizer as Discretizer
+from .classifiers.discretizers import EqualFrequency as EqualFrequency
+from .classifiers.discretizers import EqualWidth as EqualWidth
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import DirichletMultinomialCPD as DirichletMultinomialCPD

@@ -97,6 +97,15 @@ _COMPLEMENT = {
     "test_balanced_classes_need_all_labels_at_once": _UNWEIGHTED,
 }
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
+_FIRST = "The intervals stay those of the first batch."
+_INTERVALS = {
+    "test_chunks_make_the_model_of_the_whole": _FIRST,
+    "test_classes_and_states_may_come_late": _FIRST,
+    "test_states_and_classes_that_came_late": _FIRST,
+    "test_fit_batches": _FIRST,
+    "test_forgetting_is_not_having_learned": "The intervals stay as they are.",
+    "test_columns_that_the_first_batches_do_not_observe": _FIRST,
+}
 
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
@@ -244,6 +253,14 @@ CLASSIFIERS = (
         partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
         kinds=("continuous",),
         searched=("covariance", ("shared", "class")),
+    ),
+    *(
+        Case(f"{prefix}-{name}", partial(estimator, discretizer=name), without=_INTERVALS)
+        for prefix, estimator, names in (
+            ("nb", bg.NaiveBayesClassifier, ("mdlp", "modl", "width", "frequency")),
+            ("tan", bg.TANClassifier, ("mdlp", "modl")),
+        )
+        for name in names
     ),
     Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
     Case(

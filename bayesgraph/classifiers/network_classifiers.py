@@ -36,6 +36,10 @@ _PARAMETERS = """
         Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
+    discretizer : {"width", "frequency", "mdlp", "modl"} or Discretizer, optional
+        Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
+        stays a number. MODL also makes groups of categories. Columns to which the user gave a
+        family of distributions stay numbers.
     unseen : {"missing", "error"}
         What becomes of a category that was not there in fitting.
 
@@ -125,6 +129,7 @@ class NaiveBayesClassifier(NetworkClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.distributions = distributions
@@ -140,6 +145,7 @@ class NaiveBayesClassifier(NetworkClassifier):
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -194,6 +200,7 @@ class TANClassifier(NetworkClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.root = root
@@ -204,6 +211,7 @@ class TANClassifier(NetworkClassifier):
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -235,6 +243,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.structure = structure
@@ -245,6 +254,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
