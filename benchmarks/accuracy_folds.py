@@ -126,7 +126,7 @@ def run_all(jobs: list[Job], n_jobs: int, cache: Path | None) -> tuple[list[Resu
             done.append(known[key])
         else:
             left.append(job)
-    failed: dict[str, str] = {}
+    failed: dict[str, list[str]] = {}
     # Processes inherit these before they import what reads them.
     threads = ("OMP", "OPENBLAS", "MKL", "NUMBA")
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in threads})
@@ -140,11 +140,10 @@ def run_all(jobs: list[Job], n_jobs: int, cache: Path | None) -> tuple[list[Resu
                 done.append(future.result())
                 _remember(future.result(), cache)
             else:
-                failed.setdefault(
-                    f"{job.model} on {job.dataset}", f"{type(error).__name__}: {error}"
-                )
+                why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                failed.setdefault(f"{job.model}: {why}", []).append(job.dataset)
             progress.update(bar, advance=1, description=f"{job.dataset}: {job.model}")
-    return done, [f"{what}: {' '.join(why.split())[:200]}" for what, why in failed.items()]
+    return done, [f"{what} ({', '.join(sorted(set(sets)))})" for what, sets in failed.items()]
 
 
 def _finished(futures: dict[Future[Result], Job]) -> Iterator[tuple[Future[Result], Job]]:

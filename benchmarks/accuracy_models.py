@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,9 @@ def estimator(model: str, expression: str | None) -> Any:
         If the library has no such class, or the class no such option.
     """
     if expression is not None:
-        return eval(expression, {"bg": bg, "np": np})  # the caller's own command line
+        return eval(
+            expression, {"bg": bg, "np": np, "partial": partial}
+        )  # the caller's own command line
     return (MODELS | PEERS)[model]()
 
 

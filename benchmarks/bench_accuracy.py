@@ -13,7 +13,8 @@ over all rows, each predicted by the model that had not seen it: accuracy in per
 the mean squared difference between class probabilities and 0/1 targets over rows and classes), log
 loss in nats (probabilities below 1e-15 count as that), and seconds to fit one fold (median).
 
---try NAME=EXPRESSION adds a model, such as --try "strong=bg.TANClassifier(alpha=0.1)".
+--try NAME=EXPRESSION adds a model of `bg`, `np` and `partial`, such as
+--try "strong=bg.TANClassifier(alpha=0.1)". Without --models it is then the only one.
 
 --cache FILE keeps each fold's result under the set, the model and how it was made, for a rerun to
 take up. It does not know when the library changes: delete it then.
@@ -114,6 +115,8 @@ def main() -> None:
     start = time.perf_counter()
     results, failed = run_all(jobs, chosen.jobs, chosen.cache)
     found = measures(results, n_folds)
+    if not found:
+        raise SystemExit("\n".join(["No model ran on any set.", *failed]))
     references = [*(chosen.reference or ()), *(results_files(chosen.data) if chosen.data else ())]
     lines, everyone = report(found, sorted(tasks), list(models), list(dict.fromkeys(references)))
     head = [
