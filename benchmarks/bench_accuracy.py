@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -37,6 +36,8 @@ from harness import parser, versions
 from rank_tests import draw, ranking
 from table_files import bundled_tasks, data_files, results_files, task_name
 
+from bayesgraph.parallel import N_THREADS
+
 
 def options() -> argparse.Namespace:
     """Return the command line's options."""
@@ -48,7 +49,7 @@ def options() -> argparse.Namespace:
     command.add_argument("--try", dest="tried", action="append", help="NAME=EXPRESSION")
     command.add_argument("--peer", action="store_true", help="run a random forest too")
     command.add_argument("--folds", type=int, help="10, or 3 with --quick")
-    command.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    command.add_argument("--jobs", type=int, default=N_THREADS)
     command.add_argument("--cache", type=Path, help="results so far, which a rerun takes up")
     command.add_argument("--markdown", type=Path, help="write the tables there too")
     command.add_argument("--plot", type=Path, help="draw ranks and a scatter to SVG, PNG or PDF")
