@@ -377,7 +377,7 @@ class NetworkClassifier(GraphClassifier):
         features: tuple[Variable, ...],
     ) -> None:
         self._check_alpha(smoothing, target, features)
-        structure = self._learner()(source, smoothing)
+        structure = self._structure(source, smoothing)
         if not isinstance(structure, Structure):
             raise DataTypeError(
                 "structure= is a function from a count source and a Smoothing to a "
@@ -387,6 +387,9 @@ class NetworkClassifier(GraphClassifier):
         self.statistics_ = source.statistics
         self.target_ = target
         self.features_ = features
+
+    def _structure(self, source: TableSource | StatisticsSource, smoothing: Smoothing) -> Structure:
+        return self._learner()(source, smoothing)
 
     def _estimated(
         self,
