@@ -85,5 +85,6 @@ from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 from .variables import Grouped as Grouped
+from .weighted_network import WeightedNetwork as WeightedNetwork
 
 __version__: str

@@ -29,7 +29,7 @@ from bayesgraph.variables import Discrete, Variable
 
 Source: TypeAlias = Factor | CPD
 
-_DOMAINS = {"nonnegative": (0.0, np.inf), "unit": (0.0, 1.0), "free": (-np.inf, np.inf)}
+DOMAINS = {"nonnegative": (0.0, np.inf), "unit": (0.0, 1.0), "free": (-np.inf, np.inf)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +143,8 @@ class FactorGraph(GraphicalModel):
         for source in sources:
             if not isinstance(source, (Factor, CPD)):
                 raise ModelError(f"A FactorGraph takes factors and CPDs; got {source!r}.")
-        if domain not in _DOMAINS:
-            raise ModelError(f"domain is one of {quoted(_DOMAINS)}; got {domain!r}.")
+        if domain not in DOMAINS:
+            raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
         try:
             given = [None] * len(sources) if exponents is None else list(exponents)
         except TypeError:
@@ -173,7 +173,7 @@ class FactorGraph(GraphicalModel):
 
     def _checked(self, source: Source, exponent: ArrayLike | None) -> Floats:
         shape = tuple(v.cardinality for v in source.scope if isinstance(v, Discrete))
-        low, high = _DOMAINS[self.domain]
+        low, high = DOMAINS[self.domain]
         try:
             array = np.array(1.0 if exponent is None else exponent, dtype=np.float64)
             np.broadcast_to(array, shape)

@@ -29,7 +29,7 @@ LAYERS = [
     {"model"},
     {"factor_graph"},
     {"network"},
-    {"mixture"},
+    {"mixture", "weighted_network"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
     {"learning"},

@@ -1,0 +1,403 @@
+"""Weighted networks: a Bayesian network whose conditionals speak for the class by an exponent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
+from bayesgraph.factor_graph import DOMAINS, FactorGraph
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.factor import weighted_log
+from bayesgraph.inference.queries import Problem
+from bayesgraph.model import GraphicalModel
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+
+
+class WeightedNetwork(GraphicalModel):
+    """A network whose class is told by tempered conditionals: marginalise first, then temper.
+
+    The class has the posterior::
+
+        P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic
+
+    over the observed features O, each conditional that of the *untempered* network. A missing
+    feature is left out, whatever its exponent. Any other variable is answered by ``sum_c P(c | x_O)
+    p(x_t | x_O, c)``. Where all features are observed this is the product of the powered CPDs, see
+    `to_factor_graph`; a factor graph sums a missing feature out of the powered product instead.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    target : name
+        The class: a discrete variable without parents.
+    exponents : mapping from feature name to number, or array_like of shape (n_classes,), optional
+        Of each feature's conditional; others are 1.
+    bias : array_like, shape (n_classes,), optional
+        In nats; 0 by default.
+    prior_exponent : float, default 1.0
+    domain : {"nonnegative", "unit", "free"}
+        What the exponents may be; part of the model.
+
+    Attributes
+    ----------
+    network : BayesianNetwork
+    target : Discrete
+    exponents : dict from name to ndarray, shape () or (n_classes,)
+        Of all features.
+    bias : ndarray, shape (n_classes,)
+
+    Raises
+    ------
+    ModelError
+        For a class with parents, exponents of a wrong shape or range, or a bias that is not finite.
+    UnknownVariableError
+        For a name that is not in the network.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> spam, free = bg.Discrete("spam", ["no", "yes"]), bg.Discrete("free", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(spam, [0.5, 0.5]),
+    ...     bg.TableCPD(free, [[0.8, 0.2], [0.2, 0.8]], parents=[spam]),
+    ... ])
+    >>> WeightedNetwork(net, "spam", {"free": 0.5}).query("spam", {"free": "yes"})
+    P(spam)
+      no   0.333333  ████████
+      yes  0.666667  ████████████████
+    """
+
+    def __init__(
+        self,
+        network: BayesianNetwork,
+        target: Name,
+        exponents: Mapping[Name, ArrayLike] | None = None,
+        *,
+        bias: ArrayLike | None = None,
+        prior_exponent: float = 1.0,
+        domain: str = "nonnegative",
+    ) -> None:
+        if not isinstance(network, BayesianNetwork):
+            raise ModelError(f"A WeightedNetwork is made of a BayesianNetwork; got {network!r}.")
+        variable = network.variable(target)
+        if not isinstance(variable, Discrete) or network.cpd(target).parents:
+            raise ModelError(
+                f"The class of a WeightedNetwork is a discrete variable without parents; "
+                f"{target!r} is not."
+            )
+        if domain not in DOMAINS:
+            raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
+        self.network = network
+        self.variables = network.variables
+        self._by_name = {v.name: v for v in network.variables}
+        self.target = variable
+        self.domain = domain
+        self.prior_exponent = float(self._checked("P(class)", prior_exponent, ()))
+        self.bias = np.zeros(variable.cardinality) if bias is None else _numbers("bias", bias)
+        if self.bias.shape != (variable.cardinality,) or not np.isfinite(self.bias).all():
+            raise ModelError(
+                f"bias takes {variable.cardinality} finite numbers, one for each class; got "
+                f"{bias!r}."
+            )
+        names = [v.name for v in network.variables if v != variable]
+        given = dict(exponents or {})
+        for name in given:
+            if name not in names:
+                raise unknown_variable(name, names, where="exponents=: the features")
+        shape = (variable.cardinality,)
+        self.exponents = {name: self._checked(name, given.get(name, 1.0), shape) for name in names}
+
+    def _checked(self, name: Name, exponent: ArrayLike, shape: tuple[int, ...]) -> Floats:
+        array = _numbers(f"The exponent of {name!r}", exponent)
+        low, high = DOMAINS[self.domain]
+        if array.shape not in ((), shape):
+            raise ModelError(
+                f"The exponent of {name!r} is one number, or one for each class; got shape "
+                f"{array.shape}. (Exponents of single cells make a FactorGraph.)"
+            )
+        if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
+            raise ModelError(
+                f"The exponent of {name!r} must be finite and {self.domain} (from {low:g} to "
+                f"{high:g}); got {exponent!r}."
+            )
+        array.flags.writeable = False
+        return array
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        """The graph of the network."""
+        return self.network.graph
+
+    @property
+    def arc_scores(self) -> dict[tuple[Name, Name], float]:
+        """The scores of the network's arcs."""
+        return self.network.arc_scores
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """The CPDs of the network, without their exponents."""
+        return self.network.cpds
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of the network, exponents and biases."""
+        weights = sum(exponent.size for exponent in self.exponents.values())
+        return self.network.n_parameters + weights + self.bias.size + 1
+
+    # ------------------------------------------------------------------------- the class
+
+    @cached_property
+    def _log_prior(self) -> Floats:
+        """Return log [P(c)^w_0 exp(b_c)]; it need not sum to one."""
+        factor = self.network.cpd(self.target.name).to_factor()
+        assert factor is not None  # a discrete variable without parents is a table
+        logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
+        return np.asarray(logs + self.bias)
+
+    def log_scores(self, evidence: Evidence) -> Floats:
+        """Return the log of the product of the tempered conditionals, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of features; a finding on the class itself is not looked at.
+        """
+        found = np.empty((self.target.cardinality, evidence.n_rows)).T
+        found[:] = self._log_prior
+        given = _without(evidence, self.target)
+        for cpd in self.network.cpds:
+            if cpd.variable != self.target:
+                exponent = self.exponents[cpd.variable.name]
+                logs = self.conditional(cpd, given) if exponent.any() else None
+                if logs is not None:
+                    found += weighted_log(logs, exponent)
+        return found
+
+    def conditional(self, cpd: CPD, evidence: Evidence) -> Floats | None:
+        """Return log p(x_i | observed parents, c) of the untempered network, (n_rows, n_classes).
+
+        None where nothing is said of the feature, or the class is not told by it.
+        """
+        variable = cpd.variable
+        above = [p for p in cpd.parents if p != self.target and _is_found(p, evidence)]
+        if not _is_found(variable, evidence):
+            return None
+        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
+        if not missing and self.target not in cpd.parents:
+            return None
+        soft = [v for v in (variable, *above) if v in evidence.likelihoods]
+        hard = [] if soft or missing else above
+        known = np.ones(evidence.n_rows, dtype=bool)
+        for parent in hard:
+            known &= evidence.observed_rows(parent)
+        if soft or missing or not known.any():
+            return self._ratio(variable, above, evidence)
+        columns = {v: evidence.columns[v] for v in (*hard, variable)}
+        if known.all():
+            return self._local(cpd, Evidence(evidence.n_rows, columns))
+        found = np.empty((evidence.n_rows, self.target.cardinality))
+        rows = np.flatnonzero(known)
+        part = {v: column[rows] for v, column in columns.items()}
+        found[rows] = self._local(cpd, Evidence(len(rows), part))
+        others = np.flatnonzero(~known)
+        found[others] = self._ratio(variable, above, evidence.rows(others))
+        return found
+
+    def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
+        potential = cpd.potential(evidence)
+        assert isinstance(potential, Factor)  # only the class is free
+        return np.broadcast_to(
+            potential.aligned([self.target]), (evidence.n_rows, self.target.cardinality)
+        )
+
+    def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
+        """Return log p(x_i, x_S | c) - log p(x_S | c), x_S what is observed of the parents."""
+        with_it = self._joint([*above, variable], evidence)
+        without = self._joint(above, evidence)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(with_it), -np.inf, with_it - without)
+
+    def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
+        columns = {v: evidence.columns[v] for v in variables if v in evidence}
+        soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
+        given = Evidence(evidence.n_rows, columns, soft)
+        return self.network.log_posterior_rows(self.target, given)
+
+    def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+        """See GraphicalModel."""
+        if target != self.target:
+            return super().log_posterior_rows(target, evidence)
+        result = self.log_scores(evidence)
+        if target in evidence.likelihoods:
+            result += evidence.likelihoods[target]
+        if target in evidence:
+            codes = evidence.columns[target][:, None]
+            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
+        return result
+
+    # ------------------------------------------------------------------------- for the engine
+
+    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
+        """See GraphicalModel: the network's factors, and one that turns its class into ours."""
+        if self._class_is_known(evidence):
+            return self.network.problem(evidence, keep)
+        problem = self.network.problem(evidence, [*keep, self.target])
+        given = _without(evidence, self.target)
+        before = self.network.log_posterior_rows(self.target, given)
+        with np.errstate(invalid="ignore"):
+            turned = np.where(np.isneginf(before), -np.inf, self.log_scores(given) - before)
+        factor = Factor.from_log([self.target], turned)
+        return Problem([*problem.potentials, factor], problem.columns)
+
+    def _class_is_known(self, evidence: Evidence) -> bool:
+        return self.target in evidence and bool(evidence.observed_rows(self.target).all())
+
+    def scopes(
+        self, observed: Collection[Variable], keep: Collection[Variable]
+    ) -> list[tuple[Variable, ...]]:
+        """See GraphicalModel."""
+        if self.target in observed:
+            return self.network.scopes(observed, keep)
+        return [*self.network.scopes(observed, [*keep, self.target]), (self.target,)]
+
+    def blocking(
+        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
+    ) -> list[Variable]:
+        """See GraphicalModel."""
+        return self.network.blocking(evidence, partial, [*keep, self.target])
+
+    @property
+    def silent(self) -> frozenset[Variable]:
+        """See BaseModel."""
+        return self.network.silent
+
+    def table_names(self) -> list[Name]:
+        """See GraphicalModel."""
+        return self.network.table_names()
+
+    def tables(self) -> None:
+        """See GraphicalModel: the class depends on which features are observed."""
+        return
+
+    def _log_normaliser(self) -> float:
+        return float(log_sum_exp(self._log_prior, 0))
+
+    # ----------------------------------------------------------------------------- other verbs
+
+    def to_factor_graph(self) -> FactorGraph:
+        """Return the literal product of the powered CPDs and the biases.
+
+        It answers as this model does where all features are observed. Where some are missing, they
+        are summed out of the powered product, while this model leaves them out.
+        """
+        cpds = self.network.cpds
+        given: list[ArrayLike] = [
+            self.prior_exponent
+            if cpd.variable == self.target
+            else _spread(self.exponents[cpd.variable.name], cpd, self.target)
+            for cpd in cpds
+        ]
+        factors: list[Any] = [*cpds]
+        if self.bias.any():
+            factors.append(Factor.from_log([self.target], self.bias[None]))
+            given.append(1.0)
+        return FactorGraph(factors, exponents=given, domain=self.domain)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UnsupportedModelError(
+            f"A WeightedNetwork has no {what}: it tempers what the observed features say of the "
+            "class, which is no distribution of rows. Ask its `network`, or `to_factor_graph()`."
+        )
+
+    def nodes(self) -> NoReturn:
+        """Refuse: see GraphicalModel."""
+        self._refuse("parents and children to sample in turn")
+
+    def sample(self, n: int, *, given: Any = None, random_state: Any = None) -> NoReturn:
+        """Refuse: there is no distribution to draw from.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        self._refuse("rows to draw")
+
+    def log_evidence_rows(self, evidence: Evidence) -> NoReturn:
+        """Refuse: a row has no probability.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        self._refuse("likelihood")
+
+    def log_probability(
+        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
+    ) -> NoReturn:
+        """Refuse: evidence has no probability.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        self._refuse("likelihood")
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether network, class, exponents, bias and domain are the same."""
+        return (
+            isinstance(other, WeightedNetwork)
+            and self.network == other.network
+            and self.target == other.target
+            and (self.domain, self.prior_exponent) == (other.domain, other.prior_exponent)
+            and np.array_equal(self.bias, other.bias)
+            and self.exponents.keys() == other.exponents.keys()
+            and all(np.array_equal(e, other.exponents[n]) for n, e in self.exponents.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        powered = sum(bool((exponent != 1).any()) for exponent in self.exponents.values())
+        return (
+            f"WeightedNetwork of {self.target.name!r} with {len(self.exponents)} features, "
+            f"{powered} of them with an exponent other than 1"
+        )
+
+
+def _numbers(what: str, values: ArrayLike) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} takes numbers; got {values!r}.") from error
+
+
+def _is_found(variable: Variable, evidence: Evidence) -> bool:
+    return variable in evidence or variable in evidence.likelihoods
+
+
+def _without(evidence: Evidence, target: Discrete) -> Evidence:
+    if not _is_found(target, evidence):
+        return evidence
+    soft = {v: logs for v, logs in evidence.likelihoods.items() if v != target}
+    columns: dict[Variable, NDArray[Any]] = {
+        v: column for v, column in evidence.columns.items() if v != target
+    }
+    return Evidence(evidence.n_rows, columns, soft)
+
+
+def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
+    """Return an exponent of each class in the place that the class has among a CPD's axes."""
+    if not exponent.ndim or target not in cpd.parents:
+        return exponent if not exponent.ndim else np.array(1.0)
+    axes = [v for v in cpd.scope if not isinstance(v, (Continuous, CountVector))]
+    shape = [len(exponent) if v == target else 1 for v in axes]
+    return exponent.reshape(shape)
