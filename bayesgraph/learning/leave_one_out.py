@@ -19,7 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import kernels
 from bayesgraph.learning.arcs import ridge_of
 from bayesgraph.learning.parameters import backed_off_mean, towards
-from bayesgraph.learning.scores import regression
+from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics
 from bayesgraph.statistics.moments import safe_divide
@@ -225,7 +225,7 @@ class _Linear(_Term):
         covariance = self.rows.smoothing.covariance(
             count[..., None, None], comoment, self._pooled
         ) + np.diag(self._ridge)
-        return regression(covariance, float(self._ridge[-1]))
+        return regression(covariance, self._ridge[-1])
 
     def log(self, rows: slice) -> Floats:
         """Return the term of rows, shape (n, K)."""
