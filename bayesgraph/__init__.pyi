@@ -13,6 +13,11 @@ from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import SelectiveKDBClassifier as SelectiveKDBClassifier
 from .classifiers import TANClassifier as TANClassifier
+from .classifiers.discretizers import MDLP as MDLP
+from .classifiers.discretizers import MODL as MODL
+from .classifiers.discretizers import Discretizer as Discretizer
+from .classifiers.discretizers import EqualFrequency as EqualFrequency
+from .classifiers.discretizers import EqualWidth as EqualWidth
 from .classifiers.evaluation import cross_validate as cross_validate
 from .cpds import CPD as CPD
 from .cpds import DirichletMultinomialCPD as DirichletMultinomialCPD
@@ -55,6 +60,7 @@ from .io import read as read
 from .io.native import load as load
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
+from .learning import EMHistory as EMHistory
 from .learning import Smoothing as Smoothing
 from .learning import Structure as Structure
 from .learning import chow_liu as chow_liu

@@ -90,6 +90,10 @@ class ImpossibleEvidenceWarning(BayesGraphWarning):
     """Rows of a batch have probability zero; they were given the prior instead."""
 
 
+class NotConvergedWarning(BayesGraphWarning):
+    """An iteration stopped before it had converged."""
+
+
 class LossyExportWarning(BayesGraphWarning):
     """Something was left out of an export; the message lists what."""
 

@@ -50,6 +50,8 @@ class BayesianNetwork(GraphicalModel):
         One for each variable; plates and blocks are taken apart.
     blocks : tuple of CPD
         As they were given.
+    em_ : EMHistory or None
+        How EM went, if it has found the parameters; files do not keep it.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class BayesianNetwork(GraphicalModel):
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
         order: Iterable[Variable] | None = None,
     ) -> None:
+        self.em_: Any = None
         self.blocks = tuple(cpds)
         if not self.blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
@@ -179,6 +182,12 @@ class BayesianNetwork(GraphicalModel):
         alpha: float = 1.0,
         shrinkage: float = 0.0,
         sample_weight: ArrayLike | None = None,
+        missing: str | None = None,
+        hidden: Iterable[Discrete] = (),
+        restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: Any = None,
     ) -> BayesianNetwork:
         """Estimate the parameters of a given graph from a table.
 
@@ -189,7 +198,7 @@ class BayesianNetwork(GraphicalModel):
             is given as pairs; the others name their nodes themselves. A Structure and a network
             bring their variables, states that the table lacks included.
         frame : pandas, polars or pyarrow table, or mapping from name to column
-            Missing values: each family uses the rows that are complete in it (available cases).
+            Missing values: see `missing`.
         variables : iterable of Variable, optional
             States and their order for columns that may not show all of them; a value that is not a
             state is an error.
@@ -201,6 +210,37 @@ class BayesianNetwork(GraphicalModel):
             Rows' worth of prior with which each configuration's covariance is drawn towards the
             pooled one; 0 is maximum likelihood.
         sample_weight : array_like, shape (n_rows,), optional
+        missing : {"available", "em"}, optional
+            * "available": each family uses the rows that are complete in it. The default.
+            * "em": expectation maximisation (Dempster, Laird, Rubin 1977) completes every row by
+              its posterior, iteration after iteration, which uses all that was observed and is
+              right as long as what is missing depends on what was observed alone. Continuous
+              variables may be missing only where nothing that depends on them is observed. How it
+              went is in ``network.em_``.
+        hidden : iterable of Discrete, optional
+            Variables of the graph that the table lacks; they take "em", which is then the default.
+        restarts : int
+            Starts of EM, the best of which is kept. With hidden variables ends differ, and their
+            states may trade places.
+        max_iter : int
+            Iterations of each start; one warning (NotConvergedWarning) if these are too few.
+        tol : float
+            EM stops when an iteration gains less, in nats a row.
+        random_state : int or numpy Generator, optional
+            Of the starts.
+
+        Examples
+        --------
+        Nobody knows which of two coins was thrown twice:
+
+        >>> import bayesgraph as bg
+        >>> frame = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
+        >>> coin = bg.Discrete("coin", ["one", "other"])
+        >>> net = BayesianNetwork.fit(
+        ...     [("coin", "a"), ("coin", "b")], frame, hidden=[coin], restarts=3, random_state=0
+        ... )
+        >>> net.em_.converged
+        True
         """
         network: BayesianNetwork = upward.call(
             "fit_network",
@@ -211,6 +251,12 @@ class BayesianNetwork(GraphicalModel):
             alpha=alpha,
             shrinkage=shrinkage,
             sample_weight=sample_weight,
+            missing=missing,
+            hidden=hidden,
+            restarts=restarts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
         )
         return network
 

@@ -97,6 +97,15 @@ _COMPLEMENT = {
     "test_balanced_classes_need_all_labels_at_once": _UNWEIGHTED,
 }
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
+_FIRST = "The intervals stay those of the first batch."
+_INTERVALS = {
+    "test_chunks_make_the_model_of_the_whole": _FIRST,
+    "test_classes_and_states_may_come_late": _FIRST,
+    "test_states_and_classes_that_came_late": _FIRST,
+    "test_fit_batches": _FIRST,
+    "test_forgetting_is_not_having_learned": "The intervals stay as they are.",
+    "test_columns_that_the_first_batches_do_not_observe": _FIRST,
+}
 
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
@@ -189,8 +198,16 @@ CLASSIFIERS = (
         kinds=("varied",),
         named=True,
     ),
+    Case("nb-m-estimate", partial(bg.NaiveBayesClassifier, smoothing="m")),
+    Case("nb-backoff", partial(bg.NaiveBayesClassifier, smoothing="backoff")),
     Case("tan", bg.TANClassifier),
     Case("tan-root", partial(bg.TANClassifier, root="b"), named=True),
+    Case(
+        "tan-backoff",
+        partial(bg.TANClassifier, smoothing="backoff"),
+        searched=("strength", (1.0, 10.0)),
+    ),
+    Case("tan-marginal", partial(bg.TANClassifier, smoothing="marginal", strength=2.0)),
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),
@@ -297,6 +314,14 @@ CLASSIFIERS = (
         partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
         kinds=("continuous",),
         searched=("covariance", ("shared", "class")),
+    ),
+    *(
+        Case(f"{prefix}-{name}", partial(estimator, discretizer=name), without=_INTERVALS)
+        for prefix, estimator, names in (
+            ("nb", bg.NaiveBayesClassifier, ("mdlp", "modl", "width", "frequency")),
+            ("tan", bg.TANClassifier, ("mdlp", "modl")),
+        )
+        for name in names
     ),
     Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
     Case(

@@ -237,7 +237,11 @@ def normal_density(gap, covariance):
 
 
 def position(variable, value):
-    """Return the place of a state by type and value."""
+    """Return the place of a state by type and value, of a number by comparing it with all cuts."""
+    if isinstance(variable, bg.Binned) and not isinstance(value, str):
+        return sum(value > cut for cut in variable.cuts)
+    if isinstance(variable, bg.Grouped):
+        return next(i for i, group in enumerate(variable.groups) if value in group)
     kinds = [(type(state), state) for state in variable.states]
     return kinds.index((type(value), value))
 

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -24,6 +25,8 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.layout import VECTORS, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.discretize import discretized
+from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
@@ -63,24 +66,32 @@ class NetworkClassifier(GraphClassifier):
     """
 
     statistics_: Statistics
+    # Estimators of one family of numbers have no such parameter.
+    discretizer: Any = None
 
     def __init__(
         self,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.alpha = alpha
+        self.smoothing = smoothing
+        self.strength = strength
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.priors = priors
         self.class_weight = class_weight
         self.categorical = categorical
+        self.discretizer = discretizer
         self.unseen = unseen
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
@@ -91,11 +102,21 @@ class NetworkClassifier(GraphClassifier):
         return True
 
     def _smoothing(self) -> Smoothing:
-        return Smoothing(self.alpha, self.shrinkage, self.var_smoothing)
+        return Smoothing(
+            self.alpha,
+            self.shrinkage,
+            self.var_smoothing,
+            tables=self.smoothing,
+            strength=self.strength,
+        )
 
     def _distributions(self) -> Any:
         """Return the families that the user chose for some columns."""
         return None
+
+    def _discretizer(self) -> Discretizer | None:
+        """Return what finds the intervals of numeric columns, if anything does."""
+        return chosen_discretizer(self.discretizer)
 
     def _items(self) -> Any:
         """Return names for the columns of matrices without names."""
@@ -143,7 +164,8 @@ class NetworkClassifier(GraphClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Categories and classes that are new become states.
+            As in `fit`. Categories and classes that are new become states. Intervals that a
+            `discretizer` found stay those of the first batch.
         classes : array_like, optional
             Classes that have no rows yet; they are known from then on.
 
@@ -243,7 +265,7 @@ class NetworkClassifier(GraphClassifier):
         self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
     ) -> Any:
         """Fit anew."""
-        smoothing = self._smoothing()
+        smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
         labels, name = target_column(y)
@@ -255,9 +277,37 @@ class NetworkClassifier(GraphClassifier):
         self.classes_ = joined_classes(None, labels, classes)
         target = Discrete(target_name(name, features.variables), self.classes_.tolist())
         codes = class_codes(self.classes_, labels)
+        if discretizer is not None:
+            features = self._with_intervals(discretizer, features, codes, weights)
         source = TableSource(features.with_column(target, codes), target, weights)
         self._learn(source, smoothing, target, features.variables)
         return self
+
+    def _with_intervals(
+        self,
+        discretizer: Discretizer,
+        table: Table,
+        codes: NDArray[np.signedinteger],
+        weights: Floats | None,
+    ) -> Table:
+        """Return a table whose columns a discretiser has changed, but for those of given families.
+
+        Raises
+        ------
+        DataError
+            If one family was chosen for all numeric columns, so that there is nothing to do.
+        """
+        if self._one_family not in (None, "categorical"):
+            raise DataError(
+                f"distributions={self._one_family!r} takes all numbers as they are, and "
+                f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
+                "columns that keep their numbers: distributions={'age': 'gaussian'}."
+            )
+        kept = {n for n, f in self.layout_.families.items() if f != "categorical"}
+        # A class that has no rows yet says nothing of intervals.
+        there = np.bincount(codes) > 0
+        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(kept))
+        return discretized(table, discretizer.find_variables(table, *args))
 
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):

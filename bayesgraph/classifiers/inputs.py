@@ -29,6 +29,7 @@ from bayesgraph.encoding.columns import (
     with_states,
     without_duplicates,
 )
+from bayesgraph.encoding.intervals import table_of_intervals
 from bayesgraph.encoding.table import (
     array_names,
     as_frame,
@@ -41,6 +42,7 @@ from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quote
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import (
+    Binned,
     Continuous,
     Count,
     CountVector,
@@ -118,22 +120,25 @@ def _matrix_rows(matrix: Any, rows: slice | NDArray[np.intp]) -> Any:
 
 
 def fit_columns(
-    estimator: Any, X: Any, n_labels: int, *, sparse: bool, items: Any = None
+    estimator: Any, X: Any, n_labels: int | None, *, sparse: bool, items: Any = None
 ) -> Columns:
     """Return X as columns, noting their names and number on the estimator.
 
-    `items` names the columns of an array or a sparse matrix, which have no names of their own.
+    There are as many labels as rows, if the estimator takes labels. `items` names the columns of
+    an array or a sparse matrix, which have no names of their own.
     """
     if is_frame(X):
         columns = columns_of(X)
         n_rows = length(next(iter(columns.values())))
-        check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
+        if n_labels is not None:
+            check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
         _note_names(estimator, list(columns))
         return Columns(tuple(columns), n_rows, columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
     _check_feature_names(estimator, X, reset=True)
     _check_n_features(estimator, matrix, reset=True)
-    check_consistent_length(matrix, range(n_labels))
+    if n_labels is not None:
+        check_consistent_length(matrix, range(n_labels))
     names = tuple(array_names(matrix.shape[1])) if items is None else tuple(plain_items(items))
     if len(names) != matrix.shape[1]:
         raise DataError(
@@ -193,6 +198,9 @@ def known_table(
         if matrix.dtype.kind in "iuf" and all(isinstance(v, Continuous) for v in variables):
             numeric = [v for v in variables if isinstance(v, Continuous)]
             return table_of_numbers(_floats(matrix), numeric, fitting=False)
+        if matrix.dtype.kind in "iuf" and all(isinstance(v, Binned) for v in variables):
+            binned = [v for v in variables if isinstance(v, Binned)]
+            return table_of_intervals(_floats(matrix), binned)
         all_discrete = all(isinstance(v, Discrete) for v in variables)
         if all_discrete and unseen == "missing" and _is_plain_integers(matrix):
             integers = matrix.astype(np.int64, copy=False)

@@ -52,6 +52,13 @@ _BY_ROWS = (selective_kdb, forward_selection)
 _PARAMETERS = """
     alpha : float, array_like or mapping from name to either, default 1.0
         Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
+    smoothing : {"dirichlet", "m", "marginal", "backoff"}, default "dirichlet"
+        What tables are drawn towards: equal shares, by `alpha` in each cell or by `strength` rows
+        in all; the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or what is known of
+        fewer parents, one dropped after the other, the class last. See Smoothing.
+    strength : float, optional
+        Rows' worth of what tables are drawn towards, where that is not `alpha`; by default 1 for
+        "m", and the number of states for "marginal" and "backoff".
     shrinkage : float, default 20.0
         Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
         estimates every class by itself.
@@ -63,6 +70,10 @@ _PARAMETERS = """
         Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
+    discretizer : {"width", "frequency", "mdlp", "modl"} or Discretizer, optional
+        Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
+        stays a number. MODL also makes groups of categories. Columns to which the user gave a
+        family of distributions stay numbers.
     unseen : {"missing", "error"}
         What becomes of a category that was not there in fitting.
 
@@ -142,6 +153,8 @@ class NaiveBayesClassifier(NetworkClassifier):
         distributions: Any = None,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         estimation: str = "mean",
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
@@ -152,6 +165,7 @@ class NaiveBayesClassifier(NetworkClassifier):
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.distributions = distributions
@@ -162,11 +176,14 @@ class NaiveBayesClassifier(NetworkClassifier):
         self.items = items
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -188,6 +205,8 @@ class NaiveBayesClassifier(NetworkClassifier):
             self.ddof,
             self.bandwidth,
             self.threshold,
+            self.smoothing,
+            self.strength,
         )
 
 
@@ -216,21 +235,27 @@ class TANClassifier(NetworkClassifier):
         *,
         root: Name | None = None,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.root = root
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -353,21 +378,27 @@ class BayesianNetworkClassifier(NetworkClassifier):
         structure: Any = "tan",
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.structure = structure
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 

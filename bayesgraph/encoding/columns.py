@@ -424,8 +424,8 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
         raise _matrix(variable.name)
     if isinstance(variable, Continuous):
         return as_numbers(column, variable.name)
-    if isinstance(variable, Binned) and not is_discrete(column, variable.name):
-        return variable.codes(as_numbers(column, variable.name))
+    if isinstance(variable, Binned) and not _has_text(column):
+        return variable.codes(_finite(as_numbers(column, variable.name), variable.name))
     factorised = factorise(column, variable.name)
     found = [variable.find(state) for state in factorised.states]
     if all(code is None for code in found):
@@ -442,6 +442,32 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
                 f"{near} The states are {quoted(variable.states)}."
             )
     return translation[factorised.codes]
+
+
+def _has_text(column: Column) -> bool:
+    """Tell whether a column has text or categories: intervals as they are written."""
+    if isinstance(column, nw.Series):
+        if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+            return True
+        column = column.to_numpy()
+    if column.dtype.kind == "O":
+        return any(isinstance(value, str) for value in column)
+    return column.dtype.kind in "US"
+
+
+def _finite(numbers: Floats, name: Name) -> Floats:
+    """Return numbers unless some are infinite."""
+    if np.isinf(numbers).any():
+        raise infinite(name, int(np.flatnonzero(np.isinf(numbers))[0]))
+    return numbers
+
+
+def infinite(name: Name, row: int) -> DataError:
+    """Return the error for a column with an infinite number."""
+    return DataError(
+        f"Column {name!r} has infinity in row {row}; replace infinite values by a number or by NaN "
+        "(missing)."
+    )
 
 
 def with_states(variable: Discrete, column: Column) -> Discrete:

@@ -66,6 +66,33 @@ def look_up(
     )
 
 
+def find_intervals(
+    matrix: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+) -> None:
+    """Write how many cuts of its column are below each number, -1 for NaN.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    cuts : ndarray
+        Those of all columns, one after the other, ascending in each.
+    start : ndarray, shape (n_columns + 1,)
+        Where the cuts of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (n_columns,)
+        Set to 1 for columns that have an infinite number.
+    """
+    over_rows(
+        lambda a, b: _find_intervals(matrix, cuts, start, out, infinite, a, b),
+        len(matrix),
+        1 + _THREAD // max(1, matrix.shape[1]),
+    )
+
+
 def scan(
     matrix: NDArray[np.float64], largest: NDArray[np.float64], missing: NDArray[np.int64]
 ) -> None:
@@ -112,6 +139,43 @@ def _look_up(
             for i in range(first, last):
                 at = np.uint64(matrix[i, j] - lowest)
                 column[i] = table[at] if at < size else -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_intervals(
+    matrix: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    block = 64
+    values, codes = np.empty(block), np.empty(block, dtype=np.int64)
+    for first in range(begin, end, block):
+        size = min(block, end - first)
+        for j in range(matrix.shape[1]):
+            own = cuts[start[j] : start[j + 1]]
+            column = out[j]
+            wrong = False
+            for i in range(size):
+                value = matrix[first + i, j]
+                wrong |= abs(value) == np.inf
+                values[i] = value
+            if wrong:
+                infinite[j] = 1
+            if len(own) <= 24:
+                # Comparing with every cut takes few operations: several numbers go into each.
+                codes[:] = 0
+                for k in range(len(own)):
+                    cut = own[k]
+                    for i in range(block):
+                        codes[i] += values[i] > cut
+            else:
+                codes[:size] = np.searchsorted(own, values[:size])
+            for i in range(size):
+                column[first + i] = codes[i] if values[i] == values[i] else -1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ from bayesgraph.encoding.columns import (
     Column,
     encode_column,
     infer_variable,
+    infinite,
     without_duplicates,
 )
 from bayesgraph.errors import (
@@ -350,10 +351,7 @@ def _checked_table(
     kernels.scan(values, largest, missing)
     for j in np.flatnonzero(np.isinf(largest)).tolist():
         row = int(np.flatnonzero(np.isinf(values[:, j]))[0])
-        raise DataError(
-            f"Column {names[j]!r} has infinity in row {row}; replace infinite values by a number "
-            "or by NaN (missing)."
-        )
+        raise infinite(names[j], row)
     _check_counts(variables, values)
     if fitting:
         _check_magnitudes(names, largest)

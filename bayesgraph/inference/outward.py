@@ -53,7 +53,7 @@ def outward(
     factors = [_table(engine, findings, f) for f in range(len(tables.base))]
     factors += [Factor.from_log([tables.variables[v]], findings.soft[v][None]) for v in soft]
     scale = findings.log_scale + tables.log_scale
-    forest = _Forest(tree, variables)
+    forest = Forest(tree, variables)
     up: dict[int, Factor] = {}
     for c in range(forest.size):
         operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
@@ -95,7 +95,7 @@ def _check_memory(tree: Tree, memory_limit: int | None) -> None:
         raise memory_error("tables", entries, tree.width, limit)
 
 
-class _Forest:
+class Forest:
     """A junction forest as lists: what is multiplied at each clique, and what lies below it."""
 
     def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:

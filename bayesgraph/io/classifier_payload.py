@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from bayesgraph import classifiers
+from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.network_classifiers import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
@@ -47,7 +48,8 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     return {
         "estimator": type(model).__name__,
         "parameters": {
-            name: encode_parameter(name, value) for name, value in model.get_params().items()
+            name: encode_parameter(name, value)
+            for name, value in model.get_params(deep=False).items()
         },
         "network": _model_kind(type(model).__name__).encode(model.network_, arrays),
         "target": at[model.target_],
@@ -108,7 +110,8 @@ def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) 
     at = {variable: i for i, variable in enumerate(model.network_.variables)}
     return {
         "parameters": {
-            name: encode_parameter(name, value) for name, value in model.get_params().items()
+            name: encode_parameter(name, value)
+            for name, value in model.get_params(deep=False).items()
         },
         "network": NETWORK.encode(model.network_, arrays),
         "target": at[model.target_],
@@ -168,11 +171,14 @@ def _decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
 def encode_parameter(name: str, value: Any) -> Any:
     """Return a constructor's argument as JSON that tells lists, tuples and learners apart."""
     if isinstance(value, partial) and value.func in LEARNERS.values() and not value.args:
-        learner = _learner_name(value.func)
+        learner = _key(LEARNERS, value.func)
         options = {key: encode_parameter(key, v) for key, v in value.keywords.items()}
         return {"learner": learner, "options": options}
     if callable(value) and value in LEARNERS.values():
-        return {"learner": _learner_name(value), "options": {}}
+        return {"learner": _key(LEARNERS, value), "options": {}}
+    if type(value) in DISCRETIZERS.values():
+        options = {key: encode_parameter(key, v) for key, v in value.get_params().items()}
+        return {"discretizer": _key(DISCRETIZERS, type(value)), "options": options}
     if isinstance(value, nx.DiGraph):
         nodes = encode_parameter(name, list(value.nodes))
         return {"nodes": nodes, "arcs": encode_parameter(name, list(value.edges))}
@@ -196,16 +202,22 @@ def encode_parameter(name: str, value: Any) -> Any:
         ) from error
 
 
-def _learner_name(function: Any) -> str:
-    return next(name for name, learner in LEARNERS.items() if learner is function)
+def _decode_options(item: Any) -> dict[str, Any]:
+    return {key: decode_parameter(value) for key, value in item["options"].items()}
+
+
+def _key(registry: Mapping[str, Any], value: Any) -> str:
+    return next(name for name, item in registry.items() if item is value)
 
 
 def decode_parameter(item: Any) -> Any:
     """Return the argument that `encode_parameter` encoded."""
     if "learner" in item:
-        options = {key: decode_parameter(value) for key, value in item["options"].items()}
+        options = _decode_options(item)
         learner = LEARNERS[item["learner"]]
         return partial(learner, **options) if options else learner
+    if "discretizer" in item:
+        return DISCRETIZERS[item["discretizer"]](**_decode_options(item))
     if "nodes" in item:
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(decode_parameter(item["nodes"]))

@@ -1,5 +1,6 @@
 """From statistics to structures and parameters."""
 
+from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.dependence import kdb, superparent
 from bayesgraph.learning.fit import count_source, fit_network
 from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
@@ -10,6 +11,7 @@ from bayesgraph.learning.spanning import chow_liu, forest, tan
 from bayesgraph.learning.structure import Structure, star
 
 __all__ = [
+    "EMHistory",
     "Smoothing",
     "Structure",
     "chow_liu",

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import networkx as nx
 from numpy.typing import ArrayLike
 
 from bayesgraph.encoding import columns_of, infer_variables
-from bayesgraph.errors import DataTypeError, GraphError, unknown_variable
+from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
+from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
+from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
 
 
@@ -66,37 +68,79 @@ def fit_network(
     alpha: float = 1.0,
     shrinkage: float = 0.0,
     sample_weight: ArrayLike | None = None,
+    missing: str | None = None,
+    hidden: Iterable[Discrete] = (),
+    restarts: int = 1,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    random_state: Any = None,
 ) -> BayesianNetwork:
     """Return a network of given arcs with parameters from a table.
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
     columns = columns_of(frame)
+    unseen = _checked_hidden(hidden, columns)
+    by_em = _takes_em(missing, unseen)
     declared = list(variables)
     if isinstance(arcs, (BayesianNetwork, Structure)):
-        declared = [*arcs.variables, *declared]
+        declared = [*(v for v in arcs.variables if v.name not in unseen), *declared]
         arcs = arcs.graph
-    if isinstance(arcs, nx.DiGraph):
-        nodes = list(arcs.nodes)
+    nodes, pairs = _nodes_and_arcs(arcs)
+    if nodes is not None:
         for node in nodes:
-            if node not in columns:
-                raise unknown_variable(node, columns, where="The table")
-        columns = {name: column for name, column in columns.items() if name in arcs}
-        pairs = list(arcs.edges)
-    else:
-        if isinstance(arcs, (str, bytes)):
-            raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r}.")
-        try:
-            pairs = [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
-        except TypeError as error:
-            raise GraphError(
-                f"Expected arcs as (parent, child) pairs or a networkx.DiGraph; got {arcs!r}."
-            ) from error
-    build_dag(columns, pairs)  # before any work: a cycle or an unknown name is told at once
+            if node not in columns and node not in unseen:
+                raise unknown_variable(node, [*columns, *unseen], where="The table")
+        columns = {name: column for name, column in columns.items() if name in set(nodes)}
+    # Before any work: a cycle or an unknown name is told at once.
+    build_dag([*columns, *unseen], pairs)
     smoothing = Smoothing(alpha, shrinkage)
+    iterations = Iterations(restarts, max_iter, tol, random_state)
     for variable in declared:
         if variable.name not in columns:
             raise unknown_variable(variable.name, columns, where="variables=: the table")
     table = infer_variables(columns, categorical, {v.name: v for v in declared})
+    structure = Structure((*table.variables, *unseen.values()), tuple(pairs))
+    if by_em:
+        weights = checked_weights(sample_weight, table.n_rows)
+        return expectation_maximization(structure, table, weights, smoothing, iterations)
     source = TableSource(table, sample_weight=sample_weight)
-    return estimate_network(Structure(table.variables, tuple(pairs)), source, smoothing)
+    return estimate_network(structure, source, smoothing)
+
+
+def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
+    """Return the nodes that a graph names (None for pairs, which name none) and its arcs."""
+    if isinstance(arcs, nx.DiGraph):
+        return list(arcs.nodes), list(arcs.edges)
+    if isinstance(arcs, (str, bytes)):
+        raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r}.")
+    try:
+        return None, [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
+    except TypeError as error:
+        raise GraphError(
+            f"Expected arcs as (parent, child) pairs or a networkx.DiGraph; got {arcs!r}."
+        ) from error
+
+
+def _takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
+    """Tell whether EM is to complete the rows: if asked to, or if there are hidden variables."""
+    one_of("missing", missing, (None, "available", "em"))
+    if missing == "available" and hidden:
+        raise DataError(
+            f"hidden={quoted(hidden)} takes missing='em': no row is complete in a hidden variable."
+        )
+    return missing == "em" or bool(hidden)
+
+
+def _checked_hidden(hidden: Any, columns: Mapping[Name, Any]) -> dict[Name, Discrete]:
+    found: dict[Name, Discrete] = {}
+    for variable in [hidden] if isinstance(hidden, Variable) else list(hidden):
+        if not isinstance(variable, Discrete):
+            raise DataTypeError(f"hidden= takes Discrete variables; got {variable!r}.")
+        if variable.name in columns:
+            raise DataError(
+                f"hidden= names {variable.name!r}, which is a column of the table. A column with "
+                "missing values goes with missing='em' as it is."
+            )
+        found[variable.name] = variable
+    return found

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.cpds import (
     CPD,
@@ -53,22 +54,28 @@ def family_of(variable: Variable, families: Mapping[Variable, str]) -> str:
 def categorical(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return tables: counts plus alpha over their sum (see Smoothing)."""
+    """Return tables, by the counts and what Smoothing draws them towards."""
     discrete = [child for child in children if isinstance(child, Discrete)]
     summary = source.singles(Singles(tuple(discrete), target))
     states = [summary.at.states(child) for child in discrete]
     counts = np.concatenate([summary.counts[:, part] for part in states], axis=1)
     cards = np.array([child.cardinality for child in discrete])
-    start = np.concatenate([[0], np.cumsum(cards)])[:-1]
-    alpha = [
-        np.broadcast_to(smoothing.pseudo_counts(child, child.cardinality), (child.cardinality,))
-        for child in discrete
-    ]
-    cells = smoothing.weighted(counts, np.concatenate(alpha))
-    total = np.repeat(np.add.reduceat(cells, start, axis=1), cards, axis=1)
-    # Uniform where there is nothing to go by.
-    values = np.where(total > 0, safe_divide(cells, total), 1.0 / np.repeat(cards, cards))
+    prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
+    even = 1.0 / np.repeat(cards, cards)  # where there is nothing to go by
+    if smoothing.is_hierarchy:
+        towards = _shares(counts.sum(axis=0) + prior, cards, even)
+        pull = np.repeat([smoothing.pull(n) for n in cards.tolist()], cards)
+        values = _shares(counts + pull * towards, cards, towards)
+    else:
+        values = _shares(smoothing.weighted(counts, prior), cards, even)
     return [TablePlate(discrete, values, [target])]
+
+
+def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:
+    """Return the cells of columns side by side over their sums; something else where that is 0."""
+    start = np.concatenate([[0], np.cumsum(cards)])[:-1]
+    total = np.repeat(np.add.reduceat(cells, start, axis=-1), cards, axis=-1)
+    return np.where(total > 0, safe_divide(cells, total), otherwise)
 
 
 def gaussian(

@@ -93,7 +93,9 @@ def estimate_network(
                 "Leave priors= out or reverse the arcs."
             )
         else:
-            table = smoothing.table(statistics.counts, child)
+            above = parents[child]
+            kept = above.index(source.target) if source.target in above else None
+            table = smoothing.table(statistics.counts, child, kept)
             blocks.append(TableCPD(child, table, parents[child]))  # type: ignore[arg-type]
     return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
 

@@ -12,9 +12,11 @@ import numpy as np
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Variable
+from bayesgraph.variables import Discrete, Variable
 
 ESTIMATIONS = ("mean", "map", "ml", "predictive")
+TABLES = ("dirichlet", "m", "marginal", "backoff")
+_HIERARCHIES = ("marginal", "backoff")
 
 
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:
@@ -48,6 +50,12 @@ def _checked_alpha(value: Any) -> Floats:
             f"{value!r}."
         )
     return alpha
+
+
+def shares(cells: Floats, otherwise: Floats | float) -> Floats:
+    """Return cells over their sum along the last axis, and something else where that is zero."""
+    total = cells.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, safe_divide(cells, total), otherwise)
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,23 @@ class Smoothing:
         number in units of the columns. n is the sum of the weights.
     threshold : float
         A count above it is presence.
+    tables : {"dirichlet", "m", "marginal", "backoff"}
+        What tables P(x | parents) are drawn towards. N counts the rows of a configuration u of the
+        parents, s is `strength`:
+
+        * "dirichlet": ``(N(x, u) + alpha) / (N(u) + alpha r)`` for r states.
+        * "m": ``(N(x, u) + s / r) / (N(u) + s)``, the m-estimate around equal shares (Cestnik
+          1990): the prior weighs the same however many states there are.
+        * "marginal": ``(N(x, u) + s P(x)) / (N(u) + s)``, which is Friedman's mixture
+          ``a N(x, u) / N(u) + (1 - a) P(x)`` with ``a = N(u) / (N(u) + s)`` (Friedman, Geiger,
+          Goldszmidt 1997) and the m-estimate around the marginal.
+        * "backoff": the same towards P(x | all parents but the last), which is smoothed in the same
+          way, and so on down to P(x). The class is dropped last, wherever it stands.
+
+        P(x) itself is smoothed by `alpha`, and so is what is no table of a discrete variable.
+    strength : float, optional
+        Rows' worth of what tables are drawn towards, in each configuration; by default 1 for "m",
+        and the number of states for "marginal" and "backoff": as much as Laplace's rule adds.
     """
 
     alpha: Any = 1.0
@@ -98,10 +123,13 @@ class Smoothing:
     ddof: int = 0
     bandwidth: float | str = "silverman"
     threshold: float = 0.0
+    tables: str = "dirichlet"
+    strength: float | None = None
 
     def __post_init__(self) -> None:
         one_of("estimation", self.estimation, ESTIMATIONS)
         one_of("ddof", self.ddof, (0, 1))
+        self._check_tables()
         if isinstance(self.bandwidth, str):
             one_of("bandwidth", self.bandwidth, ("silverman", "scott"))
         elif not (_is_number(self.bandwidth) and self.bandwidth > 0):
@@ -120,6 +148,24 @@ class Smoothing:
                 raise DataError(
                     f"{name} takes a finite number that is not negative; got {value!r}."
                 )
+
+    def _check_tables(self) -> None:
+        one_of("smoothing", self.tables, TABLES)
+        if self.strength is not None:
+            if self.tables == "dirichlet":
+                raise DataError(
+                    "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
+                    "'dirichlet' is alpha."
+                )
+            if not (_is_number(self.strength) and self.strength >= 0):
+                raise DataError(
+                    f"strength takes a finite number that is not negative; got {self.strength!r}."
+                )
+        if self.is_hierarchy and self.estimation == "map":
+            raise DataError(
+                f"estimation='map' is the mode of one Dirichlet distribution, and {self.tables!r} "
+                "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
+            )
 
     @property
     def rows(self) -> float:
@@ -152,11 +198,50 @@ class Smoothing:
         cells = counts + alpha
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
-    def table(self, counts: Floats, variable: Variable) -> Floats:
-        """Return P(last axis | other axes) from counts; uniform where there is nothing to go by."""
-        cells = self.weighted(counts, self.pseudo_counts(variable, counts.shape[-1]))
-        total = cells.sum(axis=-1, keepdims=True)
-        return np.where(total > 0, safe_divide(cells, total), 1.0 / counts.shape[-1])
+    def pull(self, n_states: int) -> float:
+        """Return the rows' worth of what a table is drawn towards: none for maximum likelihood."""
+        if self.estimation == "ml":
+            return 0.0
+        if self.strength is not None:
+            return self.strength
+        return 1.0 if self.tables == "m" else float(n_states)
+
+    @property
+    def is_hierarchy(self) -> bool:
+        """Whether tables are drawn towards what is known of fewer parents."""
+        return self.tables in _HIERARCHIES
+
+    def state_counts(self, variable: Discrete) -> Floats:
+        """Return the prior counts of a variable's states in a table, shape (n_states,)."""
+        n = variable.cardinality
+        own = self.pull(n) / n if self.tables == "m" else self.pseudo_counts(variable, n)
+        return np.broadcast_to(own, (n,))
+
+    def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
+        """Return P(last axis | other axes) from counts.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (*cardinalities of the parents, n_states)
+        variable : Discrete
+        kept : int, optional
+            The axis that back-off drops last: that of the class. Otherwise the last one goes first.
+
+        Returns
+        -------
+        ndarray, shape of `counts`
+            Uniform where there is nothing to go by; under back-off what is known of fewer parents.
+        """
+        if counts.ndim == 1 or not self.is_hierarchy:
+            cells = self.weighted(counts, self.state_counts(variable))
+            return shares(cells, 1.0 / counts.shape[-1])
+        axes = tuple(range(counts.ndim - 1))
+        if self.tables == "backoff":
+            axes = (axes[-2] if kept == axes[-1] and len(axes) > 1 else axes[-1],)
+            kept = None if kept is None else kept - (axes[0] < kept)
+        towards = self.table(counts.sum(axis=axes), variable, kept)
+        towards = np.expand_dims(towards, axes)
+        return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
     def ridge(self, total_variance: Floats) -> Floats:
         """Return what is added to variances: 1 for constant columns, which then score nothing."""

@@ -590,7 +590,7 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     np.testing.assert_allclose(
         one.predict_proba(data.pandas()), two.predict_proba(other.pandas()), rtol=1e-7, atol=1e-12
     )
-    if "all-categorical" not in case.name:
+    if "all-categorical" not in case.name and not getattr(one, "discretizer", None):
         seen = np.array([v is not None for v in data.columns["c"]])
         change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
         np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)

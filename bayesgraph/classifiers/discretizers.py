@@ -1,0 +1,391 @@
+"""Discretisers: transformers of numbers to intervals, and of categories to groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from bayesgraph.classifiers.inputs import (
+    fit_columns,
+    fit_table,
+    is_frame,
+    known_columns,
+    known_table,
+    target_column,
+    weighted_rows,
+)
+from bayesgraph.classifiers.layout import Layout, make_layout
+from bayesgraph.discretize import (
+    equal_frequency,
+    equal_width,
+    mdlp,
+    modl,
+    modl_granular,
+    modl_groups,
+)
+from bayesgraph.discretize.unsupervised import checked_bins
+from bayesgraph.encoding import Table
+from bayesgraph.encoding.columns import factorise
+from bayesgraph.encoding.table import as_frame
+from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.source import checked_weights
+from bayesgraph.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
+
+ClassCodes = NDArray[np.signedinteger[Any]]
+
+
+class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the discretisers: a subclass finds the cuts of one column.
+
+    Attributes
+    ----------
+    variables_ : tuple of Variable
+        A Binned for each numeric column; other columns stay Discrete or become Grouped.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        If X had names that are all strings.
+    """
+
+    categorical: Any
+    variables_: tuple[Variable, ...]
+    layout_: Layout
+    # Whether cuts depend on the classes.
+    supervised = True
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """Return the cuts of one column.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_rows,)
+            NaN where missing.
+        classes : ndarray of integers, shape (n_rows,)
+            Positions of the classes; all zero where there is no y.
+        n_classes : int
+        weights : ndarray, shape (n_rows,), or None
+
+        Returns
+        -------
+        ndarray
+            Ascending and finite; empty for a single interval.
+        """
+        raise NotImplementedError
+
+    def find_groups(
+        self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> list[list[int]] | None:
+        """Return which state codes make up each group, or None to leave a column as it is."""
+        return None
+
+    def find_variables(
+        self,
+        table: Table,
+        classes: ClassCodes,
+        n_classes: int,
+        weights: Floats | None,
+        keep: frozenset[Name] = frozenset(),
+    ) -> tuple[Variable, ...]:
+        """Return what the columns of a table become: Binned for Continuous, Grouped for Discrete.
+
+        Parameters
+        ----------
+        table : Table
+        classes, n_classes, weights
+            As for `find_cuts`.
+        keep : set of names
+            Columns that stay as they are.
+        """
+        return tuple(
+            v if v.name in keep else self._found(v, table, (classes, n_classes, weights))
+            for v in table.variables
+        )
+
+    def _found(self, variable: Variable, table: Table, given: tuple[Any, ...]) -> Variable:
+        """Return what one column becomes."""
+        if type(variable) is Continuous:
+            cuts = self.find_cuts(table.column(variable), *given)
+            return Binned(variable.name, np.asarray(cuts).tolist())
+        if isinstance(variable, Discrete):
+            groups = self.find_groups(table.column(variable), *given)
+            return variable if groups is None else _grouped(variable, groups)
+        return variable
+
+    # ------------------------------------------------------------------------------ transformer
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Find the intervals of all numeric columns.
+
+        Parameters
+        ----------
+        X : array or data frame (pandas, polars, pyarrow, ...), shape (n_rows, n_features)
+            None, NaN and NA are missing and left out.
+        y : array_like, shape (n_rows,)
+            Classes; needed by MDLP and MODL, ignored by others.
+        sample_weight : array_like, shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        labels = target_column(y)[0] if self.supervised else None
+        found = fit_columns(self, X, None if labels is None else len(labels), sparse=False)
+        weights = checked_weights(sample_weight, found.n_rows)
+        classes = factorise(labels, "y") if labels is not None else None
+        codes = np.zeros(found.n_rows, dtype=np.int64) if classes is None else classes.codes
+        rows = weighted_rows(sample_weight, found.n_rows)
+        if rows is not None:
+            found, codes, weights = found.take(rows), codes[rows], weights[rows]
+        self.layout_ = make_layout(found.typed(), None, self.categorical)
+        table = fit_table(found, self.layout_)
+        n_classes = 1 if classes is None else len(classes.states)
+        weight = weights if weights.size else None
+        self.variables_ = self.find_variables(table, codes, n_classes, weight)
+        return self
+
+    @property
+    def cuts_(self) -> dict[Name, Floats]:
+        """The cuts of each numeric column, by name."""
+        check_is_fitted(self, "variables_")
+        return {v.name: np.array(v.cuts) for v in self.variables_ if isinstance(v, Binned)}
+
+    def transform(self, X: Any) -> Any:
+        """Return a frame of states, or an array of their positions.
+
+        Parameters
+        ----------
+        X : array or data frame with the columns of fitting
+
+        Returns
+        -------
+        frame of the kind of X, or ndarray of float, shape (n_rows, n_features)
+            In a frame, columns of ordered categories such as "(0.8, 1.75]"; columns that are not
+            changed stay as they are. In an array, positions of states in `variables_`, NaN where
+            missing: a numeric array cannot hold the states themselves.
+        """
+        check_is_fitted(self, "variables_")
+        found = known_columns(self, X, self.layout_.columns, sparse=False)
+        table = known_table(found, self.layout_, self.variables_, "missing")
+        if is_frame(X):
+            return _framed(X, table)
+        codes = np.empty((table.n_rows, len(self.variables_)))
+        for j, variable in enumerate(self.variables_):
+            codes[:, j] = table.column(variable)
+        codes[codes < 0] = np.nan
+        return codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = self.supervised
+        return tags
+
+
+def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
+    """Return a variable of groups of states; states without rows are groups of their own."""
+    if all(len(group) == 1 for group in groups):
+        return variable
+    there = {code for group in groups for code in group}
+    alone = [[code] for code in range(variable.cardinality) if code not in there]
+    ordered = sorted([*groups, *alone], key=min)
+    return Grouped(variable.name, [[variable.states[i] for i in group] for group in ordered])
+
+
+class EqualWidth(Discretizer):
+    """Intervals of equal width between the least and the greatest value of each column.
+
+    Parameters
+    ----------
+    bins : int, default 10
+    categorical : list of column names, or "all", optional
+        Numeric columns that are discrete already.
+
+    Examples
+    --------
+    >>> EqualWidth(4).fit([[0.0], [1.0], [10.0]]).cuts_
+    {'x0': array([2.5, 5. , 7.5])}
+    """
+
+    supervised = False
+
+    def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
+        self.bins = bins
+        self.categorical = categorical
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """See Discretizer; :func:`bayesgraph.discretize.equal_width`."""
+        return equal_width(values, checked_bins(self.bins), weights)
+
+
+class EqualFrequency(Discretizer):
+    """Intervals of about as many rows each; equal values stay together.
+
+    Parameters
+    ----------
+    bins : int, default 10
+    categorical : list of column names, or "all", optional
+        Numeric columns that are discrete already.
+    """
+
+    supervised = False
+
+    def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
+        self.bins = bins
+        self.categorical = categorical
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """See Discretizer; :func:`bayesgraph.discretize.equal_frequency`."""
+        return equal_frequency(values, checked_bins(self.bins), weights)
+
+
+class MDLP(Discretizer):
+    """Intervals by minimum description length: recursive splits that separate the classes.
+
+    Parameters
+    ----------
+    categorical : list of column names, or "all", optional
+        Numeric columns that are discrete already.
+
+    References
+    ----------
+    U. Fayyad and K. Irani: Multi-interval discretization of continuous-valued attributes for
+    classification learning. IJCAI 1993.
+    """
+
+    def __init__(self, *, categorical: Any = None) -> None:
+        self.categorical = categorical
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """See Discretizer; :func:`bayesgraph.discretize.mdlp`."""
+        return mdlp(values, classes, n_classes, weights)
+
+
+class MODL(Discretizer):
+    """The most probable intervals of numbers, and groups of categories, given the classes.
+
+    Parameters
+    ----------
+    group_values : bool or int, default True
+        Whether categories become groups, or above how many categories of a column they do (groups
+        are made column by column, and may hide what a column says only together with others).
+        Numbers become intervals in any case.
+    granular : bool, default False
+        Whether the precision of the cuts is part of their cost, as it is in Khiops: fewer cuts.
+    categorical : list of column names, or "all", optional
+        Numeric columns that are discrete already.
+
+    References
+    ----------
+    M. Boulle: MODL: a Bayes optimal discretization method for continuous attributes. Machine
+    Learning 65 (2006), 131-165.
+
+    M. Boulle: A Bayes optimal approach for partitioning the values of categorical attributes.
+    Journal of Machine Learning Research 6 (2005), 1431-1452.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MODL().fit(X, y).variables_[3]
+    Binned('x3', [0.8, 1.75])
+    """
+
+    def __init__(
+        self, *, group_values: bool | int = True, granular: bool = False, categorical: Any = None
+    ) -> None:
+        self.group_values = group_values
+        self.granular = granular
+        self.categorical = categorical
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """See Discretizer; :func:`bayesgraph.discretize.modl`."""
+        search = modl_granular if self.granular else modl
+        return search(values, classes, n_classes, weights).cuts
+
+    def find_groups(
+        self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> list[list[int]] | None:
+        """See Discretizer; :func:`bayesgraph.discretize.modl_groups`."""
+        least = self.group_values if self.group_values is not True else 0
+        if least is False or len(np.unique(codes[codes >= 0])) <= least:
+            return None
+        return modl_groups(codes, classes, n_classes, weights).groups
+
+
+DISCRETIZERS: dict[str, type[Discretizer]] = {
+    "width": EqualWidth,
+    "frequency": EqualFrequency,
+    "mdlp": MDLP,
+    "modl": MODL,
+}
+
+
+def chosen_discretizer(discretizer: Any) -> Discretizer | None:
+    """Return the discretiser that a parameter names, not fitted, or None for None.
+
+    Raises
+    ------
+    DataError
+        For a name that is not known, or a discretiser with columns of its own.
+    DataTypeError
+        For anything else than a name or a Discretizer.
+    """
+    if discretizer is None:
+        return None
+    if isinstance(discretizer, Discretizer):
+        if getattr(discretizer, "categorical", None) is not None:
+            raise DataError(
+                f"discretizer={discretizer!r} names columns, and which of them are categorical is "
+                "said by the classifier: give it categorical= instead."
+            )
+        return clone(discretizer)  # type: ignore[no-any-return]
+    if not isinstance(discretizer, str):
+        raise DataTypeError(
+            f"discretizer= is one of {quoted(DISCRETIZERS)} or an object such as "
+            f"bayesgraph.EqualFrequency(5); got {discretizer!r}."
+        )
+    if discretizer not in DISCRETIZERS:
+        raise DataError(f"discretizer= is one of {quoted(DISCRETIZERS)}; got {discretizer!r}.")
+    return DISCRETIZERS[discretizer]()
+
+
+# ------------------------------------------------------------------------------------- output
+
+
+def _framed(X: Any, table: Table) -> Any:
+    """Return a table's states as a frame of the kind of X."""
+    if isinstance(X, Mapping):
+        return {v.name: decode(v, table.column(v)) for v in table.variables}
+    frame = as_frame(X)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    changed = [v for v in table.variables if isinstance(v, Discrete) and type(v) is not Discrete]
+    columns = [_categories(frame, v, table.column(v)) for v in changed]
+    return frame.with_columns(*columns).to_native() if columns else frame.to_native()
+
+
+def _categories(frame: nw.DataFrame[Any], variable: Discrete, codes: Any) -> Any:
+    """Return a column of categories in the order of the states."""
+    texts = [str(state) for state in variable.states]
+    values = decode(Discrete(variable.name, texts), codes).tolist()
+    # Arrow has categories without an order only.
+    dtype = nw.Categorical() if frame.implementation.is_pyarrow() else nw.Enum(texts)
+    name: Any = variable.name
+    return nw.new_series(name, values, dtype, backend=frame.implementation)

@@ -1,0 +1,158 @@
+"""What all ways to find cut points share: elementary bins, and numbers that read well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.discretize import kernels
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+
+# How far from the middle between two values a cut may move to be a shorter number, as a share of
+# their distance.
+_PLAY = 0.01
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Elementary bins of a column: the places between them are the candidates for cuts.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (B,)
+        The least and the greatest value of each bin.
+    sums : ndarray, shape (B + 1, n_classes)
+        Class counts (weights) of all bins before each one; the last row is that of all.
+    """
+
+    low: Floats
+    high: Floats
+    sums: Floats
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.sums[-1].sum())
+
+    def cuts(self, begins: NDArray[np.bool_]) -> Floats:
+        """Return the cuts of a partition, given by the bins that begin an interval."""
+        at = np.flatnonzero(begins)[1:]
+        pairs = zip(self.high[at - 1].tolist(), self.low[at].tolist(), strict=True)
+        return np.array([cut_between(a, b) for a, b in pairs], dtype=np.float64)
+
+
+def observed(
+    values: ArrayLike, weights: ArrayLike | None, classes: ArrayLike | None = None
+) -> tuple[Floats, Floats, NDArray[np.signedinteger]]:
+    """Return values in ascending order, their weights (empty if all are 1), and their classes.
+
+    Rows with a missing value (NaN) or no weight are left out.
+
+    Raises
+    ------
+    DataError
+        For an infinite value, or arrays of different lengths.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    weight = np.empty(0) if weights is None else np.asarray(weights, dtype=np.float64)
+    code = np.empty(0, dtype=np.int64) if classes is None else np.asarray(classes)
+    for other, what in ((weight, "weights"), (code, "classes")):
+        if other.size not in (0, numbers.size) or other.ndim != 1 or numbers.ndim != 1:
+            raise DataError(
+                f"Expected as many {what} as values, each in an array of one axis; got shapes "
+                f"{other.shape} and {numbers.shape}."
+            )
+    if np.isinf(numbers).any():
+        raise DataError("Infinite values have no interval; replace them by a number or by NaN.")
+    keep = ~np.isnan(numbers)
+    if weight.size:
+        keep &= weight > 0
+    # The order of equal values matters to sums of weights only, and there by rounding.
+    order = np.argsort(numbers, kind="stable" if weight.size else None)
+    if not keep.all():
+        order = order[keep[order]]
+    weight = weight[order] if weight.size else weight
+    # Adding zero makes 0.0 of -0.0, so that no cut is written "-0.0".
+    return np.asarray(numbers[order] + 0.0), weight, code[order] if code.size else code
+
+
+def make_bins(
+    values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
+) -> Bins:
+    """Return the elementary bins of a column: distinct values, joined in runs of one class.
+
+    No partition that Fayyad and Irani's or Boulle's criterion finds best cuts a run of values whose
+    rows are all of one class (Fayyad and Irani 1992; Boulle 2006).
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where missing.
+    classes : array_like of integers, shape (n,)
+        Codes below `n_classes`.
+    weights : array_like, shape (n,), optional
+    """
+    ascending, weight, code = observed(values, weights, classes)
+    if code.size and (code.min() < 0 or code.max() >= n_classes):
+        raise DataError(
+            f"Class codes go from 0 to {n_classes - 1}; got {code.min()} to {code.max()}."
+        )
+    return bins_of(ascending, code, n_classes, weight, ascending)
+
+
+def bins_of(
+    ascending: Floats,
+    classes: NDArray[np.signedinteger],
+    n_classes: int,
+    weights: Floats,
+    coarse: Floats,
+) -> Bins:
+    """Return the elementary bins of rows in ascending order.
+
+    Parameters
+    ----------
+    ascending, classes, weights
+        As `observed` returns them.
+    n_classes : int
+    coarse : ndarray, shape (n,)
+        What tells candidates apart: the values, or numbers of coarser bins, ascending too.
+    """
+    first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
+    low = ascending[first]
+    high = ascending[np.append(first, ascending.size)[1:] - 1]
+    return Bins(low, high, sums)
+
+
+def cut_between(a: float, b: float, middle: float | None = None) -> float:
+    """Return a short number that separates two: a <= cut < b, about half-way.
+
+    Parameters
+    ----------
+    a, b : float
+        Finite, a < b.
+    middle : float, optional
+        Where the cut should be, instead of half-way.
+
+    Examples
+    --------
+    >>> cut_between(0.1 + 0.2, 0.4)
+    0.35
+    >>> cut_between(1.0, 4.0)
+    2.5
+    """
+    wanted = a + (b / 2 - a / 2) if middle is None else middle
+    play = _PLAY * (b / 2 - a / 2) * 2
+    for digits in range(1, 17):
+        short = float(f"{wanted:.{digits}g}")
+        if abs(short - wanted) <= play and a <= short < b:
+            return short + 0.0
+    return wanted + 0.0 if a <= wanted < b else a
+
+
+def distinct(values: Iterable[float]) -> Floats:
+    """Return numbers in ascending order, each once."""
+    return np.unique(np.array(list(values), dtype=np.float64))

@@ -1,0 +1,492 @@
+"""Compiled searches for cut points, over class counts summed up to each candidate."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+# Differences of a cost below this are ties, which go to fewer intervals.
+_TIE = 1e-6
+
+
+@numba.njit(cache=True, nogil=True)
+def elementary_bins(
+    values: NDArray[np.float64],
+    classes: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    n_classes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the first row of each elementary bin, and the class counts up to each bin.
+
+    A bin is a distinct value, or a run of values whose rows are all of one class.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Ascending.
+    classes : ndarray, shape (n,)
+    weights : ndarray, shape (n,) or (0,)
+        Empty if every row weighs 1.
+
+    Returns
+    -------
+    first : ndarray, shape (B,)
+    sums : ndarray, shape (B + 1, n_classes)
+        The first row is zero.
+    """
+    n = len(values)
+    first = np.empty(n, dtype=np.int64)
+    count = 0
+    last_class = -1
+    row = 0
+    while row < n:
+        only = int(classes[row])
+        end = row + 1
+        while end < n and values[end] == values[row]:
+            if classes[end] != only:
+                only = -1
+            end += 1
+        if only < 0 or only != last_class:
+            first[count] = row
+            count += 1
+        last_class = only
+        row = end
+    sums = np.zeros((count + 1, n_classes))
+    for b in range(count):
+        sums[b + 1] = sums[b]
+        for i in range(first[b], first[b + 1] if b + 1 < count else n):
+            sums[b + 1, classes[i]] += weights[i] if len(weights) else 1.0
+    return first[:count].copy(), sums
+
+
+# ------------------------------------------------------------------------- Fayyad and Irani
+
+
+@numba.njit(cache=True, nogil=True)
+def _entropy(sums: NDArray[np.float64], a: int, b: int) -> tuple[float, float, int]:
+    """Return weight, weight times class entropy (bits) and number of classes of bins a to b."""
+    total, logs, present = 0.0, 0.0, 0
+    for j in range(sums.shape[1]):
+        n = sums[b, j] - sums[a, j]
+        if n > 0.0:
+            total += n
+            logs += n * math.log2(n)
+            present += 1
+    if total <= 0.0:
+        return 0.0, 0.0, 0
+    return total, total * math.log2(total) - logs, present
+
+
+@numba.njit(cache=True, nogil=True)
+def split_recursively(sums: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which bins begin an interval, by recursive splits that shorten the description.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (B + 1, n_classes)
+        Class counts up to each elementary bin.
+
+    Returns
+    -------
+    ndarray of bool, shape (B,)
+    """
+    n_bins = len(sums) - 1
+    begins = np.zeros(n_bins, dtype=np.bool_)
+    begins[0] = True
+    stack = np.empty((n_bins + 1, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, n_bins
+    depth = 1
+    while depth:
+        depth -= 1
+        a, b = stack[depth]
+        n, whole, k = _entropy(sums, a, b)
+        if k < 2 or n <= 1.0:
+            continue
+        least, at = np.inf, -1
+        for m in range(a + 1, b):
+            parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
+            if parts < least:
+                least, at = parts, m
+        if at < 0:
+            continue
+        n1, left, k1 = _entropy(sums, a, at)
+        n2, right, k2 = _entropy(sums, at, b)
+        # log2(3^k - 2), whatever k.
+        types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
+        change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
+        if whole - least > math.log2(n - 1.0) + change:
+            begins[at] = True
+            # An interval is taken from the stack before two are put there, none of them empty.
+            stack[depth, 0], stack[depth, 1] = a, at
+            stack[depth + 1, 0], stack[depth + 1, 1] = at, b
+            depth += 2
+    return begins
+
+
+# ------------------------------------------------------------------------------------ Boulle
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_factorial(x: float, table: NDArray[np.float64]) -> float:
+    return table[int(x)] if len(table) else math.lgamma(x + 1.0)
+
+
+@numba.njit(cache=True, nogil=True)
+def part_cost(sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: int) -> float:
+    """Return the cost of bins a to b as one interval (nats).
+
+    That is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), where n! cancels.
+    """
+    n_classes = sums.shape[1]
+    total, cost = 0.0, 0.0
+    for j in range(n_classes):
+        n = sums[b, j] - sums[a, j]
+        total += n
+        cost -= _log_factorial(n, table)
+    return (
+        cost + _log_factorial(total + n_classes - 1, table) - _log_factorial(n_classes - 1.0, table)
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _lift(least: NDArray[np.int64], delta: NDArray[np.float64], size: int, leaf: int) -> None:
+    """Renew a tree of minima above one of its leaves; ties go to the first leaf."""
+    node = (size + leaf) // 2
+    while node:
+        one, other = least[2 * node], least[2 * node + 1]
+        least[node] = other if delta[other] < delta[one] else one
+        node //= 2
+
+
+@numba.njit(cache=True, nogil=True)
+def merge_greedily(
+    sums: NDArray[np.float64], table: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which bins begin an interval, in the best partition met while merging all into one.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (B + 1, n_classes)
+        Class counts up to each elementary bin.
+    table : ndarray
+        Logs of the factorials of 0, 1, ...; empty if counts are not whole numbers.
+    prior : ndarray, shape (B + 1,)
+        Cost of the number of intervals, beyond the costs of the intervals.
+
+    Returns
+    -------
+    ndarray of bool, shape (B,)
+    """
+    n_bins = len(sums) - 1
+    size = 1
+    while size < n_bins:
+        size *= 2
+    after = np.arange(1, n_bins + 1)
+    before = np.arange(-1, n_bins - 1)
+    cost = np.empty(n_bins)
+    delta = np.full(size, np.inf)
+    least = np.empty(2 * size, dtype=np.int64)
+    total = 0.0
+    for b in range(n_bins):
+        cost[b] = part_cost(sums, table, b, b + 1)
+        total += cost[b]
+    for b in range(n_bins - 1):
+        delta[b] = part_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
+    for leaf in range(size):
+        least[size + leaf] = leaf
+    for node in range(size - 1, 0, -1):
+        one, other = least[2 * node], least[2 * node + 1]
+        least[node] = other if delta[other] < delta[one] else one
+    # At how many intervals the boundary before each bin went away.
+    gone = np.zeros(n_bins, dtype=np.int64)
+    best, best_count = total + prior[n_bins], n_bins
+    for count in range(n_bins - 1, 0, -1):
+        a = least[1]
+        b = after[a]
+        total += delta[a]
+        cost[a] += cost[b] + delta[a]
+        gone[b] = count
+        after[a] = after[b]
+        if after[b] < n_bins:
+            before[after[b]] = a
+        delta[b] = np.inf
+        _lift(least, delta, size, b)
+        delta[a] = np.inf
+        if after[a] < n_bins:
+            c = after[a]
+            delta[a] = part_cost(sums, table, a, after[c]) - cost[a] - cost[c]
+        _lift(least, delta, size, a)
+        if before[a] >= 0:
+            p = before[a]
+            delta[p] = part_cost(sums, table, p, after[a]) - cost[p] - cost[a]
+            _lift(least, delta, size, p)
+        if total + prior[count] < best + _TIE:
+            best, best_count = min(best, total + prior[count]), count
+    begins = gone < best_count
+    begins[0] = True
+    return begins
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_split(
+    sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: int
+) -> tuple[float, int]:
+    """Return the least cost of bins a to b as two intervals, and where the second begins."""
+    n_classes = sums.shape[1]
+    least, at = np.inf, -1
+    for m in range(a + 1, b):
+        left, right, cost = 0.0, 0.0, 0.0
+        for j in range(n_classes):
+            n1, n2 = sums[m, j] - sums[a, j], sums[b, j] - sums[m, j]
+            left += n1
+            right += n2
+            cost -= _log_factorial(n1, table) + _log_factorial(n2, table)
+        cost += _log_factorial(left + n_classes - 1, table)
+        cost += _log_factorial(right + n_classes - 1, table)
+        if cost < least:
+            least, at = cost, m
+    return least - 2 * _log_factorial(n_classes - 1.0, table), at
+
+
+@numba.njit(cache=True, nogil=True)
+def improve(
+    sums: NDArray[np.float64],
+    table: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Change a partition in place by the best of four moves until none of them lowers the cost.
+
+    The moves: split an interval; merge two; merge two and split them anew; merge three and split
+    them into two. Parameters as for `merge_greedily`.
+    """
+    n_bins = len(begins)
+    after = np.full(n_bins, n_bins)
+    before = np.full(n_bins + 1, -1)
+    count = 0
+    last = 0
+    for b in range(n_bins):
+        if begins[b]:
+            count += 1
+            if b:
+                after[last] = b
+                before[b] = last
+            last = b
+    before[n_bins] = last
+    # By the first bin of an interval: its cost, and what each move would change, and where it cuts.
+    cost = np.empty(n_bins)
+    change = np.empty((n_bins, 4))
+    cut = np.empty((n_bins, 4), dtype=np.int64)
+    growth = np.array([1, -1, 0, -1])
+    b = 0
+    while b < n_bins:
+        cost[b] = part_cost(sums, table, b, after[b])
+        b = after[b]
+    stale_from, stale_to = 0, n_bins
+    while True:
+        a = stale_from
+        while a < stale_to:
+            b = after[a]
+            change[a, :] = np.inf
+            cut[a, :] = -1
+            least, at = _best_split(sums, table, a, b)
+            change[a, 0], cut[a, 0] = least - cost[a], at
+            if b < n_bins:
+                c = after[b]
+                change[a, 1] = part_cost(sums, table, a, c) - cost[a] - cost[b]
+                least, at = _best_split(sums, table, a, c)
+                change[a, 2], cut[a, 2] = least - cost[a] - cost[b], at
+                if c < n_bins:
+                    least, at = _best_split(sums, table, a, after[c])
+                    change[a, 3], cut[a, 3] = least - cost[a] - cost[b] - cost[c], at
+            a = b
+        best, best_at, best_move = -_TIE, -1, -1
+        a = 0
+        while a < n_bins:
+            for move in range(4):
+                total = change[a, move]
+                if total < np.inf:
+                    total += prior[count + growth[move]] - prior[count]
+                    if total < best:
+                        best, best_at, best_move = total, a, move
+            a = after[a]
+        if best_at < 0:
+            break
+        a = best_at
+        end = after[a]
+        if best_move > 0:
+            end = after[end]
+        if best_move == 3:
+            end = after[end]
+        count += growth[best_move]
+        m = cut[a, best_move]
+        if m < 0:
+            after[a] = end
+            before[end] = a
+        else:
+            after[a], after[m] = m, end
+            before[m], before[end] = a, m
+            cost[m] = part_cost(sums, table, m, end)
+        cost[a] = part_cost(sums, table, a, after[a])
+        # The moves of two intervals before this one reach into it.
+        stale_from = a
+        for _ in range(2):
+            if before[stale_from] >= 0:
+                stale_from = before[stale_from]
+        stale_to = end
+    begins[:] = False
+    a = 0
+    while a < n_bins:
+        begins[a] = True
+        a = after[a]
+
+
+# --------------------------------------------------------------------------- groups of values
+
+
+@numba.njit(cache=True, nogil=True)
+def joined_cost(
+    one: NDArray[np.float64], other: NDArray[np.float64], sign: float, table: NDArray[np.float64]
+) -> float:
+    """Return the cost of a group with the class counts ``one + sign * other``; see `part_cost`."""
+    n_classes = len(one)
+    total, cost = 0.0, 0.0
+    for j in range(n_classes):
+        # Differences of weights that are not whole may fall below zero by rounding.
+        n = max(one[j] + sign * other[j], 0.0)
+        total += n
+        cost -= _log_factorial(n, table)
+    return (
+        cost + _log_factorial(total + n_classes - 1, table) - _log_factorial(n_classes - 1.0, table)
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def merge_groups(
+    counts: NDArray[np.float64], table: NDArray[np.float64], prior: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the group of each value, in the best grouping met while merging all into one.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (V, n_classes)
+    table : ndarray
+        Logs of factorials, as for `merge_greedily`.
+    prior : ndarray, shape (V + 1,)
+        Cost of each number of groups, beyond the costs of the groups.
+
+    Returns
+    -------
+    ndarray of int, shape (V,)
+        The first value of each group stands for it.
+    """
+    size = len(counts)
+    sums = counts.copy()
+    cost = np.empty(size)
+    nothing = np.zeros(counts.shape[1])
+    total = 0.0
+    for i in range(size):
+        cost[i] = joined_cost(sums[i], nothing, 1.0, table)
+        total += cost[i]
+    delta = np.full((size, size), np.inf)
+    for i in range(size):
+        for j in range(i):
+            delta[i, j] = joined_cost(sums[i], sums[j], 1.0, table) - cost[i] - cost[j]
+            delta[j, i] = delta[i, j]
+    near = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        near[i] = np.argmin(delta[i])
+    alive = np.ones(size, dtype=np.bool_)
+    merges = np.zeros((size, 2), dtype=np.int64)
+    best, best_count = total + prior[size], size
+    for count in range(size - 1, 0, -1):
+        a, least = -1, np.inf
+        for i in range(size):
+            if alive[i] and delta[i, near[i]] < least:
+                a, least = i, delta[i, near[i]]
+        b = near[a]
+        a, b = min(a, b), max(a, b)
+        merges[count, 0], merges[count, 1] = a, b
+        total += least
+        cost[a] += cost[b] + least
+        sums[a] += sums[b]
+        alive[b] = False
+        delta[b, :] = np.inf
+        delta[:, b] = np.inf
+        for i in range(size):
+            if alive[i] and i != a:
+                delta[a, i] = joined_cost(sums[a], sums[i], 1.0, table) - cost[a] - cost[i]
+                delta[i, a] = delta[a, i]
+        for i in range(size):
+            if alive[i]:
+                if i == a or near[i] == a or near[i] == b:
+                    near[i] = np.argmin(delta[i])
+                elif delta[i, a] < delta[i, near[i]]:
+                    near[i] = a
+        if total + prior[count] < best + _TIE:
+            best, best_count = min(best, total + prior[count]), count
+    group = np.arange(size)
+    for count in range(size - 1, best_count - 1, -1):
+        for i in range(size):
+            if group[i] == merges[count, 1]:
+                group[i] = merges[count, 0]
+    return group
+
+
+@numba.njit(cache=True, nogil=True)
+def move_values(
+    counts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    group: NDArray[np.int64],
+) -> None:
+    """Move single values to other groups, or to one of their own, while that lowers the cost.
+
+    Parameters as for `merge_groups`; `group` holds numbers below V and is changed in place.
+    """
+    size, n_classes = counts.shape
+    sums = np.zeros((size, n_classes))
+    members = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        sums[group[i]] += counts[i]
+        members[group[i]] += 1
+    nothing = np.zeros(n_classes)
+    cost = np.empty(size)
+    count = 0
+    for g in range(size):
+        cost[g] = joined_cost(sums[g], nothing, 1.0, table)
+        count += members[g] > 0
+    moved = True
+    while moved:
+        moved = False
+        for i in range(size):
+            old = group[i]
+            alone = members[old] == 1
+            left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
+            best, to, empty = -_TIE, -1, -1
+            for g in range(size):
+                if members[g] == 0:
+                    empty = g if empty < 0 else empty
+                elif g != old:
+                    change = left - cost[old] + joined_cost(sums[g], counts[i], 1.0, table)
+                    change += prior[count - alone] - prior[count] - cost[g]
+                    if change < best:
+                        best, to = change, g
+            if not alone and empty >= 0:
+                change = left - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
+                change += prior[count + 1] - prior[count]
+                if change < best:
+                    best, to = change, empty
+            if to >= 0:
+                count += (members[to] == 0) - alone
+                sums[old] -= counts[i]
+                sums[to] += counts[i]
+                members[old] -= 1
+                members[to] += 1
+                group[i] = to
+                cost[old] = joined_cost(sums[old], nothing, 1.0, table)
+                cost[to] = joined_cost(sums[to], nothing, 1.0, table)
+                moved = True

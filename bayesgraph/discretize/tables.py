@@ -1,0 +1,56 @@
+"""Whole tables: numbers become intervals, categories groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding import Table
+from bayesgraph.encoding.columns import Codes
+from bayesgraph.encoding.intervals import interval_codes
+from bayesgraph.encoding.table import code_type
+from bayesgraph.variables import Binned, Continuous, Discrete, Variable
+
+
+def discretized(table: Table, variables: Sequence[Variable]) -> Table:
+    """Return a table in which some columns are known by their interval or group.
+
+    Parameters
+    ----------
+    table : Table
+    variables : sequence of Variable
+        As many as the table has, in the same order: the same, or a Binned in the place of a
+        Continuous, or a Grouped in that of a Discrete.
+    """
+    if tuple(variables) == table.variables:
+        return table
+    pairs = list(zip(table.variables, variables, strict=True))
+    place: dict[Variable, int] = {v: j for j, v in enumerate(table.continuous)}
+    binned = [(old, new) for old, new in pairs if isinstance(new, Binned) and old in place]
+    numbers = table.values[:, _places(place[old] for old, _ in binned)]
+    intervals = interval_codes(numbers, [new for _, new in binned])
+    at: dict[Variable, int] = {new: j for j, (_, new) in enumerate(binned)}
+    discrete = [(old, new) for old, new in pairs if isinstance(new, Discrete)]
+    codes = np.empty((table.n_rows, len(discrete)), dtype=code_type(variables), order="F")
+    for j, (old, new) in enumerate(discrete):
+        codes[:, j] = intervals[:, at[new]] if new in at else _recoded(table, old, new)
+    left = _places(place[old] for old, new in pairs if isinstance(new, Continuous))
+    values = np.asfortranarray(table.values[:, left])
+    return Table(tuple(variables), codes, values, table.complete, table.counts)
+
+
+def _places(places: Iterable[int]) -> NDArray[np.intp]:
+    return np.fromiter(places, dtype=np.intp)
+
+
+def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
+    """Return the codes of a discrete column under a variable that groups its states."""
+    codes = table.column(old)
+    if new == old or not isinstance(old, Discrete):
+        return codes
+    found = [new.find(state) for state in old.states]
+    # The last place is that of a missing value, whose code is -1.
+    translation = np.array([*(-1 if code is None else code for code in found), -1])
+    return np.asarray(translation[codes])

@@ -1,0 +1,98 @@
+"""Cut points that do not look at the class: equal widths and equal frequencies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.discretize.cutting import cut_between, distinct, observed
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+
+
+def checked_bins(bins: int) -> int:
+    """Return a number of intervals.
+
+    Raises
+    ------
+    DataError
+        If it is no whole number above zero.
+    """
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise DataError(f"bins= is a number of intervals, 1 or more; got {bins!r}.")
+    return int(bins)
+
+
+def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
+    """Return the cuts of intervals of equal width between the least and the greatest value.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where missing.
+    bins : int
+    weights : array_like, shape (n,), optional
+        Rows of weight zero do not count.
+
+    Returns
+    -------
+    ndarray, shape (bins - 1,), or empty for a constant column
+
+    Examples
+    --------
+    >>> equal_width([0, 1, 10], 4).tolist()
+    [2.5, 5.0, 7.5]
+    """
+    checked_bins(bins)
+    ascending, _, _ = observed(values, weights)
+    if not ascending.size or ascending[0] == ascending[-1]:
+        return np.empty(0)
+    low, high = float(ascending[0]), float(ascending[-1])
+    # Halved, because the distance of two numbers may be none.
+    ends = [low + 2 * (high / 2 - low / 2) * (k / bins) for k in range(1, bins)]
+    return distinct(_near(ascending, end) for end in ends if low <= end < high)
+
+
+def _near(ascending: Floats, wanted: float) -> float:
+    """Return a short number near a cut that leaves all values on the side where they are."""
+    at = int(np.searchsorted(ascending, wanted, side="right"))
+    return cut_between(float(ascending[at - 1]), float(ascending[at]), wanted)
+
+
+def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
+    """Return the cuts of intervals of about as many rows each; equal values stay together.
+
+    Each cut is between the two neighbouring values where the rows below come nearest to their
+    share, so that there are fewer intervals where a value takes several shares.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where missing.
+    bins : int
+    weights : array_like, shape (n,), optional
+
+    Returns
+    -------
+    ndarray, shape (at most bins - 1,)
+
+    Examples
+    --------
+    >>> equal_frequency([1, 1, 1, 1, 2, 3, 4, 5], 4).tolist()
+    [1.5, 3.5]
+    """
+    checked_bins(bins)
+    ascending, weight, _ = observed(values, weights)
+    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # of each distinct value but the greatest
+    if not last.size:
+        return np.empty(0)
+    below = np.cumsum(weight)[last] if weight.size else last + 1.0
+    total = weight.sum() if weight.size else float(ascending.size)
+    shares = total * np.arange(1, bins) / bins
+    right = np.minimum(np.searchsorted(below, shares), last.size - 1)
+    left = np.maximum(right - 1, 0)
+    # A tie goes to the lower place; a tolerance, because shares are rounded.
+    nearer = below[right] - shares < shares - below[left] - 1e-9 * total
+    at = last[np.unique(np.where(nearer, right, left))]
+    pairs = zip(ascending[at].tolist(), ascending[at + 1].tolist(), strict=True)
+    return np.array([cut_between(a, b) for a, b in pairs], dtype=np.float64)

@@ -1,0 +1,293 @@
+"""Parameters of a network under missing data and with hidden variables: EM."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError, NotConvergedWarning
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.expectation import Expectation
+from bayesgraph.learning.parameters import estimate_network
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.structure import Structure
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.statistics import (
+    Families,
+    Family,
+    FamilyStatistics,
+    Statistics,
+    StatisticsSource,
+    TableSource,
+)
+from bayesgraph.statistics.summaries import FamiliesSummary
+from bayesgraph.variables import Discrete, Variable
+
+# The least share that a random start gives to a configuration, before normalising.
+_LEAST = 0.1
+
+
+@dataclass(frozen=True)
+class EMHistory:
+    """How EM went.
+
+    Attributes
+    ----------
+    objective : tuple of float
+        After each iteration of the best start, the last of the network returned: the log posterior
+        of the parameters but for a constant, in nats. It never falls.
+    log_likelihood : float
+        Of the rows under the network returned.
+    converged : bool
+        Whether the last iteration gained less than the tolerance.
+    restarts : tuple of float
+        The last objective of each start; the first best one was kept.
+    """
+
+    objective: tuple[float, ...]
+    log_likelihood: float
+    converged: bool
+    restarts: tuple[float, ...]
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of the best start."""
+        return len(self.objective) - 1
+
+    def __repr__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        return (
+            f"EMHistory: {self.n_iter} iterations, {end}, log likelihood "
+            f"{self.log_likelihood:.6g}, best of {len(self.restarts)}"
+        )
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """When EM stops, and from where it starts.
+
+    Attributes
+    ----------
+    restarts : int
+        Starts; the best end is kept.
+    max_iter : int
+        Iterations of each.
+    tol : float
+        Gain in nats a row below which an iteration was the last.
+    random_state : int, numpy Generator or None
+    """
+
+    restarts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("restarts", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise DataError(f"{name} takes a whole number, at least 1; got {value!r}.")
+        if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < np.inf):
+            raise DataError(f"tol takes a finite number that is not negative; got {self.tol!r}.")
+
+
+def expectation_maximization(
+    structure: Structure,
+    table: Table,
+    weights: Floats,
+    smoothing: Smoothing,
+    iterations: Iterations,
+) -> BayesianNetwork:
+    """Return the network of a structure whose parameters EM has found.
+
+    Each iteration completes the rows by their posteriors (see `Expectation`) and estimates the
+    parameters from the completed rows as from any others. With ``(N + alpha) / sum`` for tables
+    that is the mode under Dirichlet priors of parameters alpha + 1 (Dempster, Laird, Rubin 1977,
+    section 2), so that the log likelihood plus alpha times the sum of the logs of all table entries
+    never falls; with alpha 0 it is the log likelihood itself.
+
+    Parameters
+    ----------
+    structure : Structure
+        Variables that the table lacks are hidden.
+    table : Table
+    weights : ndarray, shape (n_rows,) or (0,)
+    smoothing : Smoothing
+        Without a hierarchy.
+    iterations : Iterations
+
+    Returns
+    -------
+    BayesianNetwork
+        With its EMHistory as `em_`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        For continuous variables that are missing where something below them is observed.
+    """
+    problem = _Problem(structure, table, weights, smoothing)
+    random = np.random.default_rng(iterations.random_state)
+    ends = [problem.climb(random, iterations, first=k == 0) for k in range(iterations.restarts)]
+    last = [history.objective[-1] for _, history in ends]
+    network, history = ends[int(np.argmax(last))]
+    if not history.converged:
+        gain = history.objective[-1] - history.objective[-2]
+        warnings.warn(
+            f"EM still gained {gain:.3g} nats in iteration {history.n_iter}, its last; give "
+            "max_iter a larger number, or tol.",
+            NotConvergedWarning,
+            stacklevel=5,
+        )
+    network.em_ = replace(history, restarts=tuple(last))
+    return network
+
+
+class _Problem:
+    """Rows, families and prior: what all starts share."""
+
+    def __init__(
+        self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
+    ) -> None:
+        self._structure = structure
+        self._smoothing = smoothing
+        self._parents = structure.parents()
+        self._hidden = frozenset(v for v in structure.variables if v not in table.variables)
+        self._total = float(weights.sum()) if len(weights) else float(table.n_rows)
+        self._expectation = Expectation(self._parents, table, weights)
+        self._start = _Start(self._expectation.families.values(), table, weights, self._hidden)
+        # The spread of each column, which the estimates of Gaussians ask for.
+        spread = [Family((), (v,)) for v in table.continuous]
+        self._spread = TableSource(table, sample_weight=weights if len(weights) else None).families(
+            spread
+        )
+
+    def climb(
+        self, random: np.random.Generator, iterations: Iterations, *, first: bool
+    ) -> tuple[BayesianNetwork, EMHistory]:
+        """Return where EM ends from one start."""
+        smooth = replace(self._smoothing, alpha=1.0)
+        network = self._estimated(self._start.draw(random, first=first), smooth)
+        objective: list[float] = []
+        while True:
+            statistics, log_likelihood = self._expectation.statistics(network)
+            objective.append(log_likelihood + self._log_prior(network))
+            gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
+            converged = gain <= iterations.tol * self._total
+            if converged or len(objective) > iterations.max_iter:
+                history = EMHistory(tuple(objective), log_likelihood, bool(converged), ())
+                return network, history
+            network = self._estimated(statistics, self._smoothing)
+
+    def _estimated(
+        self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing
+    ) -> BayesianNetwork:
+        known = {**statistics, **self._spread}
+        request = Families(tuple(known))
+        summary = FamiliesSummary(request, tuple(known.values()))
+        source = StatisticsSource(self._structure.variables, None, Statistics({request: summary}))
+        return estimate_network(self._structure, source, smoothing)
+
+    def _log_prior(self, network: BayesianNetwork) -> float:
+        """Return the log of the Dirichlet priors of all tables, without their constants."""
+        return float(
+            sum(
+                xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
+                for cpd in network.cpds
+                if isinstance(cpd, TableCPD)
+            )
+        )
+
+
+class _Start:
+    """Where EM starts: from what rows tell of the observed, at random in the hidden.
+
+    The first start takes families without hidden variables from the rows that are complete in
+    them; others shake these counts too.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[Family] | Any,
+        table: Table,
+        weights: Floats,
+        hidden: frozenset[Variable],
+    ) -> None:
+        self._families = list(families)
+        self._hidden = hidden
+        self._table = table
+        source = TableSource(table, sample_weight=weights if len(weights) else None)
+        self._seen = {
+            family: Family(tuple(v for v in family.discrete if v not in hidden), family.continuous)
+            for family in self._families
+        }
+        self._found = source.families(self._seen.values())
+
+    def draw(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
+        """Return statistics to start from."""
+        centre = {
+            v: random.integers(self._table.n_rows, size=v.cardinality)
+            for family in self._families
+            for v in family.discrete
+            if v in self._hidden
+        }
+        return {family: self._drawn(family, centre, random, first) for family in self._families}
+
+    def _drawn(
+        self,
+        family: Family,
+        centre: Mapping[Discrete, Any],
+        random: np.random.Generator,
+        first: bool,
+    ) -> FamilyStatistics:
+        found = self._found[self._seen[family]]
+        unseen = [axis for axis, v in enumerate(family.discrete) if v in self._hidden]
+        if not unseen and first:
+            return found
+        cards = tuple(v.cardinality for v in family.discrete)
+        share = _LEAST + random.exponential(size=cards)
+        share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
+        counts, mean, comoment = found.counts, found.mean, found.comoment
+        for axis in unseen:
+            counts, mean, comoment = (np.expand_dims(a, axis) for a in (counts, mean, comoment))
+        n = len(family.continuous)
+        if not n:
+            return replace(found, counts=counts * share, **_empty_moments(cards))
+        mean = np.broadcast_to(mean, (*cards, n))
+        if unseen:
+            mean = self._centres(family, unseen, centre, mean)
+        comoment = comoment * share[..., None, None]
+        return FamilyStatistics(counts * share, mean, comoment)
+
+    def _centres(
+        self,
+        family: Family,
+        unseen: Sequence[int],
+        centre: Mapping[Discrete, Any],
+        otherwise: Floats,
+    ) -> Floats:
+        """Return as means the values of random rows, one for each state of a hidden variable.
+
+        All families take the same rows, so that a state begins as the neighbourhood of a row.
+        """
+        columns = [self._table.column(v) for v in family.continuous]
+        total = np.zeros(otherwise.shape)
+        for axis in unseen:
+            rows = centre[family.discrete[axis]]
+            values = np.stack([column[rows] for column in columns], axis=-1)
+            lead = [1] * (otherwise.ndim - 1)
+            lead[axis] = len(rows)
+            total = total + values.reshape(*lead, -1)
+        mean = total / len(unseen)
+        return np.where(np.isnan(mean), otherwise, mean)
+
+
+def _empty_moments(cards: tuple[int, ...]) -> dict[str, Floats]:
+    return {"mean": np.zeros((*cards, 0)), "comoment": np.zeros((*cards, 0, 0))}

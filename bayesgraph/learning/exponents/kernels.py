@@ -1,0 +1,388 @@
+"""Compiled sweeps over features: what a change of one exponent does to the likelihood of all rows.
+
+The posterior of every row stands ready, p(c | x_n). Raising the exponent of a feature by s changes
+it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with ``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one product a
+class and no exponential. Logarithms are taken of products of many rows' Z.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+
+# Products between these stay floats with all their digits.
+_LEAST = 1e-150
+_TINY = 1e-300
+# Below this many nats between the likeliest and the unlikeliest class no posterior underflows.
+_NARROW = 600.0
+
+
+@numba.njit(cache=True, nogil=True)
+def settle(scores: Floats, posterior: Floats) -> None:
+    """Write the posterior of each row from its scores, log joint in nats, shape (n_rows, K)."""
+    n_rows, k = scores.shape
+    for n in range(n_rows):
+        most = scores[n, 0]
+        for c in range(1, k):
+            most = max(most, scores[n, c])
+        total = 0.0
+        for c in range(k):
+            below = scores[n, c] - most
+            posterior[n, c] = math.exp(below) if below < 0.0 else 1.0
+            total += posterior[n, c]
+        share = 1.0 / total
+        for c in range(k):
+            posterior[n, c] *= share
+
+
+@numba.njit(cache=True, nogil=True)
+def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> float:
+    """Write exp(step * table), the largest of each row 1; return what its labels gain, in nats."""
+    gain = 0.0
+    cells, k = table.shape
+    for c in range(k):
+        factor[0, c] = 1.0
+    for x in range(cells):
+        most = step * table[x, 0]
+        for c in range(1, k):
+            most = max(most, step * table[x, c])
+        for c in range(k):
+            height = step * table[x, c] - most
+            factor[x + 1, c] = math.exp(height)
+            gain += counts[x, c] * height
+    return gain
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_sum(
+    column: NDArray[np.int32], weights: Floats, unit: bool, posterior: Floats, factor: Floats
+) -> float:
+    """Return sum_n weight_n ln Z_n."""
+    n_rows, k = posterior.shape
+    total, product = 0.0, 1.0
+    for n in range(n_rows):
+        x = column[n] + 1
+        if k == 2:
+            z = posterior[n, 0] * factor[x, 0] + posterior[n, 1] * factor[x, 1]
+        else:
+            z = 0.0
+            for c in range(k):
+                z += posterior[n, c] * factor[x, c]
+        if not unit:
+            # Nothing is left only where a feature alone spans more than a float can hold.
+            total += weights[n] * math.log(max(z, _TINY))
+        elif z < _LEAST:
+            total += math.log(max(z, _TINY))
+        else:
+            product *= z
+            if product < _LEAST:
+                total += math.log(product)
+                product = 1.0
+    return total + math.log(product)
+
+
+@numba.njit(cache=True, nogil=True)
+def _smoothed_loss(
+    column: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    weights: Floats,
+    unit: bool,
+    share: float,
+    posterior: Floats,
+    factor: Floats,
+) -> float:
+    """Return - sum_n weight_n ln (p_n f / Z_n + share / K), the shift ln(1 + share) left out."""
+    n_rows, k = posterior.shape
+    total, above, below, bit = 0.0, 1.0, 1.0, share / k
+    for n in range(n_rows):
+        x, y = column[n] + 1, labels[n]
+        if k == 2:
+            z = posterior[n, 0] * factor[x, 0] + posterior[n, 1] * factor[x, 1]
+        else:
+            z = 0.0
+            for c in range(k):
+                z += posterior[n, c] * factor[x, c]
+        z = max(z, _TINY)
+        # The smoothed probability times Z: a quotient a row would cost more than two products.
+        p = posterior[n, y] * factor[x, y] + bit * z
+        if not unit:
+            total -= weights[n] * math.log(p / z)
+        elif p < _LEAST:
+            total -= math.log(p / z)
+        else:
+            above *= p
+            below *= z
+            if above < _LEAST or below < _LEAST:
+                total -= math.log(above) - math.log(below)
+                above, below = 1.0, 1.0
+    return total - (math.log(above) - math.log(below))
+
+
+@numba.njit(cache=True, nogil=True)
+def _accept(
+    column: NDArray[np.int32],
+    table: Floats,
+    step: float,
+    factor: Floats,
+    narrow: bool,
+    scores: Floats,
+    posterior: Floats,
+) -> None:
+    """Raise the exponent of a feature by a step in the scores and posteriors of all rows."""
+    n_rows, k = posterior.shape
+    for n in range(n_rows):
+        x = column[n]
+        if x < 0:
+            continue
+        for c in range(k):
+            scores[n, c] += step * table[x, c]
+        if narrow:
+            z = 0.0
+            for c in range(k):
+                posterior[n, c] *= factor[x + 1, c]
+                z += posterior[n, c]
+            z = 1.0 / z
+            for c in range(k):
+                posterior[n, c] *= z
+    if not narrow:
+        # What underflowed cannot be raised again by a product.
+        settle(scores, posterior)
+
+
+@numba.njit(cache=True, nogil=True)
+def sweep(
+    columns: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    weights: Floats,
+    unit: bool,
+    table: Floats,
+    counts: Floats,
+    start: NDArray[np.int64],
+    spread: Floats,
+    size_cost: Floats,
+    feature_cost: Floats,
+    power: float,
+    share: float,
+    step: float,
+    least: float,
+    order: NDArray[np.intp],
+    exponents: Floats,
+    scores: Floats,
+    posterior: Floats,
+    state: Floats,
+    costs: Floats,
+    taken: NDArray[np.bool_],
+) -> None:
+    """Change the exponents of features one after the other, where that lowers the cost.
+
+    The cost is ``- sum_n weight_n ln p'(label_n | x_n) + size_cost[ceil(sum_i w_i)]
+    + sum_i feature_cost_i w_i^power``.
+
+    Parameters
+    ----------
+    columns : ndarray of int32, shape (d, n_rows)
+        -1 where missing.
+    labels, weights : ndarray, shape (n_rows,)
+    unit : bool
+        Whether all rows weigh 1.
+    table : ndarray, shape (S, K)
+        log p(x | c) of the states of all features.
+    counts : ndarray, shape (S, K)
+        Weight of the rows in these cells.
+    start : ndarray, shape (d + 1,)
+        Where each feature starts among the S states.
+    spread : ndarray, shape (d,)
+        The largest difference between classes in any of its states, in nats.
+    size_cost : ndarray, shape (d + 1,)
+    feature_cost : ndarray, shape (d,)
+    power : float
+    share : float
+        Rows' worth of uniform distribution in the posterior that is scored:
+        p' = (p + share / K) / (1 + share).
+    step : float
+        By which exponents are raised, or lowered if it is negative, clipped to [0, 1].
+    least : float
+        By which the cost must fall, or less than which it may rise if it is negative.
+    order : ndarray
+        The features to try.
+    exponents : ndarray, shape (d,)
+        Changed, as are the next three.
+    scores, posterior : ndarray, shape (n_rows, K)
+    state : ndarray, shape (2,)
+        The cost of the labels, and the sum of the costs of features.
+    costs : ndarray, shape of `order`
+        Written: the cost after each change, NaN where the exponent could not be changed.
+    taken : ndarray of bool, shape of `order`
+        Written: whether the change was kept.
+    """
+    k = posterior.shape[1]
+    most = 0
+    for i in range(len(start) - 1):
+        most = max(most, start[i + 1] - start[i])
+    factor = np.empty((most + 1, k))
+    rows = weights.sum()
+    total, width = exponents.sum(), (exponents * spread).sum()
+    for place in range(len(order)):
+        i = order[place]
+        costs[place], taken[place] = np.nan, False
+        old = exponents[i]
+        new = min(max(old + step, 0.0), 1.0)
+        if new == old:
+            continue
+        own, seen = table[start[i] : start[i + 1]], counts[start[i] : start[i + 1]]
+        gain = _factors(own, seen, new - old, factor)
+        if share > 0.0:
+            loss = _smoothed_loss(columns[i], labels, weights, unit, share, posterior, factor)
+            loss += rows * math.log1p(share)
+        else:
+            loss = state[0] - gain + _log_sum(columns[i], weights, unit, posterior, factor)
+        extra = feature_cost[i] * (new**power - old**power)
+        now = state[0] + state[1] + size_cost[math.ceil(total)]
+        after = loss + state[1] + extra + size_cost[math.ceil(total + new - old)]
+        costs[place] = after
+        if after < now - least:
+            taken[place] = True
+            exponents[i] = new
+            total += new - old
+            before = width
+            width += (new - old) * spread[i]
+            narrow = max(before, width) < _NARROW
+            _accept(columns[i], own, new - old, factor, narrow, scores, posterior)
+            state[0] = loss
+            state[1] += extra
+
+
+@numba.njit(cache=True, nogil=True)
+def _tabulate(
+    column: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    cells: int,
+    table: Floats,
+) -> None:
+    """Count rows by state, the missing ones first, and class."""
+    table[:cells] = 0.0
+    for row in rows:
+        table[column[row] + 1, labels[row]] += 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _split_quality(table: Floats, cells: int, base: Floats) -> tuple[float, float]:
+    """Return the gain and the split information of a table of counts, in nats.
+
+    No gain if fewer than two branches have two rows.
+    """
+    total, split, inner, large = 0.0, 0.0, 0.0, 0
+    for x in range(cells):
+        n = 0.0
+        for c in range(len(base)):
+            count = table[x, c]
+            n += count
+            if count > 0.0:
+                inner -= count * math.log(count)
+        if n > 0.0:
+            inner += n * math.log(n)
+            split -= n * math.log(n)
+            total += n
+            large += n >= 2.0
+    if large < 2:
+        return 0.0, 0.0
+    outer = total * math.log(total)
+    split += outer
+    for c in range(len(base)):
+        if base[c] > 0.0:
+            outer -= base[c] * math.log(base[c])
+    return (outer - inner) / total, split / total
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_split(gains: Floats, splits: Floats) -> int:
+    """Return the feature of the largest gain ratio among those of at least average gain, or -1."""
+    total, some = 0.0, 0
+    for i in range(len(gains)):
+        if gains[i] > 1e-10:
+            total += gains[i]
+            some += 1
+    best, most = -1, 0.0
+    for i in range(len(gains)):
+        if gains[i] > 1e-10 and gains[i] >= total / some - 1e-10:
+            ratio = gains[i] / splits[i]
+            # Equal up to rounding: the first one.
+            if ratio > most + 1e-12:
+                best, most = i, ratio
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def least_depths(
+    columns: NDArray[np.int32],
+    labels: NDArray[np.intp],
+    cards: NDArray[np.int64],
+    n_classes: int,
+    rows: NDArray[np.intp],
+    depths: Floats,
+) -> None:
+    """Grow one unpruned tree with a branch for each state; write where features are first asked.
+
+    Splits have the largest gain ratio among those whose gain is at least average (Quinlan 1993,
+    chapter 2), and two branches or more with two rows; a missing value is a state of its own.
+
+    Parameters
+    ----------
+    columns : ndarray of int32, shape (d, n_rows)
+        -1 where missing.
+    labels : ndarray, shape (n_rows,)
+    cards : ndarray, shape (d,)
+    n_classes : int
+    rows : ndarray, shape (m,)
+        To grow the tree from, with repetitions; reordered.
+    depths : ndarray, shape (d,)
+        Written: the least depth of each feature, 1 at the root, infinite if it is not asked.
+    """
+    d = len(columns)
+    depths[:] = np.inf
+    table = np.empty((cards.max() + 1, n_classes))
+    gains, splits, base = np.empty(d), np.empty(d), np.empty(n_classes)
+    sorted_rows = np.empty_like(rows)
+    ends = np.empty(cards.max() + 2, dtype=np.int64)
+    # Nodes that wait, by where their rows begin and end. Each has a row of its own.
+    waiting = np.empty((len(rows) + 1, 3), dtype=np.int64)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(rows), 1
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        begin, end, depth = waiting[n_waiting]
+        own = rows[begin:end]
+        base[:] = 0.0
+        for row in own:
+            base[labels[row]] += 1.0
+        if base.max() == len(own):
+            continue
+        for i in range(d):
+            _tabulate(columns[i], labels, own, cards[i] + 1, table)
+            gains[i], splits[i] = _split_quality(table, cards[i] + 1, base)
+        best = _best_split(gains, splits)
+        if best < 0:
+            continue
+        depths[best] = min(depths[best], depth)
+        ends[: cards[best] + 2] = 0
+        for row in own:
+            ends[columns[best, row] + 2] += 1
+        for x in range(1, cards[best] + 2):
+            ends[x] += ends[x - 1]
+        for x in range(cards[best] + 1):
+            if ends[x + 1] - ends[x] > 1:
+                waiting[n_waiting, 0] = begin + ends[x]
+                waiting[n_waiting, 1] = begin + ends[x + 1]
+                waiting[n_waiting, 2] = depth + 1
+                n_waiting += 1
+        for row in own:
+            at = columns[best, row] + 1
+            sorted_rows[ends[at]] = row
+            ends[at] += 1
+        own[:] = sorted_rows[: len(own)]

@@ -1,0 +1,77 @@
+"""Code lengths, in nats: what it costs to name a number, a choice or a partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from bayesgraph.factors.algebra import Floats
+
+# The sum of 2^-log2*(n) over all n (Rissanen 1983), which makes the code lengths probabilities.
+_RISSANEN = 2.86511
+
+
+def log_factorial(n: ArrayLike) -> Floats:
+    """Return ln n!, by the gamma function where n is no whole number."""
+    return np.asarray(gammaln(np.asarray(n, dtype=np.float64) + 1.0))
+
+
+def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
+    """Return ln of the binomial coefficient of n and k."""
+    n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    return log_factorial(n) - log_factorial(k) - log_factorial(n - k)
+
+
+def universal_code(n: int) -> float:
+    """Return the length of Rissanen's universal code of a whole number n >= 1, in nats.
+
+    ln 2.86511 + ln 2 (log2 n + log2 log2 n + ...), the positive terms only (Rissanen 1983).
+
+    Examples
+    --------
+    >>> round(universal_code(1), 6), round(universal_code(4), 6)
+    (1.052607, 3.132048)
+    """
+    length, rest = math.log(_RISSANEN), math.log2(n)
+    while rest > 0:
+        length += rest * math.log(2.0)
+        rest = math.log2(rest)
+    return length
+
+
+def partition_costs(counts: Sequence[Floats], *, intervals: ArrayLike = True) -> Floats:
+    """Return what describing the cells of each feature costs, the c_k of a fractional naive Bayes.
+
+    ln d for the choice of the feature among d, and the prior part of the discretisation criterion
+    of Boullé (2006): for intervals ``ln N + ln C(N + I - 1, I - 1)`` for their bounds, and for
+    every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the classes in its I cells. The states of
+    a feature that was not discretised are given: their partition costs nothing.
+
+    Parameters
+    ----------
+    counts : sequence of ndarray, shape (I, J)
+        Weight of the rows in each cell and class.
+    intervals : bool or array_like of bool, shape (d,)
+        Whether the cells are intervals that were chosen.
+
+    Returns
+    -------
+    ndarray, shape (d,)
+        In nats.
+    """
+    chosen = np.broadcast_to(np.asarray(intervals, dtype=bool), (len(counts),))
+    costs = np.empty(len(counts))
+    for k, (table, cut) in enumerate(zip(counts, chosen, strict=True)):
+        cells, classes = table.shape
+        rows = table.sum(axis=1)
+        n = rows.sum()
+        costs[k] = math.log(len(counts))
+        costs[k] += log_choose(rows + classes - 1, classes - 1).sum()
+        if cut and n > 0:
+            costs[k] += math.log(n) if n > 1 else 0.0
+            costs[k] += float(log_choose(n + cells - 1, cells - 1))
+    return costs

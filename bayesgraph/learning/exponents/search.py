@@ -1,0 +1,161 @@
+"""The state of a greedy search over the exponents of a naive Bayes, changed one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.learning.exponents import kernels
+from bayesgraph.learning.exponents.data import LogTerms
+from bayesgraph.learning.exponents.filters import mutual_information
+
+# Information, in nats, that may come of rounding alone.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """- sum_n weight_n ln p'(y_n | x_n) + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^a.
+
+    Attributes
+    ----------
+    size_cost : ndarray, shape (d + 1,)
+        In nats.
+    feature_cost : ndarray, shape (d,)
+        In nats.
+    power : float
+        The a of the formula.
+    share : float
+        Uniform distribution in the scored posterior, p' = (p + share / K) / (1 + share).
+    """
+
+    size_cost: Floats
+    feature_cost: Floats
+    power: float = 1.0
+    share: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What one sweep over features tried.
+
+    Attributes
+    ----------
+    features : ndarray of int, shape (m,)
+        In the order in which they were tried.
+    costs : ndarray, shape (m,)
+        Of the model with the change, in nats.
+    taken : ndarray of bool, shape (m,)
+        Whether the change was kept.
+    """
+
+    features: NDArray[np.intp]
+    costs: Floats
+    taken: NDArray[np.bool_]
+
+
+class ExponentSearch:
+    """Exponents in [0, 1] that start at 0, with the posterior of every row under them.
+
+    Parameters
+    ----------
+    terms : LogTerms
+    objective : Objective
+    """
+
+    def __init__(self, terms: LogTerms, objective: Objective) -> None:
+        self._objective = objective
+        self._columns = terms.codes.T
+        self._labels, self._weights = terms.labels, terms.weights
+        self._unit = bool((terms.weights == 1.0).all())
+        self._start = np.concatenate([[0], np.cumsum(terms.cards)]).astype(np.int64)
+        empty = np.empty((0, terms.n_classes))
+        self._table = np.concatenate([empty, *terms.tables])
+        self._counts = np.concatenate([empty, *terms.counts])
+        self._spread = spreads(terms)
+        self._log_prior = terms.log_prior
+        self._empty_loss = _loss_of_prior(terms, objective.share)
+        self._scores = np.empty((terms.n_rows, terms.n_classes))
+        self._posterior = np.empty_like(self._scores)
+        self.exponents = np.zeros(terms.n_features)
+        self._state = np.zeros(2)
+        self.restart()
+
+    @property
+    def cost(self) -> float:
+        """The objective of the present exponents, in nats."""
+        size = int(np.ceil(self.exponents.sum()))
+        return float(self._state.sum() + self._objective.size_cost[size])
+
+    def restart(self) -> None:
+        """Set all exponents to 0."""
+        self.exponents[:] = 0.0
+        self._scores[:] = self._log_prior
+        self._state[:] = self._empty_loss, 0.0
+        kernels.settle(self._scores, self._posterior)
+
+    def sweep(self, order: NDArray[np.intp], step: float, least: float) -> Sweep:
+        """Try to change the exponent of each feature by a step, clipped to [0, 1].
+
+        Parameters
+        ----------
+        order : ndarray of int
+            The features to try; those that cannot be changed are passed over.
+        step : float
+            Negative to lower them.
+        least : float
+            A change is kept if the cost is lower than before by more than this, in nats.
+        """
+        costs, taken = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
+        own = self._objective
+        kernels.sweep(
+            self._columns,
+            self._labels,
+            self._weights,
+            self._unit,
+            self._table,
+            self._counts,
+            self._start,
+            self._spread,
+            own.size_cost,
+            own.feature_cost,
+            own.power,
+            own.share,
+            step,
+            least,
+            order,
+            self.exponents,
+            self._scores,
+            self._posterior,
+            self._state,
+            costs,
+            taken,
+        )
+        tried = ~np.isnan(costs)
+        return Sweep(order[tried], costs[tried], taken[tried])
+
+
+def _loss_of_prior(terms: LogTerms, share: float) -> float:
+    """Return - sum_n weight_n ln p'(y_n) where all exponents are 0."""
+    there = terms.class_weights > 0
+    log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
+    smoothed = np.logaddexp(log_prior, np.log(share / terms.n_classes)) if share else log_prior
+    loss = -terms.class_weights[there] @ (smoothed - np.log1p(share))
+    return float(loss)
+
+
+def spreads(terms: LogTerms) -> Floats:
+    """Return the largest difference between classes in any state of each feature, in nats."""
+    return np.array([np.ptp(table, axis=1).max() for table in terms.tables])
+
+
+def telling(terms: LogTerms) -> NDArray[np.intp]:
+    """Return the features that distinguish classes, in their tables and in these rows.
+
+    The others are left at 0: a constant feature tells nothing, however its tables were smoothed.
+    """
+    informed = mutual_information(terms.counts) > _ROUNDING
+    return np.flatnonzero(informed & (spreads(terms) > 0))

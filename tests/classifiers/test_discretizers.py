@@ -1,0 +1,283 @@
+"""Discretisers as transformers, and as a parameter of classifiers."""
+
+import pickle
+
+import cases
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from comparison import assert_same_network
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesgraph as bg
+from bayesgraph.classifiers.discretizers import DISCRETIZERS
+from bayesgraph.errors import DataError, DataTypeError, LossyExportError
+
+EVERY = [bg.EqualWidth(5), bg.EqualFrequency(4), bg.MDLP(), bg.MODL(), bg.MODL(granular=True)]
+every = pytest.mark.parametrize("discretizer", EVERY, ids=str)
+
+
+@parametrize_with_checks([kind() for kind in DISCRETIZERS.values()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# -------------------------------------------------------------------------------- transformers
+
+
+@every
+@pytest.mark.parametrize("kind", ["continuous", "mixed"])
+def test_frames_of_every_library_become_states(discretizer, kind):
+    data = cases.make_data(kind).with_missing()
+    tables = {"pandas": data.pandas(), "polars": data.polars(), "arrow": data.arrow()}
+    states = {}
+    for library, table in tables.items():
+        found = clone(discretizer).fit(table, data.y)
+        changed = found.transform(table)
+        assert type(changed) is type(table)
+        columns = pl.from_arrow(changed) if library == "arrow" else changed
+        states[library] = {
+            n: [None if pd.isna(v) else v for v in columns[n]] for n in found.feature_names_in_
+        }
+        for variable in found.variables_:
+            if isinstance(variable, bg.Binned):
+                column = data.columns[variable.name]
+                assert states[library][variable.name] == [
+                    None if v is None else variable.states[variable.index(v)] for v in column
+                ]
+    assert states["pandas"] == states["polars"] == states["arrow"]
+    plain = clone(discretizer).fit(dict(data.columns), data.y).transform(dict(data.columns))
+    assert plain["c"].tolist() == states["pandas"]["c"]
+
+
+@every
+def test_arrays_become_positions(discretizer):
+    data = cases.make_data("continuous").with_missing()
+    X = data.matrix().astype(float)
+    codes = discretizer.fit(X, data.y).transform(X)
+    for j, variable in enumerate(discretizer.variables_):
+        gone = np.isnan(X[:, j])
+        np.testing.assert_array_equal(np.isnan(codes[:, j]), gone)
+        np.testing.assert_array_equal(codes[~gone, j], variable.codes(X[~gone, j]))
+        np.testing.assert_array_equal(discretizer.cuts_[variable.name], variable.cuts)
+    assert set(discretizer.cuts_) == {"x0", "x1", "x2", "x3"}
+
+
+def test_pandas_keeps_its_index_and_categories_are_in_order():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X.index = X.index[::-1]
+    found = bg.MODL().fit(X, y).transform(X)
+    assert (found.index == X.index).all()
+    column = found["petal width (cm)"]
+    assert column.cat.ordered
+    assert column.cat.categories.tolist() == ["(-inf, 0.8]", "(0.8, 1.75]", "(1.75, inf)"]
+    assert (column <= "(-inf, 0.8]").sum() == 50
+
+
+def test_set_output_names_the_columns_of_arrays():
+    X, y = load_iris(return_X_y=True)
+    found = bg.MDLP().set_output(transform="pandas").fit_transform(X, y)
+    assert list(found.columns) == ["x0", "x1", "x2", "x3"]
+
+
+def test_a_pipeline_of_states_is_a_discretizer_inside():
+    data = cases.make_data("mixed")
+    outside = make_pipeline(bg.MDLP(), bg.NaiveBayesClassifier()).fit(data.pandas(), data.y)
+    inside = bg.NaiveBayesClassifier(discretizer="mdlp").fit(data.pandas(), data.y)
+    np.testing.assert_allclose(
+        outside.predict_proba(data.pandas()), inside.predict_proba(data.pandas())
+    )
+
+
+def test_categories_become_groups():
+    values = [*"aabbccddee"] * 6
+    y = [v in "ace" for v in values]
+    frame = pd.DataFrame({"v": values, "w": [1, 2] * 30})
+    modl = bg.MODL(categorical=["w"]).fit(frame, y)
+    first, second = modl.variables_
+    assert first == bg.Grouped("v", [["a", "c", "e"], ["b", "d"]])
+    assert second == bg.Grouped("w", [[1, 2]])
+    assert modl.transform(frame)["v"].tolist() == [first.states[first.index(v)] for v in values]
+    assert modl.cuts_ == {}
+    for never in (False, 5):
+        kept = bg.MODL(group_values=never, categorical=["w"]).fit(frame, y)
+        assert kept.variables_ == (bg.Discrete("v", [*"abcde"]), bg.Discrete("w", [1, 2]))
+    above = bg.MODL(group_values=4).fit(frame, y).variables_
+    assert above == (first, bg.Binned("w", []))
+
+
+def test_a_declared_state_without_rows_is_a_group_of_its_own():
+    column = pd.Categorical([*"aabb"] * 9, categories=[*"zab"])
+    found = bg.MODL().fit(pd.DataFrame({"v": column}), [0, 1] * 18)
+    assert found.variables_ == (bg.Grouped("v", [["z"], ["a", "b"]]),)
+
+
+@pytest.mark.parametrize("supervised", [bg.MDLP(), bg.MODL()], ids=str)
+def test_supervised_ones_need_classes(supervised):
+    with pytest.raises(DataError, match="requires y"):
+        supervised.fit([[1.0], [2.0]])
+
+
+def test_weights_of_a_transformer_are_repetitions():
+    data = cases.make_data("mixed")
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    repeated = data.take(np.repeat(np.arange(60), weights))
+    for discretizer in EVERY:
+        one = clone(discretizer).fit(data.pandas(), data.y, weights)
+        other = clone(discretizer).fit(repeated.pandas(), repeated.y)
+        assert one.variables_ == other.variables_
+
+
+def test_infinity_is_refused():
+    discretizer = bg.EqualWidth().fit([[1.0], [2.0]])
+    for X in ([[np.inf]], pd.DataFrame({"x0": [-np.inf]})):
+        with (
+            pytest.raises(DataError, match="'x0' has infinity in row 0"),
+            np.errstate(all="raise"),
+        ):
+            discretizer.fit(X) if isinstance(X, pd.DataFrame) else discretizer.transform(X)
+
+
+# --------------------------------------------------------------------------------- classifiers
+
+
+def test_evidence_falls_into_its_interval():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = bg.TANClassifier(discretizer="modl").fit(X, y)
+    by_number = clf.query({"petal width (cm)": 1.2}).probabilities
+    by_state = clf.query({"petal width (cm)": "(0.8, 1.75]"}).probabilities
+    np.testing.assert_array_equal(by_number, by_state)
+    posterior = clf.query({"petal length (cm)": 1.4}, target="petal width (cm)")
+    assert posterior.argmax == "(-inf, 0.8]"
+    drawn = clf.sample(50, random_state=0)
+    assert set(drawn["petal width (cm)"]) <= set(clf.features_[3].states)
+    assert "(0.8, 1.75]" in clf.to_dot()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mixed"])
+def test_arrays_and_frames_agree(kind):
+    data = cases.make_data(kind).with_missing()
+    clf = bg.NaiveBayesClassifier(discretizer="frequency").fit(data.pandas(), data.y)
+    array = bg.NaiveBayesClassifier(discretizer="frequency").fit(data.matrix(), data.y)
+    np.testing.assert_allclose(
+        array.predict_proba(data.matrix()), clf.predict_proba(data.pandas()), rtol=1e-12
+    )
+
+
+def test_columns_of_a_given_family_stay_numbers():
+    data = cases.make_data("mixed")
+    clf = bg.NaiveBayesClassifier({"c": "gaussian"}, discretizer="width").fit(data.pandas(), data.y)
+    kinds = {v.name: type(v) for v in clf.features_}
+    assert kinds == {"a": bg.Discrete, "b": bg.Discrete, "c": bg.Continuous, "d": bg.Binned}
+    with pytest.raises(DataError, match=r"choose one, or name the columns.*'age': 'gaussian'"):
+        bg.NaiveBayesClassifier("kernel", discretizer="width").fit(data.pandas(), data.y)
+
+
+def test_wrong_discretizers():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(DataError, match=r"'width', 'frequency', 'mdlp', 'modl'.*got 'modle'"):
+        bg.TANClassifier(discretizer="modle").fit(X, y)
+    with pytest.raises(DataTypeError, match=r"EqualFrequency\(5\)"):
+        bg.TANClassifier(discretizer=5).fit(X, y)
+    with pytest.raises(DataError, match="give it categorical= instead"):
+        bg.TANClassifier(discretizer=bg.MODL(categorical=["x0"])).fit(X, y)
+    with pytest.raises(DataError, match="bins= is a number of intervals"):
+        bg.TANClassifier(discretizer=bg.EqualWidth(0)).fit(X, y)
+
+
+class Given(bg.Discretizer):
+    """Cuts that are given."""
+
+    supervised = False
+
+    def __init__(self, cuts=(0.0, 1.0), categorical=None):
+        self.cuts = cuts
+        self.categorical = categorical
+
+    def find_cuts(self, values, classes, n_classes, weights):
+        return self.cuts
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mixed"])
+def test_batches_have_the_intervals_of_the_first(kind, tmp_path):
+    data = cases.make_data(kind).with_missing()
+    first, rest = data.take(range(40)), data.take(range(40, 60))
+    for estimator in (bg.NaiveBayesClassifier, bg.TANClassifier):
+        clf = estimator(discretizer="mdlp").partial_fit(first.pandas(), first.y)
+        before = clf.features_
+        clf.partial_fit(rest.pandas(), rest.y)
+        cuts = [v for v in clf.features_ if isinstance(v, bg.Binned)]
+        assert cuts == [v for v in before if isinstance(v, bg.Binned)]
+        # The model is that of all rows under these intervals.
+        whole = data.pandas()
+        for variable in cuts:
+            states = [None if v is None else variable.states[variable.index(v)]
+                      for v in data.columns[variable.name]]  # fmt: skip
+            whole[variable.name] = pd.Categorical(states, categories=variable.states)
+        expected = estimator().fit(whole, data.y)
+        np.testing.assert_allclose(
+            clf.predict_proba(data.pandas()), expected.predict_proba(whole), rtol=1e-9
+        )
+        clf.save(tmp_path / "model")
+        again = bg.load(tmp_path / "model").forget(rest.pandas(), rest.y)
+        kept = estimator(discretizer="mdlp").fit(first.pandas(), first.y)
+        if kind == "continuous":
+            assert_same_network(again.network_, kept.network_, 1e-12)
+
+
+def test_categories_that_come_late_are_groups_of_their_own():
+    values = [*"aabbccdd"] * 6
+    frame = pd.DataFrame({"v": values})
+    clf = bg.NaiveBayesClassifier(discretizer="modl").fit(frame, [v in "ac" for v in values])
+    clf.partial_fit(pd.DataFrame({"v": ["e", "a"]}), [True, True])
+    assert clf.features_ == (bg.Grouped("v", [["a", "c"], ["b", "d"], ["e"]]),)
+    assert clf.query({"v": "e"}).argmax is True
+
+
+@every
+def test_files_keep_discretizers(discretizer, tmp_path):
+    X, y = load_wine(return_X_y=True)
+    clf = bg.NaiveBayesClassifier(discretizer=discretizer).fit(X, y)
+    clf.save(tmp_path / "model")
+    loaded = bg.load(tmp_path / "model")
+    assert repr(loaded.discretizer) == repr(discretizer)
+    assert loaded.features_ == clf.features_
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    assert pickle.loads(pickle.dumps(clf)).network_ == clf.network_
+
+
+def test_files_do_not_hold_what_users_write(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    clf = bg.NaiveBayesClassifier(discretizer=Given()).fit(X, y)
+    assert clf.features_[0] == bg.Binned("x0", [0.0, 1.0])
+    with pytest.raises(LossyExportError, match="discretizer=Given"):
+        clf.save(tmp_path / "model")
+
+
+def test_a_search_over_the_number_of_bins():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        bg.NaiveBayesClassifier(discretizer=bg.EqualWidth()),
+        {"discretizer__bins": [1, 6], "discretizer": [bg.EqualWidth(), bg.EqualFrequency()]},
+        cv=3,
+    )
+    assert search.fit(X, y).best_params_["discretizer__bins"] == 6
+
+
+def test_the_object_given_is_not_fitted():
+    X, y = load_iris(return_X_y=True)
+    discretizer = bg.MODL()
+    bg.TANClassifier(discretizer=discretizer).fit(X, y)
+    assert not hasattr(discretizer, "variables_")
+
+
+def test_a_class_without_rows_changes_no_interval():
+    X, y = load_iris(return_X_y=True)
+    plain = bg.NaiveBayesClassifier(discretizer="modl").fit(X, y)
+    more = bg.NaiveBayesClassifier(discretizer="modl").partial_fit(X, y, classes=[0, 1, 2, 3])
+    assert more.features_ == plain.features_
