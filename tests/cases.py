@@ -230,9 +230,14 @@ CLASSIFIERS = (
     ),
     Case("superparent", partial(bg.BayesianNetworkClassifier, "superparent")),
     Case("kdb", bg.KDBClassifier, searched=("k", (0, 2))),
+    Case("kdb-modl", partial(bg.KDBClassifier, smoothing="backoff", discretizer="modl")),
     Case("kdb-1", partial(bg.KDBClassifier, 1)),
     Case("kdb-3", partial(bg.KDBClassifier, 3)),
     Case("selective-kdb", bg.SelectiveKDBClassifier, searched=("loss", ("log", "0-1"))),
+    Case(
+        "selective-kdb-mdlp",
+        partial(bg.SelectiveKDBClassifier, loss="log", smoothing="marginal", discretizer="mdlp"),
+    ),
     Case("forward", partial(bg.BayesianNetworkClassifier, "forward_selection")),
     Case(
         "forward-tan",

@@ -1,7 +1,7 @@
 """From statistics to structures and parameters."""
 
-from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.dependence import kdb, superparent
+from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.fit import count_source, fit_network
 from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
 from bayesgraph.learning.parameters import estimate_network

@@ -40,8 +40,8 @@ class LeaveOneOut:
 
     Of a row of weight w, min(w, 1) is left out: of a row that stands for several, one. Where a row
     misses its child the term is 0, and where it misses a parent it is that of the class alone.
-    Tables are smoothed by Dirichlet pseudo-counts. What Gaussians are drawn towards (the pooled
-    covariance, and the share of the variance of the column) keeps the row.
+    Tables are smoothed as those of the network, without the row. What Gaussians are drawn towards
+    (the pooled covariance, and the share of the variance of the column) keeps the row.
 
     Attributes
     ----------
@@ -172,29 +172,70 @@ class _Discrete(_Term):
         states = counts.shape[-1]
         self._cells = counts.reshape(len(counts), -1, states)
         self._total = self._cells.sum(axis=-1)
-        alpha = self.rows.smoothing.pseudo_counts(self.child, states)
-        self._alpha = np.broadcast_to(alpha, (states,))
-        self._all = self._alpha.sum()
-        logs = self._log(self._cells + self._alpha, self._total[..., None] + self._all)
+        self._alpha = self.rows.smoothing.state_counts(self.child)
+        self._all = float(self._alpha.sum())
+        share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
         # The classes of a configuration and a state lie side by side.
-        self._logs = np.ascontiguousarray(logs.reshape(len(counts), -1).T)
-
-    def _log(self, cells: Floats, total: Floats) -> Floats:
-        uniform = 1.0 / self._cells.shape[-1]
-        share = np.where(total > 0, safe_divide(np.maximum(cells, 0.0), total), uniform)
-        return np.asarray(np.log(np.maximum(share, _TINY)))
+        self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, rows: slice) -> Floats:
         """Return the term of rows, shape (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
-        found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
-        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
-        cells = self._cells[labels, at, state] - removed + self._alpha[state]
-        own = self._log(cells, np.maximum(self._total[labels, at] - removed, 0.0) + self._all)
-        found[np.arange(len(labels)), labels] = own
+        if self.rows.smoothing.is_hierarchy:
+            found = self._backed_off(at, state, rows)
+        else:
+            found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+            labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+            cells = self._cells[labels, at, state] - removed + self._alpha[state]
+            total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
+            own = _shares(cells, total, 1.0 / self._cells.shape[-1])
+            found[np.arange(len(labels)), labels] = _logs(own)
         found[column < 0] = 0.0
         return np.asarray(found)
+
+    def _backed_off(
+        self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
+    ) -> Floats:
+        """Return the term from tables that are drawn towards those of fewer parents.
+
+        Without a row the shares of its state in all rows are others too, for every class.
+        """
+        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+        n_states = self._cells.shape[-1]
+        pull = self.rows.smoothing.pull(n_states)
+        whole = self._cells.sum(axis=(0, 1))
+        cells = whole[state] - removed + self._alpha[state]
+        total = np.maximum(whole.sum() - removed, 0.0) + self._all
+        share = _shares(cells, total, 1.0 / n_states)[:, None]
+        own = np.arange(len(labels)), labels
+        for merged in self._levels():
+            table = self._cells.reshape(len(self._cells), -1, merged, n_states).sum(axis=2)
+            cells = table[:, at // merged, state].T
+            total = table.sum(axis=-1)[:, at // merged].T
+            cells[own] -= removed
+            total[own] -= removed
+            share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
+        return _logs(share)
+
+    def _levels(self) -> list[int]:
+        """Return how many configurations each table merges, from that of the class alone on."""
+        if self.rows.smoothing.tables != "backoff":
+            return [1]
+        found = [1]
+        for parent in reversed([p for p in self.parents if isinstance(p, Discrete)]):
+            found.append(found[-1] * parent.cardinality)
+        return found[::-1]
+
+
+def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
+    """Return shares, never negative, and something else where there is nothing."""
+    found = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
+    return np.where(total > 0, found, otherwise)
+
+
+def _logs(shares: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(shares, _TINY)))
 
 
 @dataclass

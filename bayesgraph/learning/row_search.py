@@ -111,12 +111,12 @@ class _RowSearch:
         self._stale[p, c] = False
 
     def _key(self, p: int, c: int) -> tuple[tuple[Variable, ...], Variable]:
-        names = sorted([*self._parents[c], p])
-        return tuple(self._features[q] for q in names), self._features[c]
+        above = [*self._parents[c], p]  # in the order of their arcs, by which tables back off
+        return tuple(self._features[q] for q in above), self._features[c]
 
     def _with(self, p: int, c: int, part: slice) -> Floats:
         """Return the log joint of rows with one more arc."""
-        before = tuple(self._features[q] for q in sorted(self._parents[c]))
+        before = tuple(self._features[q] for q in self._parents[c])
         old = self._rows.term(before, self._features[c], part)
         return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))
 
