@@ -6,6 +6,7 @@ rows gives the answers that as many models would give as there are rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
 from bayesgraph.learning.arcs import ridge_of
 from bayesgraph.learning.parameters import backed_off_mean, towards
@@ -60,6 +62,7 @@ class LeaveOneOut:
     table: Table = field(init=False)
     labels: NDArray[np.signedinteger] = field(init=False)
     weights: Floats = field(init=False)
+    _cells: int = field(init=False, default=0)
     removed: Floats = field(init=False)
     _known: dict[tuple[tuple[Variable, ...], Variable], Any] = field(
         init=False, default_factory=dict
@@ -83,15 +86,22 @@ class LeaveOneOut:
         keys = [(tuple(parents), child) for parents, child in asked]
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        self._check_memory(new)
         families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
         found = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
             self._known[parents, child] = kind(self, parents, child, found[family])
 
-    def forget(self, parents: Sequence[Variable], child: Variable) -> None:
-        """Drop what was collected for a term."""
-        self._known.pop((tuple(parents), child), None)
+    def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
+        """Refuse tables that do not fit before the first one is counted."""
+        self._cells += sum(_cells(parents, child) for parents, child in keys)
+        size = 16 * self._cells * self.target.cardinality  # counts, and what is made of them
+        if size > default_memory_limit():
+            raise MemoryLimitError(
+                f"The tables that are compared take {format_bytes(size)}, more than half of the "
+                "machine's memory. Allow fewer parents, or use columns of fewer states."
+            )
 
     def prior(self, rows: slice) -> Floats:
         """Return log P(class) from the other rows, shape (n, K)."""
@@ -139,6 +149,12 @@ def chunks(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + _CHUNK_ROWS, n_rows))
 
 
+def _cells(parents: tuple[Variable, ...], child: Variable) -> int:
+    """Return how many numbers the statistics of a family take for each class."""
+    cards = [v.cardinality for v in (*parents, child) if isinstance(v, Discrete)]
+    return math.prod(cards) * (1 + len(parents) + 1 - len(cards)) ** 2
+
+
 def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
     column = table.column(variable)
     return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
@@ -174,6 +190,13 @@ class _Discrete(_Term):
         self._total = self._cells.sum(axis=-1)
         self._alpha = self.rows.smoothing.state_counts(self.child)
         self._all = float(self._alpha.sum())
+        if self.rows.smoothing.is_hierarchy:
+            parts = (
+                self._cells.reshape(len(counts), -1, merged, states).sum(axis=2)
+                for merged in self._levels()
+            )
+            self._tables = [(table, table.sum(axis=-1)) for table in parts]
+            return
         share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
         # The classes of a configuration and a state lie side by side.
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
@@ -209,10 +232,9 @@ class _Discrete(_Term):
         total = np.maximum(whole.sum() - removed, 0.0) + self._all
         share = _shares(cells, total, 1.0 / n_states)[:, None]
         own = np.arange(len(labels)), labels
-        for merged in self._levels():
-            table = self._cells.reshape(len(self._cells), -1, merged, n_states).sum(axis=2)
+        for merged, (table, totals) in zip(self._levels(), self._tables, strict=True):
             cells = table[:, at // merged, state].T
-            total = table.sum(axis=-1)[:, at // merged].T
+            total = totals[:, at // merged].T
             cells[own] -= removed
             total[own] -= removed
             share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
