@@ -1,5 +1,6 @@
 from . import errors as errors
 from . import io as io
+from . import measures as measures
 from . import plots as plots
 from .classifiers import BaggedNaiveBayesClassifier as BaggedNaiveBayesClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier

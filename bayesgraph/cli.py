@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 _MOST_STATES = 12
 _MOST_CLASSES = 20
+_MEASURES = ("accuracy", "log loss", "Brier", "ECE")
 
 
 class ModelName(StrEnum):
@@ -171,7 +172,9 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw confusion matrices and ROC curves to an SVG, PNG or PDF file."),
+        typer.Option(
+            help="Draw confusion matrices, ROC curves and reliability to an SVG, PNG or PDF."
+        ),
     ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
@@ -214,16 +217,16 @@ def evaluate(
 
 
 def _measures(results: Sequence[Evaluation]) -> RichTable:
-    table = RichTable(title="Cross-validation (seconds: median of the folds)")
+    title = "Cross-validation (seconds: median of the folds)"
+    table = RichTable(title=title, collapse_padding=True, pad_edge=False)
     table.add_column("model")
-    for column in ("accuracy", "log loss", "Brier", "fit s", "predict s", "parameters"):
+    for column in (*_MEASURES, "fit s", "predict s", "parameters"):
         table.add_column(column, justify="right")
     for r in results:
         table.add_row(
             r.name,
-            f"{r.accuracy:.4f}",
-            f"{r.log_loss:.4f}",
-            f"{r.brier:.4f}",
+            *(f"{value:.4f}" for value in (r.accuracy, r.log_loss, r.brier)),
+            f"{r.calibration_error:.4f}",
             f"{r.fit_seconds:.4f}",
             f"{r.predict_seconds:.4f}",
             "" if r.n_parameters is None else f"{r.n_parameters:,}",

@@ -6,7 +6,7 @@ Each row is computed by itself, so the numbers do not depend on the number of th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -73,3 +73,17 @@ def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None
     work(0, ends[1])
     for other in others:
         other.result()
+
+
+def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what some tasks return, in their order; they run at once where there are processors.
+
+    Parameters
+    ----------
+    tasks : sequence of callables
+        Each releases the interpreter's lock and writes to what is its own.
+    """
+    if len(tasks) < 2 or N_THREADS < 2:
+        return [task() for task in tasks]
+    others = [_pool(os.getpid(), N_THREADS - 1).submit(task) for task in tasks[1:]]
+    return [tasks[0](), *(other.result() for other in others)]

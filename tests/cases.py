@@ -107,6 +107,8 @@ _INTERVALS = {
     "test_columns_that_the_first_batches_do_not_observe": _FIRST,
 }
 
+_PREDICTS: dict[str, str] = {}
+
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
     Case("nb-all-categorical", partial(bg.NaiveBayesClassifier, categorical="all")),
@@ -209,6 +211,13 @@ CLASSIFIERS = (
     ),
     Case("tan-marginal", partial(bg.TANClassifier, smoothing="marginal", strength=2.0)),
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
+    Case("auto", bg.BayesianNetworkClassifier, without=_PREDICTS),
+    Case(
+        "tan-cells",
+        partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="mdlp"),
+        kinds=("continuous", "mixed"),
+        without=_PREDICTS,
+    ),
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),
     Case("chow-liu", partial(bg.BayesianNetworkClassifier, "chow_liu")),

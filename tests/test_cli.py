@@ -101,7 +101,7 @@ def test_evaluate_prints_measures_and_draws(capfd, tmp_path):
         *("--cv", "3", "--plot", picture),
     )
     assert code == 0
-    for word in ("accuracy", "log loss", "Brier", "parameters", "confusion matrix"):
+    for word in ("accuracy", "log loss", "Brier", "ECE", "parameters", "confusion matrix"):
         assert word in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -20,6 +20,7 @@ LAYERS = [
     {"errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
+    {"measures", "decisions"},
     {"inference"},
     {"cpds"},
     {"findings"},

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
 from bayesgraph.classifiers.base import NetworkClassifier, class_codes, joined_classes
+from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -69,7 +70,7 @@ class Draw:
         return np.asarray(rows), np.asarray(columns)
 
 
-class BaggedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The averaged posteriors of classifiers, each fitted to random rows and columns.
 
     Bagging (Breiman 1996) draws rows with replacement; random subspaces (Ho 1998) draw columns:

@@ -372,7 +372,7 @@ class NetworkClassifier(GraphClassifier):
             for name in smoothing.alpha:
                 if name not in names:
                     raise unknown_variable(name, names, where="alpha=: the model")
-        structure = self._learner()(source, smoothing)
+        structure = self._structure(source, smoothing)
         if not isinstance(structure, Structure):
             raise DataTypeError(
                 "structure= is a function from a count source and a Smoothing to a "
@@ -382,6 +382,9 @@ class NetworkClassifier(GraphClassifier):
         self.statistics_ = source.statistics
         self.target_ = target
         self.features_ = features
+
+    def _structure(self, source: TableSource | StatisticsSource, smoothing: Smoothing) -> Structure:
+        return self._learner()(source, smoothing)
 
     def _estimated(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,47 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold
 
 from bayesgraph.classifiers.inputs import is_frame, target_column
+from bayesgraph.decisions import DecisionRule
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.measures import (
+    ReliabilityCurve,
+    brier_score,
+    confidence_curve,
+    label_codes,
+    log_loss,
+    reliability_curve,
+    rmse,
+    within_bounds,
+)
+from bayesgraph.variables import Discrete
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a rule decides on rows whose class is known.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (n_rows,)
+    coverage : float
+        Share of the rows that got a decision.
+    accuracy : float
+        Share of these that is right; NaN if there are none.
+    cost : float
+        Mean over all rows; without a decision that of abstaining (0 if it was not given).
+    """
+
+    labels: NDArray[Any]
+    coverage: float
+    accuracy: float
+    cost: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Decisions(coverage {self.coverage:.4f}, accuracy {self.accuracy:.4f}, "
+            f"cost {self.cost:.4f})"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,19 +100,65 @@ class Evaluation:
         return float(self.fold_accuracy.mean())
 
     @property
-    def _truth(self) -> Floats:
-        return np.asarray(self.y_true[:, None] == self.classes, dtype=np.float64)
-
-    @property
     def log_loss(self) -> float:
         """Mean of -log P(true class) in nats; probabilities below 1e-15 count as that."""
-        given = np.sum(self.proba * self._truth, axis=1)
-        return float(-np.log(np.maximum(given, 1e-15)).mean())
+        return log_loss(self.y_true, self.proba, self.classes)
 
     @property
     def brier(self) -> float:
         """Mean over rows of the sum over classes of squared differences (Brier 1950): 0 to 2."""
-        return float(np.sum((self.proba - self._truth) ** 2, axis=1).mean())
+        return brier_score(self.y_true, self.proba, self.classes)
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean squared difference of probabilities and 0/1 over rows and classes."""
+        return rmse(self.y_true, self.proba, self.classes)
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error of the most probable class; see `reliability`."""
+        return self.reliability().error
+
+    def reliability(
+        self, label: Any = None, *, bins: int | None = None, by: str = "rows"
+    ) -> ReliabilityCurve:
+        """Return how often what was given a probability came true.
+
+        Parameters
+        ----------
+        label : a class, optional
+            Whose probability; by default that of the most probable class of each row.
+        bins, by
+            See :func:`bayesgraph.measures.reliability_curve`.
+        """
+        if label is None:
+            return confidence_curve(self.y_true, self.proba, self.classes, bins=bins, by=by)
+        code = Discrete("class", list(self.classes)).index(label)
+        positive = label_codes(self.y_true, self.classes, what="y_true") == code
+        return reliability_curve(positive, within_bounds(self.proba[:, code]), bins=bins, by=by)
+
+    def decide(
+        self,
+        *,
+        costs: Any = None,
+        abstain: float | None = None,
+        min_probability: float | None = None,
+        abstained: Any = None,
+    ) -> Decisions:
+        """Return what a rule decides on the rows left out, and what that costs.
+
+        Parameters are those of the classifiers' `decide`.
+        """
+        rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
+        true = label_codes(self.y_true, self.classes, what="y_true")
+        codes = rule.codes(self.proba)
+        open_ = codes < 0
+        return Decisions(
+            rule.labels(self.classes, self.proba, abstained),
+            float(1.0 - open_.mean()),
+            float(np.mean(true[~open_] == codes[~open_])) if not open_.all() else math.nan,
+            float(rule.costs_of(true, codes).mean()),
+        )
 
     @property
     def confusion(self) -> NDArray[np.int64]:

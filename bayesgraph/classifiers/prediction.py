@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
 from bayesgraph.classifiers import kernels
+from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.rows import row_evidence
@@ -27,7 +28,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 _CHUNK_ROWS = 1 << 15
 
 
-class GraphClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all classifiers: what a fitted network is asked.
 
     A subclass fits: it sets the attributes below.

@@ -11,6 +11,7 @@ from bayesgraph.plots.figures import (
 )
 from bayesgraph.plots.impurities import impurity_figure
 from bayesgraph.plots.nomogram import nomogram_figure
+from bayesgraph.plots.reliability import reliability_figure
 from bayesgraph.plots.render import render, to_svg
 from bayesgraph.plots.roc import RocCurve, macro_average, one_against_rest, roc_curve
 from bayesgraph.plots.trees import render_tree, tree_to_dot
@@ -30,6 +31,7 @@ __all__ = [
     "nomogram_figure",
     "one_against_rest",
     "plot_decision_boundary",
+    "reliability_figure",
     "render",
     "render_tree",
     "roc_curve",

@@ -12,6 +12,7 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import number
+from bayesgraph.measures import label_codes
 from bayesgraph.plots.look import (
     COLOURS,
     GRID,
@@ -24,7 +25,6 @@ from bayesgraph.plots.look import (
     shown_names,
     styled,
 )
-from bayesgraph.plots.roc import label_codes
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Figures of how well a classifier does: confusion matrices and ROC curves, from plain arrays.
+"""Figures of how well a classifier does, from plain arrays.
 
 They are built on matplotlib's objects, never on pyplot: no display, no global state.
 """
@@ -18,6 +18,7 @@ from bayesgraph.errors import DataError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import percentage
 from bayesgraph.io.files import PathLike, path_text, write_bytes
+from bayesgraph.measures import Classes, label_codes
 from bayesgraph.plots.look import (
     COLOURS,
     DASHES,
@@ -33,7 +34,8 @@ from bayesgraph.plots.look import (
     shown_names,
     styled,
 )
-from bayesgraph.plots.roc import Classes, RocCurve, label_codes, macro_average, one_against_rest
+from bayesgraph.plots.reliability import draw_reliability, reliability_panel
+from bayesgraph.plots.roc import RocCurve, macro_average, one_against_rest
 
 # Right answers are blue and mistakes orange, which stay apart for every common colour blindness.
 _RIGHT = ((0.94, 0.96, 0.98), (0.16, 0.37, 0.60))
@@ -151,7 +153,9 @@ def roc_figure(
 
 
 def evaluation_figure(results: Sequence[Evaluated]) -> Figure:
-    """Return one figure for several models: a row for each, its confusion matrix and ROC curves.
+    """Return one figure for several models, a row for each.
+
+    A row has the confusion matrix, the ROC curves and the reliability of the probabilities.
 
     Parameters
     ----------
@@ -175,20 +179,23 @@ def evaluation_figure(results: Sequence[Evaluated]) -> Figure:
             result.name,
             _confusion_counts(result.y_true, result.y_pred, result.classes),
             one_against_rest(result.y_true, result.proba, result.classes),
+            reliability_panel(result.y_true, result.proba, result.classes),
             shown_names(result.classes),
         )
         for result in results
     ]
     side = max(max(PANEL, _matrix_side(len(names))) for *_, names in drawn)
     left = side + 0.9 + 0.07 * max(len(name) for *_, names in drawn for name in names)
-    right = side + 0.7 + max(_legend_width(result.classes) for result in results)
+    middle = side + 0.7 + max(_legend_width(result.classes) for result in results)
+    widths = [left, middle, side + 0.9]
     with styled() as figure_class:
-        figure = new_figure(figure_class, left + right, len(drawn) * (side + 1.3))
+        figure = new_figure(figure_class, sum(widths), len(drawn) * (side + 1.3))
         rows = figure.subfigures(len(drawn), 1, squeeze=False, hspace=0.05)[:, 0]
-        for row, (name, counts, curves, names) in zip(rows, drawn, strict=True):
-            matrix, roc = row.subplots(1, 2, width_ratios=[left, right])
+        for row, (name, counts, curves, reliability, names) in zip(rows, drawn, strict=True):
+            matrix, roc, trust = row.subplots(1, 3, width_ratios=widths)
             _draw_confusion(matrix, counts, names, name, side / len(names))
             _draw_roc(roc, curves, names, "ROC curves")
+            draw_reliability(trust, reliability, names, "Reliability")
     return figure
 
 

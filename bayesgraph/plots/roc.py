@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bayesgraph.errors import DataError, quoted, suggestion
+from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import plain
-
-Classes: TypeAlias = Sequence[Hashable] | NDArray[Any]
+from bayesgraph.measures import Classes, label_codes
 
 # More points than a picture has pixels would only make the file larger.
 _MOST_POINTS = 4000
@@ -139,36 +136,3 @@ def _value_at(curve: RocCurve, grid: Floats, *, after: bool) -> Floats:
         at = np.minimum(np.searchsorted(x, grid, side="left"), len(x) - 1)
         found = x[at] == grid
     return np.where(found, y[at], np.interp(grid, x, y))
-
-
-def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:
-    """Return the position of each value among the labels.
-
-    Raises
-    ------
-    DataError
-        For no values, a label given twice, or a value that is not a label, with the nearest named.
-    """
-    known = [plain(label) for label in labels]
-    places: dict[Any, int] = {label: code for code, label in enumerate(known)}
-    if len(places) < len(known):
-        raise DataError(f"Every label is given once; got {quoted(known)}.")
-    column = np.asarray(values)
-    if column.ndim != 1 or not len(column):
-        raise DataError(f"{what} takes one label a row and at least one row; got {column.shape}.")
-    # Sorting objects of several types fails; a dict keeps the order of their first appearance.
-    if column.dtype.kind == "O":
-        kinds = list(dict.fromkeys(column.tolist()))
-        index = {kind: code for code, kind in enumerate(kinds)}
-        inverse = np.fromiter(map(index.__getitem__, column.tolist()), np.intp, len(column))
-    else:
-        unique, inverse = np.unique(column, return_inverse=True)
-        kinds = unique.tolist()
-    unknown = [kind for kind in kinds if kind not in places]
-    if unknown:
-        raise DataError(
-            f"{what} has {quoted(unknown)}, which is not among the labels."
-            f"{suggestion(unknown[0], known)} They are {quoted(known)}."
-        )
-    codes = np.array([places[kind] for kind in kinds], dtype=np.intp)
-    return codes[inverse]

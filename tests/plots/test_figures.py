@@ -216,8 +216,8 @@ def test_one_row_for_each_model(tmp_path):
         y, predicted, proba, classes = made_up(4, seed=seed)
         results.append(evaluated(name, y, predicted, proba, classes))
     figure = evaluation_figure(results)
-    assert len(figure.axes) == 6
-    titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
+    assert len(figure.axes) == 9
+    titles = [axes.get_title(loc="left") for axes in figure.axes[::3]]
     assert titles == ["Naive Bayes", "TAN", "forest"]
     save_figure(figure, tmp_path / "all.png")
     with pytest.raises(DataError, match="at least one"):

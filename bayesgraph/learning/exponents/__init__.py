@@ -1,5 +1,6 @@
 """Exponents of a naive Bayes: filters, averages over subsets of features, and sparse priors."""
 
+from bayesgraph.learning.exponents.between import exponents_between
 from bayesgraph.learning.exponents.correlation import (
     correlation_exponents,
     correlation_selection,
@@ -22,6 +23,7 @@ __all__ = [
     "correlation_exponents",
     "correlation_selection",
     "depth_exponents",
+    "exponents_between",
     "filter_exponents",
     "fractional_naive_bayes",
     "model_averaged_tables",

@@ -1,0 +1,168 @@
+"""From class probabilities to decisions: the least expected cost, or none where it is too close."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """What to decide, given the probabilities of the classes.
+
+    The class of the least expected cost, sum over true classes c of P(c) cost(c, decided) (Berger
+    1985, section 1.3; Elkan 2001, equation 1); of several the first. No decision is made where that
+    cost is above the cost of abstaining (Chow 1970), or where the class is not probable enough.
+
+    Attributes
+    ----------
+    target : Discrete
+        The classes.
+    costs : ndarray, shape (n_classes, n_classes), or None
+        Of deciding the column's class where the row's is true; None if every mistake costs 1.
+    abstain : float or None
+        Cost of abstaining; None if one always decides.
+    min_probability : float
+        Abstain if the class to decide has less.
+    """
+
+    target: Discrete
+    costs: Floats | None = None
+    abstain: float | None = None
+    min_probability: float = 0.0
+
+    @classmethod
+    def of(
+        cls, classes: Any, costs: Any = None, abstain: Any = None, min_probability: Any = None
+    ) -> DecisionRule:
+        """Return the rule that a user describes; see the classifiers' `decide`.
+
+        Parameters
+        ----------
+        classes : sequence
+            In the order of the probabilities to come.
+        costs, abstain, min_probability
+            As for the `decide` of classifiers.
+
+        Raises
+        ------
+        DataError
+            For costs of a wrong shape or that are no finite numbers, and for a least probability
+            outside [0, 1].
+        UnknownStateError
+            For a class that there is not.
+        """
+        target = Discrete("class", list(classes))
+        return cls(
+            target,
+            None if costs is None else cost_matrix(costs, target),
+            None if abstain is None else _number("abstain", abstain, "the cost of abstaining"),
+            0.0 if min_probability is None else _least(min_probability),
+        )
+
+    @property
+    def may_abstain(self) -> bool:
+        """Whether some rows may get no decision."""
+        return self.abstain is not None or self.min_probability > 0
+
+    def expected_costs(self, proba: Floats) -> Floats:
+        """Return the expected cost of each decision, shape (n_rows, n_classes)."""
+        return np.asarray(1.0 - proba if self.costs is None else proba @ self.costs)
+
+    def codes(self, proba: Floats) -> NDArray[np.intp]:
+        """Return the position of the class decided for each row; -1 where there is none."""
+        expected = self.expected_costs(proba)
+        # Without costs the most probable class: 1 - p would make ties of differences below 1e-16.
+        best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
+        rows = np.arange(len(best))
+        open_ = proba[rows, best] < self.min_probability
+        if self.abstain is not None:
+            open_ |= expected[rows, best] > self.abstain
+        return np.where(open_, -1, best)
+
+    def labels(self, classes: NDArray[Any], proba: Floats, abstained: Any = None) -> NDArray[Any]:
+        """Return the class decided for each row, and `abstained` where there is none."""
+        codes = self.codes(proba)
+        if not self.may_abstain:
+            return np.asarray(classes[codes])
+        return _with_one_more(classes, abstained)[codes]
+
+    def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
+        """Return the cost of each row; where there was no decision that of abstaining, or 0."""
+        costs = 1.0 - np.eye(self.target.cardinality) if self.costs is None else self.costs
+        return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
+
+
+def cost_matrix(costs: Any, target: Discrete) -> Floats:
+    """Return costs as an array: true classes in rows, decided ones in columns.
+
+    Parameters
+    ----------
+    costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
+        What a mapping does not name is 0 for a right decision and 1 for a wrong one.
+    target : Discrete
+
+    Raises
+    ------
+    DataError
+        For a wrong shape, a key that is no pair, or what is no finite number.
+    UnknownStateError
+        For a class that there is not.
+    """
+    n = target.cardinality
+    if isinstance(costs, Mapping):
+        matrix = 1.0 - np.eye(n)
+        for pair, cost in costs.items():
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise DataError(
+                    "costs= maps pairs (true class, decided class) to numbers, such as "
+                    f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
+                )
+            place = target.index(pair[0]), target.index(pair[1])
+            matrix[place] = _number("costs", cost, f"the cost of {pair!r}")
+        return matrix
+    try:
+        matrix = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"costs= takes a matrix of numbers or a mapping; got {costs!r}.") from error
+    if matrix.shape != (n, n):
+        raise DataError(
+            "costs= needs a row for each true class and a column for each decision, in the order "
+            f"{quoted(target.states)}; got shape {matrix.shape}."
+        )
+    if not np.isfinite(matrix).all():
+        raise DataError(f"costs= takes finite numbers; got {matrix.tolist()}.")
+    return matrix
+
+
+def _number(name: str, value: Any, what: str) -> float:
+    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not good or not np.isfinite(value):
+        raise DataError(f"{name}= takes a finite number for {what}; got {value!r}.")
+    return float(value)
+
+
+def _least(value: Any) -> float:
+    number = _number("min_probability", value, "the least probability to decide with")
+    if not 0 <= number <= 1:
+        raise DataError(f"min_probability= is a probability, from 0 to 1; got {value!r}.")
+    return number
+
+
+def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Return the classes with a label after them, as objects unless it is of their kind."""
+    other = np.asarray(label)
+    if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
+        return np.append(classes, other)
+    both = np.empty(len(classes) + 1, dtype=object)
+    both[:-1] = classes
+    both[-1] = label
+    return both

@@ -1,0 +1,110 @@
+"""Compiled loops of log-linear training: scores, residuals and gradient of rows."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
+    """Write the scores of rows begin to end: the bias, and the effects of the row's cells."""
+    n_classes = len(bias)
+    for row in range(begin, end):
+        score = out[row]
+        for k in range(n_classes):
+            score[k] = bias[k]
+        for j in range(cells.shape[1]):
+            cell = cells[row, j]
+            if cell >= 0:
+                effect = effects[cell]
+                for k in range(n_classes):
+                    score[k] += effect[k]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def loss_and_residuals(
+    begin: int, end: int, labels: NDArray[np.intp], weights: Array, scores: Array
+) -> float:
+    """Return the sum of -log P(label); scores become weighted residuals, P less the label's 1."""
+    n_classes = scores.shape[1]
+    loss = 0.0
+    for row in range(begin, end):
+        score = scores[row]
+        top = score[0]
+        for k in range(1, n_classes):
+            top = max(top, score[k])
+        label, weight = labels[row], weights[row]
+        own = score[label] - top
+        total = 0.0
+        for k in range(n_classes):
+            score[k] = np.exp(score[k] - top)
+            total += score[k]
+        loss += weight * (np.log(total) - own)
+        for k in range(n_classes):
+            score[k] *= weight / total
+        score[label] -= weight
+    return loss
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
+    """Add the residuals of each row to all its cells."""
+    n_classes = residuals.shape[1]
+    for row in range(len(cells)):
+        residual = residuals[row]
+        for j in range(cells.shape[1]):
+            cell = cells[row, j]
+            if cell >= 0:
+                total = out[cell]
+                for k in range(n_classes):
+                    total[k] += residual[k]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def pair_gains(
+    first: int,
+    last: int,
+    groups: Codes,
+    cards: NDArray[np.int64],
+    residuals: Array,
+    spreads: Array,
+    ridge: float,
+    out: Array,
+) -> None:
+    """Write the score-test gain of every pair (i, j), first <= i < last, i < j.
+
+    Of each cell and class (sum of residuals)^2 / (sum of P(1-P) + ridge), added up: twice what one
+    Newton step on the cell would gain in log likelihood.
+    """
+    n_rows, n_features = groups.shape
+    n_classes = residuals.shape[1]
+    largest = 0
+    for j in range(n_features):
+        largest = max(largest, cards[j])
+    gradient = np.empty((largest * largest, n_classes))
+    curvature = np.empty((largest * largest, n_classes))
+    for i in range(first, last):
+        for j in range(i + 1, n_features):
+            if cards[i] < 2 or cards[j] < 2:
+                continue
+            size = cards[i] * cards[j]
+            gradient[:size] = 0.0
+            curvature[:size] = 0.0
+            for row in range(n_rows):
+                a, b = groups[row, i], groups[row, j]
+                if a >= 0 and b >= 0:
+                    cell = a * cards[j] + b
+                    for k in range(n_classes):
+                        gradient[cell, k] += residuals[row, k]
+                        curvature[cell, k] += spreads[row, k]
+            gain = 0.0
+            for cell in range(size):
+                for k in range(n_classes):
+                    gain += gradient[cell, k] ** 2 / (curvature[cell, k] + ridge)
+            out[i, j] = gain
+            out[j, i] = gain

@@ -1,0 +1,131 @@
+"""A Bayesian network whose tables predict the class as well as they can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import DataError, UnsupportedModelError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import Arc
+from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
+from bayesgraph.learning.loglinear.networks import arc_strengths, to_cpds
+from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.selection import Choice, Folded, choose, train_choice
+from bayesgraph.learning.structure import Structure
+from bayesgraph.network import BayesianNetwork
+from bayesgraph.statistics import TableSource
+from bayesgraph.variables import Discrete, Variable
+
+# Rows that the choice is made on; more would hardly change it.
+_MOST_ROWS = 20_000
+# Folds, and rows above which fewer do.
+_FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
+
+
+@dataclass(frozen=True)
+class Discriminative:
+    """A network trained to predict its class.
+
+    Attributes
+    ----------
+    network : BayesianNetwork
+    structure : Structure
+        The class is a parent of every feature, and each feature has at most one other parent.
+    choice : Choice
+        What was tried, and how well it predicted rows that it had not seen.
+    """
+
+    network: BayesianNetwork
+    structure: Structure
+    choice: Choice
+
+
+def train_network(
+    source: TableSource, given: Structure | None = None, *, priors: Floats | None = None
+) -> Discriminative:
+    """Return a naive Bayes or a tree-augmented one whose tables predict the class best.
+
+    The tables maximise the penalised conditional likelihood of the class. Which pairs of features
+    act together, if any, and how strong the penalties are, is decided by cross-validation on the
+    rows given; see `choose`. No parameter is left to set.
+
+    Parameters
+    ----------
+    source : TableSource
+        With a target; all other columns discrete (intervals, categories, groups).
+    given : Structure, optional
+        Below the class a forest; by default it is chosen.
+    priors : ndarray, shape (n_classes,), optional
+        Of the class, instead of its share.
+
+    Raises
+    ------
+    DataError
+        For columns of numbers, and for structures that are no forest below the class.
+    """
+    target = source.target
+    if target is None:
+        raise DataError("To train for prediction takes a target; give the count source one.")
+    features = _discrete(source.features)
+    table = source.table
+    codes = np.stack([table.column(v) for v in features], axis=1)
+    sample = Sample.of(features, codes, table.column(target), source.weights, target.cardinality)
+    pairs = None if given is None else _pairs(given, target, features)
+    small = sample.thinned(_MOST_ROWS)
+    choice = choose(Folded(small, _n_folds(small), pairs))
+    terms, effects = train_choice(sample, choice, pairs)
+    cpds = to_cpds(terms, effects, target, sample)
+    return _network(cpds, terms, effects, choice, priors)
+
+
+def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
+    found = tuple(v for v in variables if isinstance(v, Discrete))
+    if len(found) < len(variables):
+        numbers = [v.name for v in variables if not isinstance(v, Discrete)]
+        raise DataError(
+            f"Tables take discrete features; {quoted(numbers)} are numbers. Make intervals of them "
+            "with discretizer=."
+        )
+    return found
+
+
+def _n_folds(sample: Sample) -> int:
+    most = _FOLDS if len(sample.labels) <= _MANY_ROWS else _FEWER_FOLDS
+    return min(most, len(sample.labels))
+
+
+def _pairs(
+    structure: Structure, target: Discrete, features: tuple[Discrete, ...]
+) -> tuple[Pair, ...]:
+    """Return the arcs of a structure between features, or refuse it."""
+    at: dict[Variable, int] = {v: i for i, v in enumerate(features)}
+    pairs: list[Pair] = []
+    for child, parents in structure.parents().items():
+        if child == target:
+            wrong = bool(parents)
+        else:
+            others = [p for p in parents if p != target]
+            wrong = target not in parents or len(others) > 1
+            pairs += [(at[p], at[child]) for p in others]
+        if wrong:
+            raise UnsupportedModelError(
+                "Tables are trained for prediction where the class is a parent of every feature "
+                f"and no feature has more than one other parent; {child.name!r} has the parents "
+                f"{quoted(p.name for p in parents)}. Use a tree or a forest, or exponents=None."
+            )
+    return tuple(pairs)
+
+
+def _network(
+    cpds: list[TableCPD], terms: Terms, effects: Effects, choice: Choice, priors: Floats | None
+) -> Discriminative:
+    target = cpds[0].variable
+    if priors is not None:
+        cpds = [TableCPD(target, priors), *cpds[1:]]
+    strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
+    variables = tuple(cpd.variable for cpd in cpds)
+    network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
+    return Discriminative(network, Structure(variables, tuple(strengths), strengths), choice)

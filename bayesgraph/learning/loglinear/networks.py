@@ -1,0 +1,213 @@
+"""A log-linear model over a forest is a Bayesian network: its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.graph import Arc
+from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
+from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.variables import Discrete
+
+
+def tables_of(terms: Terms, model: Effects) -> tuple[list[Floats], dict[Pair, Floats]]:
+    """Return what each state adds to the scores, and each pair of states.
+
+    Returns
+    -------
+    singles : list of ndarray, shape (n_states, n_classes)
+    pairs : dict from pair to ndarray, shape (n_states, n_states, n_classes)
+    """
+    n_features = len(terms.views)
+    tables = np.split(model.cells, terms.starts[1:-1])
+    pairs: dict[Pair, Floats] = {}
+    for table, (i, j) in zip(tables[n_features:], terms.pairs, strict=True):
+        first, second = terms.views[i], terms.views[j]
+        groups = table.reshape(first.n_paired, second.n_paired, -1)
+        pairs[i, j] = groups[first.paired][:, second.paired]
+    return tables[:n_features], pairs
+
+
+def parents_of(n_features: int, pairs: Sequence[Pair]) -> tuple[list[int | None], list[int]]:
+    """Return the parent of each feature in a forest, and an order with parents first.
+
+    The root of each tree is its first feature.
+    """
+    near: list[list[int]] = [[] for _ in range(n_features)]
+    for i, j in pairs:
+        near[i].append(j)
+        near[j].append(i)
+    parent: list[int | None] = [None] * n_features
+    order: list[int] = []
+    seen = [False] * n_features
+    for root in range(n_features):
+        if seen[root]:
+            continue
+        seen[root] = True
+        queue = [root]
+        for at in queue:
+            for other in sorted(near[at]):
+                if not seen[other]:
+                    seen[other] = True
+                    parent[other] = at
+                    queue.append(other)
+        order += queue
+    return parent, order
+
+
+def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
+    """Return the network whose posterior of the class is that of a log-linear model.
+
+    The product of ``exp(bias)``, of ``share(x | z) exp(effect(x, c))`` for each feature x with the
+    parent z in the forest, and of ``exp(effect(x, z, c))`` for each pair is, for each class, a tree
+    over the features: summing them out from the leaves to the roots gives the conditional
+    distributions and, at last, the distribution of the class (Lauritzen and Spiegelhalter 1988).
+    For every complete row the posterior is exactly that of the log-linear model.
+
+    The distribution of the features is left open by that. It is here the one without regard to the
+    class, tilted so that the class has its share in the rows.
+
+    Parameters
+    ----------
+    terms, model
+    target : Discrete
+    sample : Sample
+        From which the terms were learned.
+
+    Returns
+    -------
+    list of TableCPD
+        Of the class first, then of the features in their order.
+    """
+    forest = _Forest.of(terms, model, sample)
+    wanted = np.log(sample.prior)
+
+    def misfit(tilt: Floats) -> Floats:
+        return np.asarray(forest.eliminated(tilt)[0] - wanted)
+
+    tilt = np.zeros(len(wanted))
+    if len(wanted) > 1:
+        found = optimize.root(misfit, tilt, method="hybr", tol=1e-10)
+        if np.abs(found.fun).max() < np.abs(misfit(tilt)).max():
+            tilt = found.x
+    log_class, tables = forest.eliminated(tilt)
+    prior = np.exp(log_class)
+    cpds = [TableCPD(target, prior / prior.sum())]
+    for view, above, table in zip(terms.views, forest.parent, tables, strict=True):
+        parents = [target] if above is None else [target, terms.views[above].variable]
+        cpds.append(TableCPD(view.variable, np.moveaxis(np.exp(table), -1, 0), parents))
+    return cpds
+
+
+@dataclass(frozen=True)
+class _Forest:
+    """Factors over a forest of features, for each class.
+
+    Attributes
+    ----------
+    parent : list of int or None
+    order : list of int
+        Parents first.
+    bias : ndarray, shape (n_classes,)
+    factors : list of ndarray, shape (n_states, n_classes) or (states of the parent, n_states, ...)
+        Logs.
+    alone : list of ndarray, shape (n_states, n_classes)
+        Posterior of the class given the feature alone: along it the features are tilted.
+    """
+
+    parent: list[int | None]
+    order: list[int]
+    bias: Floats
+    factors: list[Floats]
+    alone: list[Floats]
+
+    @classmethod
+    def of(cls, terms: Terms, model: Effects, sample: Sample) -> _Forest:
+        """Return the factors of a log-linear model."""
+        singles, pairs = tables_of(terms, model)
+        parent, order = parents_of(len(terms.views), terms.pairs)
+        shares = conditional_shares(terms, sample)
+        log_prior = np.log(sample.prior)
+        factors, alone = [], []
+        for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
+            factor = single + np.log(shares[j])[..., None]
+            if above is not None:
+                factor += pairs[above, j] if (above, j) in pairs else pairs[j, above].swapaxes(0, 1)
+            factors.append(factor)
+            joint = single + log_prior
+            alone.append(np.exp(joint - log_sum_exp(joint, 1)[:, None]))
+        return cls(parent, order, model.bias, factors, alone)
+
+    def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
+        """Return the log distribution of the class, and those of the features given their parents.
+
+        Parameters
+        ----------
+        tilt : ndarray, shape (n_classes,)
+            States that speak for a class are made more probable by ``exp(tilt)``.
+        """
+        up = [np.zeros(alone.shape) for alone in self.alone]
+        log_class = np.array(self.bias)
+        tables: list[Floats] = [np.empty(0)] * len(self.order)
+        for j in reversed(self.order):
+            joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[:, None]
+            total = log_sum_exp(joint, -2)
+            tables[j] = joint - total[..., None, :]
+            above = self.parent[j]
+            if above is None:
+                log_class += total
+            else:
+                up[above] += total
+        return log_class - log_sum_exp(log_class, 0), tables
+
+
+def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
+    """Return how far each arc moves the scores of the classes apart, on average, in nats.
+
+    The mean over the cells of an arc's table of the largest less the smallest effect on a class.
+    """
+    spread = terms.share * np.ptp(model.cells, axis=1)
+    means = np.add.reduceat(spread, terms.starts[:-1])
+    target, *features = [cpd.variable.name for cpd in cpds]
+    found: dict[Arc, float] = {(target, name): 0.0 for name in features}
+    for name, strength in zip(features, means, strict=False):
+        found[target, name] = float(strength)
+    parent, _ = parents_of(len(features), terms.pairs)
+    for (i, j), strength in zip(terms.pairs, means[len(features) :], strict=True):
+        above, below = (i, j) if parent[j] == i else (j, i)
+        found[features[above], features[below]] = float(strength)
+    return found
+
+
+def conditional_shares(terms: Terms, sample: Sample) -> list[Floats]:
+    """Return the distribution of each feature given its parent in the forest, whatever the class.
+
+    Of the groups that the table of the pair has, each state within its group by its own share.
+    """
+    parent, _ = parents_of(len(terms.views), terms.pairs)
+    found: list[Floats] = []
+    for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):
+        if above is None:
+            found.append(view.share)
+            continue
+        other = terms.views[above]
+        row = np.append(other.paired, -1)[sample.codes[:, above]]
+        column = np.append(view.paired, -1)[sample.codes[:, j]]
+        known = (row >= 0) & (column >= 0)
+        shape = (other.n_paired, view.n_paired)
+        counts = np.bincount(
+            row[known] * shape[1] + column[known],
+            weights=sample.weights[known],
+            minlength=shape[0] * shape[1],
+        ).reshape(shape)
+        group = np.bincount(view.paired, weights=view.share, minlength=shape[1])
+        given = (counts + group) / (counts.sum(axis=1, keepdims=True) + 1.0)
+        table = given[:, view.paired] * (view.share / group[view.paired])
+        found.append(table[other.paired])
+    return found

@@ -1,0 +1,116 @@
+"""Rows of discrete features and a class, as log-linear models learn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.loglinear.design import Terms
+from bayesgraph.learning.loglinear.training import Rows
+from bayesgraph.learning.loglinear.views import View, view_of
+from bayesgraph.variables import Discrete
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    views : tuple of View
+        The features.
+    codes : ndarray of int, shape (n_rows, n_features)
+        States, -1 where missing.
+    labels : ndarray of int, shape (n_rows,)
+        The class.
+    weights : ndarray, shape (n_rows,)
+    n_classes : int
+    """
+
+    views: tuple[View, ...]
+    codes: NDArray[np.signedinteger]
+    labels: NDArray[np.intp]
+    weights: Floats
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Discrete],
+        codes: NDArray[np.signedinteger],
+        labels: NDArray[np.signedinteger],
+        weights: Floats,
+        n_classes: int,
+    ) -> Sample:
+        """Return rows in an order of their own, equal ones as one row with their weight.
+
+        What is learned then depends neither on the order of the rows nor on whether a row has the
+        weight two or is there twice.
+
+        Parameters
+        ----------
+        features : sequence of Discrete
+        codes : ndarray of int, shape (n_rows, n_features)
+        labels : ndarray of int, shape (n_rows,)
+        weights : ndarray, shape (n_rows,) or (0,)
+            Empty if every row weighs 1.
+        n_classes : int
+        """
+        columns = [labels, *codes.T]
+        order = np.lexsort(columns[::-1])
+        new = np.zeros(len(order), dtype=bool)
+        new[:1] = True
+        for column in columns:
+            ordered = column[order]
+            new[1:] |= ordered[1:] != ordered[:-1]
+        first = np.flatnonzero(new)
+        given = weights[order] if len(weights) else np.ones(len(order))
+        together = np.add.reduceat(given, first)
+        rows = order[first]
+        kept = np.ascontiguousarray(codes[rows])
+        views = [
+            view_of(v, _counts(c, together, v.cardinality))
+            for v, c in zip(features, kept.T, strict=True)
+        ]
+        return cls(tuple(views), kept, labels[rows].astype(np.intp), together, n_classes)
+
+    def take(self, rows: NDArray[np.intp]) -> Sample:
+        """Return some of the rows."""
+        parts = self.codes[rows], self.labels[rows], self.weights[rows]
+        return Sample(self.views, *parts, self.n_classes)
+
+    @property
+    def prior(self) -> Floats:
+        """Share of each class, smoothed so that none is zero."""
+        counts = np.bincount(self.labels, weights=self.weights, minlength=self.n_classes)
+        return np.asarray((counts + 1.0 / self.n_classes) / (counts.sum() + 1.0))
+
+    def rows(self, terms: Terms) -> Rows:
+        """Return the rows as a model of these terms sees them."""
+        return Rows(terms.rows(self.codes), self.labels, self.weights)
+
+    def folds(self, n_folds: int) -> NDArray[np.intp]:
+        """Return a fold for each row, the classes spread evenly."""
+        # A fixed permutation: neighbours among the rows are alike in their first features.
+        shuffled = np.random.RandomState(0).permutation(len(self.labels))
+        by_class = shuffled[np.argsort(self.labels[shuffled], kind="stable")]
+        folds = np.empty(len(by_class), dtype=np.intp)
+        folds[by_class] = np.arange(len(by_class)) % n_folds
+        return folds
+
+    def thinned(self, most: int) -> Sample:
+        """Return so many of the rows at most, spread evenly over them."""
+        n_rows = len(self.labels)
+        if n_rows <= most:
+            return self
+        return self.take(np.linspace(0, n_rows - 1, most).astype(np.intp))
+
+
+def _counts(codes: NDArray[np.signedinteger], weights: Floats, n_states: int) -> Floats:
+    """Return the weight of the rows in each state."""
+    known = codes >= 0
+    return np.bincount(codes[known], weights[known], n_states).astype(np.float64)

@@ -1,0 +1,212 @@
+"""Which log-linear model predicts best: structure and penalties by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.loglinear.design import Effects, Normalised, Pair, Parameters, Terms
+from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.training import Rows, train
+from bayesgraph.learning.loglinear.trees import trees_of
+
+# Penalties of the parameters of features and of pairs, in nats, from strong to weak.
+_SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
+_PAIRED = (30.0, 10.0, 3.0, 1.0, 0.3)
+# Of pairs, where the trees are compared.
+_PROBE = 3.0
+# Where a penalty makes the held-out loss worse by this, in nats a row, weaker ones are not tried.
+_PATIENCE = 0.003
+# A tree has to predict better than no tree by this, in nats a row.
+_GAIN = 1e-4
+# Weights of candidates below this leave the mixture.
+_LEAST_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is chosen between.
+
+    Attributes
+    ----------
+    structure : {"star", "information", "residual", "given"}
+        No pairs, those of a spanning tree over one of two measures, or given ones.
+    single, paired : float
+        Penalties of the parameters of features and of pairs, in nats.
+    """
+
+    structure: str
+    single: float
+    paired: float = 0.0
+
+    def penalty(self, terms: Terms) -> Floats:
+        """Return the penalty of each parameter."""
+        found = np.full(terms.n_parameters, self.paired)
+        found[: terms.n_single] = self.single
+        return found
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A structure, and how much of each of its candidates is in the mixture.
+
+    Attributes
+    ----------
+    structure : str
+    shares : mapping from Candidate to float
+        Scores are added up with these weights, which need not sum to one.
+    losses : mapping from Candidate to float
+        Held-out -log P(label), in nats a row.
+    """
+
+    structure: str
+    shares: Mapping[Candidate, float]
+    losses: Mapping[Candidate, float]
+
+
+class Folded:
+    """Rows in folds: what a candidate learns from all but one predicts that one.
+
+    Parameters
+    ----------
+    sample : Sample
+    n_folds : int
+        Fewer than two is none: everything is then predicted by the prior.
+    pairs : tuple of pairs, optional
+        Of features that act together, instead of those of the best tree.
+    """
+
+    def __init__(self, sample: Sample, n_folds: int, pairs: tuple[Pair, ...] | None = None) -> None:
+        self.sample = sample
+        self._pairs = pairs
+        folds = sample.folds(n_folds)
+        self._parts = [
+            (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+            for fold in np.unique(folds)
+        ]
+
+    @cached_property
+    def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
+        return [structures_of(self.sample.take(seen), self._pairs) for seen, _ in self._parts]
+
+    @property
+    def structures(self) -> tuple[str, ...]:
+        """The structures beside the star."""
+        if len(self.sample.views) < 2 or self._pairs == ():
+            return ()
+        return ("information", "residual") if self._pairs is None else ("given",)
+
+    def _terms(self, structure: str) -> list[Terms]:
+        if structure == "star":
+            return [Terms.of(self.sample.views, ())] * len(self._parts)
+        return [Terms.of(self.sample.views, trees[structure]) for trees in self._trees]
+
+    def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
+        """Return the scores of the rows by candidates, each starting from the one before.
+
+        Ends early where weaker penalties only make it worse.
+        """
+        prior = self.sample.prior
+        terms = self._terms(structure)
+        rows = [self.sample.rows(t) for t in terms]
+        models = [Parameters.start(t, prior) for t in terms]
+        found: dict[Candidate, Floats] = {}
+        least = np.inf
+        for candidate in candidates:
+            scores = np.zeros((len(self.sample.labels), self.sample.n_classes))
+            for at, (seen, unseen) in enumerate(self._parts):
+                own = terms[at]
+                models[at] = train(
+                    own, rows[at].take(seen), prior, candidate.penalty(own), models[at]
+                )
+                effects = Normalised.of(own, models[at], prior).effects
+                scores[unseen] = rows[at].take(unseen).scores(effects)
+            found[candidate] = scores
+            loss = self.loss(scores)
+            if loss > least + _PATIENCE:
+                break
+            least = min(least, loss)
+        return found
+
+    def loss(self, scores: Floats) -> float:
+        """Return the mean -log P(label) of scores, in nats a row."""
+        return _log_loss(scores, self.sample)[0] / float(self.sample.weights.sum())
+
+
+def choose(folded: Folded) -> Choice:
+    """Return what predicts held-out rows best, in conditional likelihood.
+
+    First the penalty of features by themselves; then, beside it, which of the trees, if any, and
+    the penalty of pairs. The shares are those that make the weighted sum of the candidates' scores
+    predict the held-out rows best (stacking: Wolpert 1992; here in logarithms, so that the mixture
+    is a model of the same kind).
+    """
+    held_out = folded.scores("star", [Candidate("star", single) for single in _SINGLE])
+    losses = {c: folded.loss(scores) for c, scores in held_out.items()}
+    alone = min(losses, key=losses.__getitem__)
+    structure = "star"
+    if folded.structures:
+        probes = [Candidate(name, alone.single, _PROBE) for name in folded.structures]
+        for probe in probes:
+            losses[probe] = folded.loss(folded.scores(probe.structure, [probe])[probe])
+        best = min(probes, key=losses.__getitem__)
+        path = [Candidate(best.structure, alone.single, paired) for paired in _PAIRED]
+        paired = folded.scores(best.structure, path)
+        losses |= {c: folded.loss(scores) for c, scores in paired.items()}
+        if best.structure == "given" or min(losses[c] for c in paired) < losses[alone] - _GAIN:
+            structure = best.structure
+            held_out |= paired
+    shares = _stacked(list(held_out.values()), folded.sample)
+    kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _LEAST_SHARE}
+    if structure != "given" and all(c.structure == "star" for c in kept):
+        structure = "star"
+    return Choice(structure, kept or {alone: 1.0}, losses)
+
+
+def structures_of(sample: Sample, pairs: tuple[Pair, ...] | None) -> dict[str, tuple[Pair, ...]]:
+    """Return the pairs of features of each structure beside the star."""
+    return trees_of(sample) if pairs is None else {"given": pairs}
+
+
+def train_choice(
+    sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
+) -> tuple[Terms, Effects]:
+    """Return the terms and the effects of a choice, trained on all rows."""
+    star = choice.structure == "star"
+    terms = Terms.of(sample.views, () if star else structures_of(sample, pairs)[choice.structure])
+    parts: list[tuple[float, Effects]] = []
+    for structure in dict.fromkeys(c.structure for c in choice.shares):
+        own = terms if structure != "star" else Terms.of(sample.views, ())
+        rows, model = sample.rows(own), Parameters.start(own, sample.prior)
+        for candidate, share in choice.shares.items():
+            if candidate.structure == structure:
+                model = train(own, rows, sample.prior, candidate.penalty(own), model)
+                parts.append((share, Normalised.of(own, model, sample.prior).effects))
+    return terms, Effects.mixed(terms, parts)
+
+
+def _log_loss(scores: Floats, sample: Sample) -> tuple[float, Floats]:
+    """Return the sum of -log P(label), and its derivative by each score."""
+    residuals = scores.copy()
+    loss = Rows(np.empty((len(scores), 0), np.int32), sample.labels, sample.weights).loss(residuals)
+    return loss, residuals
+
+
+def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
+    """Return non-negative weights whose sum of scores predicts best."""
+    centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
+
+    def objective(shares: Floats) -> tuple[float, Floats]:
+        loss, slope = _log_loss(np.tensordot(shares, centred, 1), sample)
+        return loss, np.tensordot(centred, slope, 2)
+
+    n = len(centred)
+    found = minimize(
+        objective, np.full(n, 1.0 / n), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n
+    )
+    return np.asarray(found.x)

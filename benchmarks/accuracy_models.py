@@ -1,0 +1,100 @@
+"""The models of bench_accuracy, by name, and the peers that see the same folds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+import bayesgraph as bg
+
+
+def random_forest() -> Any:
+    """Return 300 trees on one-hot columns; a missing category is a level, a number the mean."""
+    numeric = make_column_selector(dtype_include="number")
+    nominal = make_column_selector(dtype_exclude="number")
+    return make_pipeline(
+        FunctionTransformer(_plain_frame),
+        ColumnTransformer(
+            [
+                ("numeric", SimpleImputer(keep_empty_features=True), numeric),
+                ("nominal", OneHotEncoder(handle_unknown="ignore", sparse_output=False), nominal),
+            ]
+        ),
+        RandomForestClassifier(300, random_state=0),
+    )
+
+
+def _plain_frame(table: Any) -> Any:
+    frame = table.to_pandas()
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "biuf":
+            text = frame[name].astype(object)
+            frame[name] = text.where(text.notna(), "missing").astype(str)
+    return frame
+
+
+class KernelNaiveBayes(bg.NaiveBayesClassifier):  # type: ignore[misc]
+    """Naive Bayes with a kernel density for each number, if there is any."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from a pyarrow table."""
+        numeric = any(pa.types.is_floating(t) or pa.types.is_integer(t) for t in X.schema.types)
+        self.distributions = "kernel" if numeric else None
+        return super().fit(X, y, sample_weight)
+
+
+# What is not there yet is skipped with a note; --try adds to these.
+MODELS: dict[str, Callable[[], Any]] = {
+    "nb": bg.NaiveBayesClassifier,
+    "nb-kernel": KernelNaiveBayes,
+    "nb-width": lambda: bg.NaiveBayesClassifier(discretizer="width"),
+    "nb-frequency": lambda: bg.NaiveBayesClassifier(discretizer="frequency"),
+    "nb-mdlp": lambda: bg.NaiveBayesClassifier(discretizer="mdlp"),
+    "nb-modl": lambda: bg.NaiveBayesClassifier(discretizer="modl"),
+    "tan": bg.TANClassifier,
+    "tan-mdlp": lambda: bg.TANClassifier(discretizer="mdlp"),
+    "tan-modl": lambda: bg.TANClassifier(discretizer="modl"),
+    "aode": lambda: bg.AODEClassifier(discretizer="mdlp"),
+    "aode-modl": lambda: bg.AODEClassifier(discretizer="modl"),
+    "tan-averaged": lambda: bg.AveragedTANClassifier(discretizer="mdlp"),
+    "kdb": lambda: bg.KDBClassifier(discretizer="mdlp"),
+    "selective-kdb": lambda: bg.SelectiveKDBClassifier(discretizer="mdlp"),
+    "hill-climb": lambda: bg.BayesianNetworkClassifier("hill_climb", discretizer="mdlp"),
+    "tree": lambda: bg.DecisionTreeNetworkClassifier(ccp_alpha="cv"),
+    "wanbia": lambda: bg.WeightedNaiveBayesClassifier(discretizer="mdlp"),
+    "default": bg.BayesianNetworkClassifier,
+}
+# Slow ones run on request only.
+PEERS: dict[str, Callable[[], Any]] = {
+    "random-forest": random_forest,
+}
+
+
+def estimator(model: str, expression: str | None) -> Any:
+    """Return an unfitted model.
+
+    Raises
+    ------
+    AttributeError, TypeError
+        If the library has no such class, or the class no such option.
+    """
+    if expression is not None:
+        return eval(
+            expression, {"bg": bg, "np": np, "partial": partial}
+        )  # the caller's own command line
+    return (MODELS | PEERS)[model]()
+
+
+def settings_of(model: Any) -> str:
+    """Return what a model was made with; the addresses of functions differ between processes."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(model))

@@ -1,0 +1,46 @@
+"""From probabilities to decisions: can they be trusted, what do mistakes cost, when to abstain."""
+
+import sys
+from pathlib import Path
+
+from sklearn.calibration import CalibratedClassifierCV
+
+import bayesgraph as bg
+
+heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
+X, y = heart.drop_columns("disease"), heart.select(["disease"])
+
+print("Probabilities of rows left out, and how far they can be trusted:")
+models = {"star": bg.NaiveBayesClassifier(), "forest": bg.BayesianNetworkClassifier("forest")}
+results = bg.cross_validate(models, X, y)
+for result in results:
+    print(
+        f"{result.name:<8}log loss {result.log_loss:.3f}  RMSE {result.rmse:.3f}  "
+        f"calibration error {result.calibration_error:.3f}"
+    )
+forest = results[1]
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+figure = bg.plots.reliability_figure(forest.y_true, forest.proba, forest.classes)
+bg.plots.save_figure(figure, folder / "reliability.svg")
+
+print("\nA disease that is overlooked costs ten times a false alarm:")
+costs = {("yes", "no"): 10, ("no", "yes"): 1}
+clf = bg.BayesianNetworkClassifier("forest").fit(X, y)
+some = X.slice(0, 8)
+print("most probable ", clf.predict(some).tolist())
+print("least costly  ", clf.decide(some, costs=costs).tolist())
+print("or ask first  ", clf.decide(some, costs=costs, abstain=0.5, abstained="ask").tolist())
+
+print("\nWhat that would have cost on the rows left out, a row:")
+mistakes = dict(zip(forest.classes, forest.confusion.tolist(), strict=True))
+cost = (10 * mistakes["yes"][0] + mistakes["no"][1]) / len(forest.y_true)
+print(f"most probable  {cost:.4f}")
+print("least costly  ", forest.decide(costs=costs))
+print("or ask first  ", forest.decide(costs=costs, abstain=0.5))
+
+print("\nscikit-learn's calibration takes these classifiers as they are:")
+rows = heart.to_pandas()
+calibrated = CalibratedClassifierCV(clf, method="temperature", cv=5)
+features, labels = rows.drop(columns="disease"), rows["disease"].to_numpy()
+(result,) = bg.cross_validate(calibrated, features, labels)
+print(f"log loss {result.log_loss:.3f}  calibration error {result.calibration_error:.3f}")

@@ -1,0 +1,109 @@
+"""Decisions of fitted classifiers, and calibration by scikit-learn's own means."""
+
+import cases
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
+
+import bayesgraph as bg
+from bayesgraph.measures import log_loss
+
+every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
+
+
+@every
+def test_decisions_follow_from_probabilities(case, kind):
+    data = cases.make_data(kind)
+    frame = data.pandas()
+    classifier = case.estimator().fit(frame, data.y)
+    np.testing.assert_array_equal(classifier.decide(frame), classifier.predict(frame))
+    proba = classifier.predict_proba(frame)
+    costs = np.arange(len(classifier.classes_) ** 2, dtype=float).reshape(proba.shape[1], -1) % 5
+    best = classifier.classes_[np.argmin(proba @ costs, axis=1)]
+    np.testing.assert_array_equal(classifier.decide(frame, costs=costs), best)
+    open_ = classifier.decide(frame, min_probability=0.75) == np.array(None)
+    np.testing.assert_array_equal(open_, proba.max(axis=1) < 0.75)
+
+
+def test_a_bag_decides():
+    X, y = load_breast_cancer(return_X_y=True)
+    bag = bg.BaggedNaiveBayesClassifier(n_estimators=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(bag.decide(X), bag.predict(X))
+    careful = bag.decide(X, costs={(0, 1): 100})
+    assert np.mean(careful[y == 0] == 0) > np.mean(bag.predict(X)[y == 0] == 0)
+
+
+def test_an_unfitted_classifier_says_so():
+    with pytest.raises(NotFittedError):
+        bg.NaiveBayesClassifier().decide([[1.0]])
+
+
+@pytest.fixture(scope="module")
+def result():
+    X, y = load_breast_cancer(return_X_y=True)
+    labels = np.array(["malignant", "benign"])[y]
+    return bg.cross_validate({"nb": bg.NaiveBayesClassifier()}, X[:, :6], labels, cv=5)[0]
+
+
+class TestEvaluation:
+    def test_measures_are_those_of_the_functions(self, result):
+        given = (result.y_true, result.proba, result.classes)
+        assert result.log_loss == bg.measures.log_loss(*given)
+        assert result.brier == bg.measures.brier_score(*given)
+        assert result.rmse == bg.measures.rmse(*given)
+        assert result.rmse == pytest.approx(np.sqrt(result.brier / 2))
+        assert result.calibration_error == bg.measures.calibration_error(*given)
+        assert result.reliability(bins=4).counts.sum() == len(result.y_true)
+
+    def test_reliability_of_one_class(self, result):
+        curve = result.reliability("malignant", bins=5, by="width")
+        share = np.mean(result.y_true == "malignant")
+        assert np.average(curve.observed, weights=curve.counts) == pytest.approx(share)
+        with pytest.raises(bg.errors.UnknownStateError, match="Did you mean 'malignant'"):
+            result.reliability("malignent")
+
+    def test_deciding_the_most_probable_class(self, result):
+        found = result.decide()
+        np.testing.assert_array_equal(found.labels, result.y_pred)
+        assert found.coverage == 1
+        assert found.accuracy == np.mean(result.y_pred == result.y_true)
+        assert found.cost == pytest.approx(1 - found.accuracy)
+
+    def test_abstaining_buys_accuracy(self, result):
+        all_, some = result.decide(), result.decide(abstain=0.05)
+        assert some.coverage < 1
+        assert some.accuracy > all_.accuracy
+        wrong = np.mean((some.labels != result.y_true) & (some.labels != np.array(None)))
+        assert some.cost == pytest.approx(wrong + 0.05 * (1 - some.coverage))
+        assert np.isnan(result.decide(abstain=-1.0).accuracy)
+        assert repr(some).startswith("Decisions(coverage 0.")
+
+    def test_costs_lower_what_they_are_costs_of(self, result):
+        costs = {("malignant", "benign"): 20.0}
+        aware, naive = result.decide(costs=costs), result.decide()
+        missed = (result.y_true == "malignant") & (naive.labels == "benign")
+        blamed = (result.y_true == "benign") & (naive.labels == "malignant")
+        assert aware.cost < np.mean(20.0 * missed + blamed)
+
+
+@pytest.mark.parametrize("method", ["temperature", "sigmoid", "isotonic"])
+@pytest.mark.parametrize("kind", ["continuous", "mixed"])
+def test_scikit_learn_calibrates_frames_of_any_type(method, kind):
+    data = cases.make_data(kind, n=200)
+    frame = data.pandas()
+    calibrated = CalibratedClassifierCV(bg.NaiveBayesClassifier(), method=method, cv=4)
+    proba = calibrated.fit(frame, data.y).predict_proba(frame)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert calibrated.score(frame, data.y) > 0.5
+
+
+def test_a_temperature_mends_overconfidence():
+    X, y = load_breast_cancer(return_X_y=True)
+    odd, even = slice(1, None, 2), slice(0, None, 2)
+    raw = bg.NaiveBayesClassifier().fit(X[odd], y[odd])
+    calibrated = CalibratedClassifierCV(bg.NaiveBayesClassifier(), method="temperature", cv=5)
+    calibrated.fit(X[odd], y[odd])
+    losses = [log_loss(y[even], c.predict_proba(X[even]), [0, 1]) for c in (raw, calibrated)]
+    assert losses[1] < 0.5 * losses[0]
