@@ -96,6 +96,7 @@ _COMPLEMENT = {
     "test_class_weights_are_sample_weights": _UNWEIGHTED,
     "test_balanced_classes_need_all_labels_at_once": _UNWEIGHTED,
 }
+_TEXT = {"test_masked_arrays_are_missing_values": "Its first data are text."}
 _TREE = {"test_priors": "A tree has no class prior; class_weight reweights the rows instead."}
 _FIRST = "The intervals stay those of the first batch."
 _INTERVALS = {
@@ -239,9 +240,14 @@ CLASSIFIERS = (
     ),
     Case("superparent", partial(bg.BayesianNetworkClassifier, "superparent")),
     Case("kdb", bg.KDBClassifier, searched=("k", (0, 2))),
+    Case("kdb-modl", partial(bg.KDBClassifier, smoothing="backoff", discretizer="modl")),
     Case("kdb-1", partial(bg.KDBClassifier, 1)),
     Case("kdb-3", partial(bg.KDBClassifier, 3)),
     Case("selective-kdb", bg.SelectiveKDBClassifier, searched=("loss", ("log", "0-1"))),
+    Case(
+        "selective-kdb-mdlp",
+        partial(bg.SelectiveKDBClassifier, loss="log", smoothing="marginal", discretizer="mdlp"),
+    ),
     Case("forward", partial(bg.BayesianNetworkClassifier, "forward_selection")),
     Case(
         "forward-tan",
@@ -268,9 +274,10 @@ CLASSIFIERS = (
         partial(bg.BayesianNetworkClassifier, "unrestricted"),
         kinds=("discrete", "mixed"),
         class_is_root=False,
+        without=_TEXT,
     ),
     Case(
-        "unrestricted-continuous",
+        "unrestricted-bdeu",
         partial(bg.BayesianNetworkClassifier, partial(bg.unrestricted, score="bdeu")),
         kinds=("continuous",),
     ),

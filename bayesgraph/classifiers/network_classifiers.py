@@ -294,21 +294,27 @@ class KDBClassifier(NetworkClassifier):
         k: int = 2,
         *,
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.k = k
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 
@@ -342,22 +348,28 @@ class SelectiveKDBClassifier(NetworkClassifier):
         *,
         loss: str = "rmse",
         alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         priors: Any = None,
         class_weight: Any = None,
         categorical: Any = None,
+        discretizer: Any = None,
         unseen: str = "missing",
     ) -> None:
         self.k = k
         self.loss = loss
         super().__init__(
             alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             priors=priors,
             class_weight=class_weight,
             categorical=categorical,
+            discretizer=discretizer,
             unseen=unseen,
         )
 

@@ -22,7 +22,10 @@ from bayesgraph.learning.arcs import (
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import Structure, below_class, features_of, target_of
 from bayesgraph.statistics import CountSource, Pairs
-from bayesgraph.variables import Name, Variable
+from bayesgraph.variables import Discrete, Name, Variable
+
+# A parent that would give a table more cells is passed over.
+_MOST_CELLS = 1 << 21
 
 
 def kdb(
@@ -37,7 +40,8 @@ def kdb(
 
     Features enter by what they tell of the class; each has the class and those k of the features
     before it as parents that tell most about it given the class (Sahami 1996). Where types mix,
-    the scores are those of `tan`, and discrete features have discrete parents only.
+    the scores are those of `tan`, and discrete features have discrete parents only. A parent that
+    would make a table of more than two million cells is passed over for the next.
 
     Parameters
     ----------
@@ -78,18 +82,40 @@ def ranked_parents(
     order = _entering(by_score(class_scores(source, summary, smoothing)), forced)
     allowed = rules.admissible(features)
     chosen: list[list[int]] = [[] for _ in features]
+    classes = 1 if source.target is None else source.target.cardinality
     for at, child in enumerate(order):
         before = np.array(order[:at], dtype=np.intp)
         before = np.sort(before[allowed[before, child]])  # ties go to the first column
         score = np.where(forced[before, child], np.inf, gains[before, child])
-        chosen[child] = before[by_score(score)[:k]].tolist()
-        if forced[:, child].sum() > k:
+        ranked = [int(before[i]) for i in by_score(score)]
+        chosen[child] = _fitting(features, child, ranked, k, classes)
+        if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
             raise GraphError(
-                f"{features[child].name!r} is required to have the parents {names}, more than "
-                f"k={k}; choose a larger k."
+                f"{features[child].name!r} is required to have the parents {names}: more than "
+                f"k={k}, or of too many states for one table. Choose a larger k, or require less."
             )
     return order, chosen, gains
+
+
+def _fitting(
+    features: tuple[Variable, ...], child: int, ranked: list[int], k: int, classes: int
+) -> list[int]:
+    """Return the first k parents whose table with those before them is not too large."""
+
+    def states(column: int) -> int:
+        variable = features[column]
+        return variable.cardinality if isinstance(variable, Discrete) else 1
+
+    found: list[int] = []
+    cells = classes * states(child)
+    for parent in ranked:
+        if len(found) == k:
+            break
+        if cells * states(parent) <= _MOST_CELLS:
+            found.append(parent)
+            cells *= states(parent)
+    return found
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:

@@ -24,7 +24,7 @@ from bayesgraph.learning.structure import (
     features_of,
     target_of,
 )
-from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Variable
 
 _DROP, _ADD, _REVERSE = range(3)
@@ -59,7 +59,7 @@ def hill_climb(
         * "fcll": factorised conditional log likelihood (Carvalho, Roos, Oliveira, Myllymäki 2011);
           not penalised, as published: bounded by `max_parents` and by what discriminates;
         * "cll": conditional log likelihood of the classes of the rows, each by the statistics of
-          all others (see `LeaveOneOut`); arcs are only added, and the source must have the rows.
+          all others (see `climb_by_rows`); arcs are only added, and the source must have rows.
     ess : float, default 1.0
         Equivalent sample size of "bdeu", in rows.
     max_parents : int, default 2
@@ -85,7 +85,6 @@ def hill_climb(
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     if score == "cll":
-        source.pairs(Pairs(features, target))
         rows = LeaveOneOut(source, target, smoothing or Smoothing())
         return below_class(target, features, climb_by_rows(rows, features, most, rules))
     gains = Gains(source, smoothing or Smoothing(), score, ess)

@@ -6,6 +6,7 @@ rows gives the answers that as many models would give as there are rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
 from bayesgraph.learning.arcs import ridge_of
 from bayesgraph.learning.parameters import backed_off_mean, towards
-from bayesgraph.learning.scores import regression
+from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics
 from bayesgraph.statistics.moments import safe_divide
@@ -40,8 +42,8 @@ class LeaveOneOut:
 
     Of a row of weight w, min(w, 1) is left out: of a row that stands for several, one. Where a row
     misses its child the term is 0, and where it misses a parent it is that of the class alone.
-    Tables are smoothed by Dirichlet pseudo-counts. What Gaussians are drawn towards (the pooled
-    covariance, and the share of the variance of the column) keeps the row.
+    Tables are smoothed as those of the network, without the row. What Gaussians are drawn towards
+    (the pooled covariance, and the share of the variance of the column) keeps the row.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class LeaveOneOut:
     table: Table = field(init=False)
     labels: NDArray[np.signedinteger] = field(init=False)
     weights: Floats = field(init=False)
+    _cells: int = field(init=False, default=0)
     removed: Floats = field(init=False)
     _known: dict[tuple[tuple[Variable, ...], Variable], Any] = field(
         init=False, default_factory=dict
@@ -83,15 +86,22 @@ class LeaveOneOut:
         keys = [(tuple(parents), child) for parents, child in asked]
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        self._check_memory(new)
         families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
         found = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
             self._known[parents, child] = kind(self, parents, child, found[family])
 
-    def forget(self, parents: Sequence[Variable], child: Variable) -> None:
-        """Drop what was collected for a term."""
-        self._known.pop((tuple(parents), child), None)
+    def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
+        """Refuse tables that do not fit before the first one is counted."""
+        self._cells += sum(_cells(parents, child) for parents, child in keys)
+        size = 16 * self._cells * self.target.cardinality  # counts, and what is made of them
+        if size > default_memory_limit():
+            raise MemoryLimitError(
+                f"The tables that are compared take {format_bytes(size)}, more than half of the "
+                "machine's memory. Allow fewer parents, or use columns of fewer states."
+            )
 
     def prior(self, rows: slice) -> Floats:
         """Return log P(class) from the other rows, shape (n, K)."""
@@ -139,6 +149,12 @@ def chunks(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + _CHUNK_ROWS, n_rows))
 
 
+def _cells(parents: tuple[Variable, ...], child: Variable) -> int:
+    """Return how many numbers the statistics of a family take for each class."""
+    cards = [v.cardinality for v in (*parents, child) if isinstance(v, Discrete)]
+    return math.prod(cards) * (1 + len(parents) + 1 - len(cards)) ** 2
+
+
 def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
     column = table.column(variable)
     return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
@@ -172,29 +188,76 @@ class _Discrete(_Term):
         states = counts.shape[-1]
         self._cells = counts.reshape(len(counts), -1, states)
         self._total = self._cells.sum(axis=-1)
-        alpha = self.rows.smoothing.pseudo_counts(self.child, states)
-        self._alpha = np.broadcast_to(alpha, (states,))
-        self._all = self._alpha.sum()
-        logs = self._log(self._cells + self._alpha, self._total[..., None] + self._all)
+        self._alpha = self.rows.smoothing.state_counts(self.child)
+        self._all = float(self._alpha.sum())
+        if self.rows.smoothing.is_hierarchy:
+            parts = (
+                self._cells.reshape(len(counts), -1, merged, states).sum(axis=2)
+                for merged in self._levels()
+            )
+            self._tables = [(table, table.sum(axis=-1)) for table in parts]
+            return
+        share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
         # The classes of a configuration and a state lie side by side.
-        self._logs = np.ascontiguousarray(logs.reshape(len(counts), -1).T)
-
-    def _log(self, cells: Floats, total: Floats) -> Floats:
-        uniform = 1.0 / self._cells.shape[-1]
-        share = np.where(total > 0, safe_divide(np.maximum(cells, 0.0), total), uniform)
-        return np.asarray(np.log(np.maximum(share, _TINY)))
+        self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, rows: slice) -> Floats:
         """Return the term of rows, shape (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
-        found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
-        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
-        cells = self._cells[labels, at, state] - removed + self._alpha[state]
-        own = self._log(cells, np.maximum(self._total[labels, at] - removed, 0.0) + self._all)
-        found[np.arange(len(labels)), labels] = own
+        if self.rows.smoothing.is_hierarchy:
+            found = self._backed_off(at, state, rows)
+        else:
+            found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+            labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+            cells = self._cells[labels, at, state] - removed + self._alpha[state]
+            total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
+            own = _shares(cells, total, 1.0 / self._cells.shape[-1])
+            found[np.arange(len(labels)), labels] = _logs(own)
         found[column < 0] = 0.0
         return np.asarray(found)
+
+    def _backed_off(
+        self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
+    ) -> Floats:
+        """Return the term from tables that are drawn towards those of fewer parents.
+
+        Without a row the shares of its state in all rows are others too, for every class.
+        """
+        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+        n_states = self._cells.shape[-1]
+        pull = self.rows.smoothing.pull(n_states)
+        whole = self._cells.sum(axis=(0, 1))
+        cells = whole[state] - removed + self._alpha[state]
+        total = np.maximum(whole.sum() - removed, 0.0) + self._all
+        share = _shares(cells, total, 1.0 / n_states)[:, None]
+        own = np.arange(len(labels)), labels
+        for merged, (table, totals) in zip(self._levels(), self._tables, strict=True):
+            cells = table[:, at // merged, state].T
+            total = totals[:, at // merged].T
+            cells[own] -= removed
+            total[own] -= removed
+            share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
+        return _logs(share)
+
+    def _levels(self) -> list[int]:
+        """Return how many configurations each table merges, from that of the class alone on."""
+        if self.rows.smoothing.tables != "backoff":
+            return [1]
+        found = [1]
+        for parent in reversed([p for p in self.parents if isinstance(p, Discrete)]):
+            found.append(found[-1] * parent.cardinality)
+        return found[::-1]
+
+
+def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
+    """Return shares, never negative, and something else where there is nothing."""
+    found = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
+    return np.where(total > 0, found, otherwise)
+
+
+def _logs(shares: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(shares, _TINY)))
 
 
 @dataclass
@@ -225,7 +288,7 @@ class _Linear(_Term):
         covariance = self.rows.smoothing.covariance(
             count[..., None, None], comoment, self._pooled
         ) + np.diag(self._ridge)
-        return regression(covariance, float(self._ridge[-1]))
+        return regression(covariance, self._ridge[-1])
 
     def log(self, rows: slice) -> Floats:
         """Return the term of rows, shape (n, K)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from scipy.special import gammaln
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import arc_scores, penalty_rate, total_variances
-from bayesgraph.learning.parameters import towards
+from bayesgraph.learning.regressions import gaussian_fit, stacked
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
-from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
@@ -24,9 +24,8 @@ SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
 # (a + b) and of discrimination (-b r).
 FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
 FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
-# A table of more cells is not considered.
-_MOST_CELLS = 1 << 24
-_TINY = float(np.finfo(np.float64).tiny)
+# A table of more cells is not considered, and of more together not held at once.
+_MOST_CELLS, _MOST_HELD = 1 << 22, 1 << 24
 
 
 def log_likelihood(counts: Floats) -> Floats:
@@ -120,25 +119,41 @@ class Gains:
         The class, if it is among the others, is the first of them. -inf for tables too large.
         """
         found = np.full(len(asked), -np.inf)
-        small = [i for i, (above, child) in enumerate(asked) if _cells(above, child)]
-        families = [Family.of(*asked[i][0], asked[i][1]) for i in small]
-        statistics = self.source.families(families, keep=False)
-        stacks: dict[tuple[Any, ...], list[int]] = {}
-        for i, family in zip(small, families, strict=True):
-            child = asked[i][1]
-            if isinstance(child, Continuous):
-                found[i] = self._gaussian(asked[i][0], child, statistics[family])
-            else:
-                shape = tuple(v.cardinality for v in family.discrete)
-                stacks.setdefault((shape, self._has_class(asked[i][0])), []).append(i)
-        by_place = dict(zip(small, families, strict=True))
-        for (_, has_class), members in stacks.items():
-            tables = np.stack([statistics[by_place[i]].counts for i in members])
-            found[members] = self._tables(tables, has_class)
+        batch: list[int] = []
+        held = 0.0
+        for i, (above, child) in enumerate(asked):
+            cells = _cells(above, child)
+            if cells > _MOST_CELLS:
+                continue
+            if held + cells > _MOST_HELD and batch:
+                found[batch] = self._batch([asked[k] for k in batch])
+                batch, held = [], 0.0
+            batch.append(i)
+            held += cells
+        if batch:
+            found[batch] = self._batch([asked[k] for k in batch])
         return found
 
-    def _has_class(self, parents: tuple[Variable, ...]) -> bool:
-        return len(parents) > 1 and parents[1] == self.source.target
+    def _batch(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
+        """Return gains by one request, those of families of one shape together."""
+        families = [Family.of(*above, child) for above, child in asked]
+        statistics = self.source.families(families, keep=False)
+        stacks: dict[tuple[Any, ...], list[int]] = {}
+        for i, (above, child) in enumerate(asked):
+            cards = tuple(v.cardinality for v in families[i].discrete)
+            is_class = tuple(v == self.source.target for v in above)
+            discrete = tuple(isinstance(v, Discrete) for v in (*above, child))
+            stacks.setdefault((cards, is_class, discrete), []).append(i)
+        found = np.empty(len(asked))
+        for (_, is_class, discrete), members in stacks.items():
+            parts = [statistics[families[i]] for i in members]
+            if discrete[-1]:
+                has_class = is_class[1:2] == (True,)
+                found[members] = self._tables(np.stack([p.counts for p in parts]), has_class)
+            else:
+                ridge = np.array([self._ridge(families[i].continuous) for i in members])
+                found[members] = self._gaussians(stacked(parts), ridge, is_class, discrete[:-1])
+        return found
 
     def _tables(self, counts: Floats, has_class: bool) -> Floats:
         """Return gains from counts of shape (m, r_new, r_others..., r_child)."""
@@ -160,97 +175,54 @@ class Gains:
         parameters = tables.shape[1] * (tables.shape[2] - 1)
         return log_likelihood(tables) - penalty_rate(self.score, rows) * parameters
 
-    def _gaussian(
-        self, parents: tuple[Variable, ...], child: Continuous, statistics: FamilyStatistics
-    ) -> float:
-        """Return the gain of a continuous child."""
-        new, others = parents[0], parents[1:]
-        if isinstance(new, Discrete):
-            without = statistics.merged(0)
+    def _gaussians(
+        self,
+        statistics: FamilyStatistics,
+        ridge: Floats,
+        is_class: tuple[bool, ...],
+        discrete: tuple[bool, ...],
+    ) -> Floats:
+        """Return gains of continuous children from stacked statistics; flags are of the parents."""
+        flags = [c for c, d in zip(is_class, discrete, strict=True) if d]
+        if discrete[0]:
+            without, fewer, rest = statistics.merged(0), flags[1:], ridge
         else:
-            without = FamilyStatistics(
-                statistics.counts, statistics.mean[..., 1:], statistics.comoment[..., 1:, 1:]
-            )
-        gain = self._linear(parents, child, statistics) - self._linear(others, child, without)
+            mean, comoment = statistics.mean[..., 1:], statistics.comoment[..., 1:, 1:]
+            without = FamilyStatistics(statistics.counts, mean, comoment)
+            fewer, rest = flags, ridge[:, 1:]
+        gain = self._linear(statistics, ridge, flags) - self._linear(without, rest, fewer)
         if self.score != "fcll":
             return gain
-        if not self._has_class(parents):
+        if is_class[1:2] != (True,):
             return FCLL_LIKELIHOOD * gain
-        axis = 1 if isinstance(new, Discrete) else 0
-        mixed = self._linear((new, *others[1:]), child, statistics.merged(axis)) - self._linear(
-            others[1:], child, without.merged(0)
-        )
+        axis, low = flags.index(True), fewer.index(True)
+        mixed = self._linear(
+            statistics.merged(axis), ridge, flags[:axis] + flags[axis + 1 :]
+        ) - self._linear(without.merged(low), rest, fewer[:low] + fewer[low + 1 :])
         return FCLL_LIKELIHOOD * gain + FCLL_CONTRAST * (gain - mixed)
 
     def _linear(
-        self, parents: tuple[Variable, ...], child: Continuous, statistics: FamilyStatistics
-    ) -> float:
-        """Return the score of a linear Gaussian, its variances as those of the CPD."""
-        numbers = (*(p for p in parents if isinstance(p, Continuous)), child)
-        variance = residual_variance(
-            statistics, self.smoothing, self._ridge(numbers), self._is_class(parents)
-        )
-        fit = -0.5 * float(np.sum(statistics.counts * np.log(np.maximum(variance, _TINY))))
+        self, statistics: FamilyStatistics, ridge: Floats, is_class: Sequence[bool]
+    ) -> Floats:
+        """Return scores of linear Gaussians, shape (m,)."""
+        m, n = ridge.shape
+        counts = statistics.counts.reshape(-1, m)
         penalty = "bic" if self.score == "bdeu" else self.score
-        price = penalty_rate(penalty, np.asarray(statistics.counts.sum()))
-        return fit - float(price) * statistics.counts.size * (len(numbers) + 1)
-
-    def _is_class(self, parents: tuple[Variable, ...]) -> list[bool]:
-        return [p == self.source.target for p in parents if isinstance(p, Discrete)]
+        price = penalty_rate(penalty, counts.sum(axis=0))
+        fit = gaussian_fit(statistics, self.smoothing, ridge, is_class)
+        return np.asarray(fit - price * len(counts) * (n + 1))
 
     def _ridge(self, numbers: tuple[Continuous, ...]) -> Floats:
-        variance = total_variances(self.source, numbers)
-        return self.smoothing.ridge(np.array([variance[v] for v in numbers]))
+        return self.smoothing.ridge(np.array([self._variances[v] for v in numbers]))
+
+    @cached_property
+    def _variances(self) -> dict[Continuous, float]:
+        numbers = tuple(v for v in self.source.variables if isinstance(v, Continuous))
+        return total_variances(self.source, numbers)
 
 
-def _cells(parents: tuple[Variable, ...], child: Variable) -> bool:
-    """Tell whether the table of a family is small enough to be considered."""
-    cells = [v.cardinality for v in (*parents, child) if isinstance(v, Discrete)]
-    return float(np.prod(cells, dtype=np.float64)) <= _MOST_CELLS
-
-
-def residual_variance(
-    statistics: FamilyStatistics, smoothing: Smoothing, ridge: Floats, is_class: Sequence[bool]
-) -> Floats:
-    """Return the variance of the last continuous column given the others, in each configuration.
-
-    Regularised as that of the CPD: see `bayesgraph.learning.parameters.estimate_gaussian`.
-    """
-    covariance = smoothing.covariance(
-        statistics.counts[..., None, None],
-        statistics.comoment,
-        towards(statistics, smoothing, is_class),
-    ) + np.diag(ridge)
-    return regression(covariance, ridge[-1])[1]
-
-
-def regression(covariance: Floats, floor: float) -> tuple[Floats, Floats]:
-    """Return the slopes of the last column on the others, and the variance that they leave.
-
-    Parameters
-    ----------
-    covariance : ndarray, shape (..., m, m)
-    floor : float
-        The least variance left.
-
-    Returns
-    -------
-    slopes : ndarray, shape (..., m - 1)
-    variance : ndarray, shape (...)
-    """
-    own = covariance[..., -1, -1]
-    if covariance.shape[-1] == 1:
-        return np.zeros((*own.shape, 0)), np.asarray(own)
-    # Standardised one side after the other: units must not matter, nor products leave the range.
-    deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
-    rows, columns = (
-        np.broadcast_to(side, covariance.shape)
-        for side in (deviation[..., :, None], deviation[..., None, :])
-    )
-    correlation = safe_divide(safe_divide(covariance, rows), columns)
-    link = correlation[..., :-1, -1]
-    inverse = np.linalg.pinv(correlation[..., :-1, :-1], hermitian=True)
-    slopes = np.einsum("...ij,...j->...i", inverse, link)
-    explained = np.minimum(np.sum(link * slopes, axis=-1), 1.0)
-    scale = safe_divide(np.broadcast_to(deviation[..., -1:], link.shape), deviation[..., :-1])
-    return slopes * scale, np.maximum(own * (1.0 - explained), floor)
+def _cells(parents: tuple[Variable, ...], child: Variable) -> float:
+    """Return how many numbers the statistics of a family take."""
+    columns = (*parents, child)
+    cards = [v.cardinality for v in columns if isinstance(v, Discrete)]
+    return float(np.prod(cards, dtype=np.float64)) * (1 + len(columns) - len(cards)) ** 2

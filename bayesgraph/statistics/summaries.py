@@ -111,6 +111,10 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
     return type(request)(columns, grown_variable(request.given, renamed))
 
 
+# Numbers in the joint moments of all columns that some families have.
+_MOST_JOINT = 1 << 24
+
+
 class _Columns:
     """Where each column of a request stands among those of its kind."""
 
@@ -515,6 +519,7 @@ class FamiliesSummary:
         for rest, families in beside.items():
             if len(families) > 1:
                 found.update(_collect_beside(table, rest, families, weights))
+        found.update(_collect_within(table, request.families, weights))
         for family in request.families:
             if family not in found:
                 found[family] = _collect_family(table, family, weights)
@@ -584,6 +589,32 @@ def _collect_beside(
         f: _without_moments(out[a:b].reshape(-1, *cards))
         for f, a, b in zip(families, start[:-1], start[1:], strict=True)
     }
+
+
+def _collect_within(
+    table: Table, families: tuple[Family, ...], weights: Floats
+) -> dict[Family, FamilyStatistics]:
+    """Return the statistics of families that differ in their numbers, as parts of one of all.
+
+    Of a complete table, in which all of them have the same rows.
+    """
+    groups: dict[tuple[Discrete, ...], list[Family]] = {}
+    for family in families if table.complete else ():
+        if family.continuous:
+            groups.setdefault(family.discrete, []).append(family)
+    found: dict[Family, FamilyStatistics] = {}
+    for discrete, members in groups.items():
+        numbers = tuple(dict.fromkeys(v for family in members for v in family.continuous))
+        cells = np.prod([v.cardinality for v in discrete], dtype=np.float64) * len(numbers) ** 2
+        if len(members) < 2 or cells > _MOST_JOINT:
+            continue
+        whole = _collect_family(table, Family(discrete, numbers), weights)
+        place = {v: i for i, v in enumerate(numbers)}
+        for family in members:
+            at = [place[v] for v in family.continuous]
+            comoment = whole.comoment[..., at, :][..., at]
+            found[family] = FamilyStatistics(whole.counts, whole.mean[..., at], comoment)
+    return found
 
 
 def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:

@@ -98,6 +98,22 @@ def test_classes_are_needed():
             learner(source)
 
 
+def test_parents_of_tables_too_large_are_passed_over():
+    random = np.random.default_rng(0)
+    n = 3000
+    frame = {"y": random.integers(2, size=n)}
+    frame |= {f"w{j}": random.integers(200, size=n) for j in range(4)}
+    frame |= {f"v{j}": random.integers(3, size=n) for j in range(2)}
+    source = bg.count_source(frame, "y", categorical="all")
+    cards = {v.name: v.cardinality for v in source.variables}
+    for learner in (bg.kdb, bg.selective_kdb):
+        found = learner(source, k=4)
+        for name in frame:
+            above = [p for p, c in found.scores if c == name]
+            assert 2 * np.prod([cards[v] for v in (*above, name)], dtype=float) <= 2**21
+    assert bg.hill_climb(source, score="likelihood", max_parents=4)
+
+
 LEARNERS = (bg.kdb, bg.superparent, bg.hill_climb, bg.unrestricted, bg.selective_kdb, bg.forest)
 
 

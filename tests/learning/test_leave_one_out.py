@@ -58,6 +58,22 @@ def test_terms_are_those_of_models_without_the_row(kinds, weighted):
             np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.parametrize("tables", ["m", "marginal", "backoff"])
+@pytest.mark.parametrize("strength", [None, 2.5])
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+def test_tables_are_smoothed_without_the_row(tables, strength, weighted):
+    smoothing = Smoothing(alpha=0.3, tables=tables, strength=strength)
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0, 3.0], 60) if weighted else None
+    source = bg.count_source(make_frame(2, 5, 0, n=60), "y", sample_weight=weights)
+    cll = bg.hill_climb(source, smoothing, score="cll", max_parents=3)
+    for structure in (bg.star(source), bg.tan(source), bg.kdb(source, k=3), cll):
+        rows = LeaveOneOut(source, source.target, smoothing)
+        found = terms_of(rows, structure, whole(source))
+        for i in range(0, 60, 5):
+            expected = joint_left_out(source, structure, smoothing, i)
+            np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-10)
+
+
 def test_shrinkage_keeps_the_row_in_what_it_draws_towards():
     source = bg.count_source(make_frame(2, 1, 3, n=120), "y")
     structure = bg.tan(source)

@@ -11,13 +11,13 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.learning import Smoothing
+from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.scores import (
     FCLL_CONTRAST,
     FCLL_LIKELIHOOD,
     Gains,
     bdeu,
     log_likelihood,
-    regression,
 )
 
 PLAIN = Smoothing(shrinkage=0.0, var_smoothing=0.0)
@@ -170,7 +170,7 @@ def test_regression_solves_the_normal_equations(seed, m):
     random = np.random.default_rng(seed)
     X = random.normal(size=(20, m)) * 10.0 ** random.integers(-4, 5, size=m)
     covariance = np.cov(X.T).reshape(m, m)
-    slopes, variance = regression(covariance, 0.0)
+    slopes, variance = regression(covariance, np.zeros(()))
     centred = X - X.mean(axis=0)
     expected = np.linalg.lstsq(centred[:, :-1], centred[:, -1])[0] if m > 1 else np.zeros(0)
     np.testing.assert_allclose(slopes, expected, rtol=1e-6)

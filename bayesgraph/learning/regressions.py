@@ -1,0 +1,103 @@
+"""Linear Gaussians of many families at once: the slopes and the variance that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.statistics import FamilyStatistics
+from bayesgraph.statistics.moments import safe_divide
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def stacked(families: Sequence[FamilyStatistics]) -> FamilyStatistics:
+    """Return the statistics of m families of one shape as one, the stack as last axis of counts.
+
+    Returns
+    -------
+    FamilyStatistics
+        counts (..., m), mean (..., m, n), comoment (..., m, n, n).
+    """
+    return FamilyStatistics(
+        np.stack([f.counts for f in families], axis=-1),
+        np.stack([f.mean for f in families], axis=-2),
+        np.stack([f.comoment for f in families], axis=-3),
+    )
+
+
+def gaussian_fit(
+    statistics: FamilyStatistics, smoothing: Smoothing, ridge: Floats, is_class: Sequence[bool]
+) -> Floats:
+    """Return -1/2 sum of n log(variance left), the log likelihood up to a constant, shape (m,).
+
+    Variances are regularised as those of the CPDs: see `estimate_gaussian`.
+
+    Parameters
+    ----------
+    statistics : FamilyStatistics
+        As `stacked`.
+    smoothing : Smoothing
+    ridge : ndarray, shape (m, n)
+    is_class : sequence of bool
+        Of the discrete parents: which is the class.
+    """
+    m, n = ridge.shape
+    covariance = smoothing.covariance(
+        statistics.counts[..., None, None],
+        statistics.comoment,
+        _pooled(statistics, smoothing, is_class),
+    )
+    covariance = covariance + ridge[:, None, :] * np.eye(n)
+    _, variance = regression(covariance, np.broadcast_to(ridge[:, -1], covariance.shape[:-2]))
+    fit = statistics.counts * np.log(np.maximum(variance, _TINY))
+    return np.asarray(-0.5 * fit.reshape(-1, m).sum(axis=0))
+
+
+def _pooled(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
+    """Return the pooled within-class covariances; those of all rows if the class is no parent."""
+    for axis in range(len(is_class) - 1, -1, -1):
+        if not is_class[axis]:
+            statistics = statistics.merged(axis)
+    count = statistics.counts[..., None, None]
+    if any(is_class):
+        return np.asarray(smoothing.pooled(count, statistics.comoment)[0])
+    return safe_divide(statistics.comoment, np.broadcast_to(count, statistics.comoment.shape))
+
+
+def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
+    """Return the slopes of the last column on the others, and the variance that they leave.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (..., n, n)
+    floor : ndarray, broadcastable to shape (...)
+        The least variance left.
+
+    Returns
+    -------
+    slopes : ndarray, shape (..., n - 1)
+    variance : ndarray, shape (...)
+    """
+    own = covariance[..., -1, -1]
+    if covariance.shape[-1] == 1:
+        return np.zeros((*own.shape, 0)), np.asarray(own)
+    # Standardised one side after the other: units must not matter, nor products leave the range.
+    deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    rows, columns = (
+        np.broadcast_to(side, covariance.shape)
+        for side in (deviation[..., :, None], deviation[..., None, :])
+    )
+    correlation = safe_divide(safe_divide(covariance, rows), columns)
+    link = correlation[..., :-1, -1]
+    if covariance.shape[-1] == 2:
+        slopes = link
+    else:
+        inverse = np.linalg.pinv(correlation[..., :-1, :-1], hermitian=True)
+        slopes = np.einsum("...ij,...j->...i", inverse, link)
+    explained = np.minimum(np.sum(link * slopes, axis=-1), 1.0)
+    scale = safe_divide(np.broadcast_to(deviation[..., -1:], link.shape), deviation[..., :-1])
+    return slopes * scale, np.maximum(own * (1.0 - explained), floor)
