@@ -16,6 +16,7 @@ from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import SelectiveKDBClassifier as SelectiveKDBClassifier
 from .classifiers import TANClassifier as TANClassifier
+from .classifiers import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
 from .classifiers.discretizers import MDLP as MDLP
 from .classifiers.discretizers import MODL as MODL
 from .classifiers.discretizers import Discretizer as Discretizer

@@ -19,6 +19,7 @@ import networkx as nx
 import numpy as np
 
 import bayesgraph as bg
+from bayesgraph.learning.exponents.network import ALL_SCHEMES
 from bayesgraph.variables import is_missing
 
 KINDS = ("continuous", "discrete", "mixed")
@@ -109,6 +110,7 @@ _INTERVALS = {
 }
 
 _PREDICTS: dict[str, str] = {}
+_WEIGHTED: dict[str, str] = {}
 
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
@@ -218,6 +220,21 @@ CLASSIFIERS = (
         partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="mdlp"),
         kinds=("continuous", "mixed"),
         without=_PREDICTS,
+    ),
+    *(
+        Case(
+            f"nb-weighted-{scheme.replace('_', '-')}",
+            partial(bg.WeightedNaiveBayesClassifier, scheme),
+            kinds=("discrete", "mixed"),
+            without=_WEIGHTED,
+        )
+        for scheme in ALL_SCHEMES
+    ),
+    Case(
+        "tan-weighted",
+        partial(bg.BayesianNetworkClassifier, "tan", exponents="variable"),
+        kinds=("discrete", "mixed"),
+        without=_WEIGHTED,
     ),
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),

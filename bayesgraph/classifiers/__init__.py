@@ -14,6 +14,7 @@ from bayesgraph.classifiers.network_classifiers import (
     NaiveBayesClassifier,
     SelectiveKDBClassifier,
     TANClassifier,
+    WeightedNaiveBayesClassifier,
 )
 from bayesgraph.classifiers.trees import (
     DecisionTreeNetworkClassifier,
@@ -35,4 +36,5 @@ __all__ = [
     "QuadraticDiscriminantClassifier",
     "SelectiveKDBClassifier",
     "TANClassifier",
+    "WeightedNaiveBayesClassifier",
 ]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.items import ItemTerms, counted, dense_row
@@ -29,18 +30,20 @@ from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import weighted_log
 from bayesgraph.findings import impossible
 from bayesgraph.graph import ancestral_set
 from bayesgraph.mixture import NetworkMixture
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import CountVector, Discrete, Name, Variable, decode, plain
+from bayesgraph.weighted_network import WeightedNetwork
 
 _Set: TypeAlias = frozenset[Variable]
 _NOTHING: _Set = frozenset()
 
 
 def contributions(
-    model: BayesianNetwork | FactorGraph | NetworkMixture,
+    model: BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork,
     target: Name,
     evidence: Mapping[Name, Any] | None,
     *,
@@ -51,7 +54,7 @@ def contributions(
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph or NetworkMixture
+    model : BayesianNetwork, FactorGraph, NetworkMixture or WeightedNetwork
         A factor graph has one term for each of its factors, raised to its exponent, and takes a
         value for every variable but the target. The terms of a mixture are in the order of its
         variables.
@@ -85,7 +88,9 @@ def contributions(
 
 
 def explain(
-    model: BayesianNetwork | FactorGraph | NetworkMixture, contrast: Contrast, row: Evidence
+    model: BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork,
+    contrast: Contrast,
+    row: Evidence,
 ) -> Contributions:
     """Return the contributions of one row of encoded evidence; see `contributions`."""
     target = contrast.target
@@ -99,6 +104,8 @@ def explain(
         prior, steps = _factor_steps(model, findings)
     elif isinstance(model, NetworkMixture):
         prior, steps = _mixture_steps(model, findings)
+    elif isinstance(model, WeightedNetwork):
+        prior, steps = _weighted_steps(model, findings)
     else:
         prior, steps = _network_steps(model, findings)
     likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
@@ -190,6 +197,49 @@ class _Findings:
                 columns[variable] = np.where(seen, value, gone)
         scores = network.log_posterior_rows(self.contrast.target, Evidence(len(known), columns))
         return dict(zip(known, scores, strict=True))
+
+
+# --------------------------------------------------------------------------- weighted networks
+
+
+def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
+    """Return the log prior of the classes and what each feature adds, tempered."""
+    if model.target != findings.contrast.target:
+        raise EvidenceError(
+            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
+            "ask its `network` for those of another variable."
+        )
+    columns = findings.row.columns
+    prior = model.log_scores(Evidence(1, {}))[0]
+    steps = []
+    for cpd in model.cpds:
+        above = [p for p in cpd.parents if p in columns]
+        if cpd.variable not in columns:
+            continue
+        added = [
+            _tempered(model, cpd, {v: columns[v] for v in (*above[:n], cpd.variable)})
+            for n in range(len(above) + 1)
+        ]
+        moved = [findings.moved(prior, prior + logs) for logs in added]
+        steps.append(
+            _Step(
+                name=cpd.variable.name,
+                value=findings.value(cpd.variable),
+                log_likelihoods=added[-1],
+                alone=moved[0],
+                arcs={p.name: b - a for p, a, b in zip(above, moved, moved[1:], strict=False)},
+            )
+        )
+    return prior, steps
+
+
+def _tempered(model: WeightedNetwork, cpd: CPD, columns: Mapping[Variable, NDArray[Any]]) -> Floats:
+    """Return what a feature adds to the log scores of the classes, shape (n_classes,)."""
+    logs = model.conditional(cpd, Evidence(1, columns))
+    exponent = model.exponents[cpd.variable.name]
+    if logs is None or not exponent.any():
+        return np.zeros(model.target.cardinality)
+    return np.asarray(weighted_log(logs[0], exponent))
 
 
 # ------------------------------------------------------------------------------------ networks

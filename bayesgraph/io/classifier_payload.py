@@ -21,6 +21,7 @@ from bayesgraph.io.mixture_payload import MIXTURE
 from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.io.weighted_payload import WEIGHTED
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 CLASSES: dict[str, type[GraphClassifier]] = {
@@ -38,12 +39,17 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "QuadraticDiscriminantClassifier",
         "SelectiveKDBClassifier",
         "TANClassifier",
+        "WeightedNaiveBayesClassifier",
     )
 }
 # Those whose model is a factor graph.
 _FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
-# Those whose model is a mixture of networks.
-_MIXTURES = ("AODEClassifier", "AveragedTANClassifier")
+_MODELS: dict[str, Kind] = {
+    "network": NETWORK,
+    "factor graph": FACTOR_GRAPH,
+    "mixture": MIXTURE,
+    "weighted network": WEIGHTED,
+}
 # What some estimators have besides.
 _NUMBERS = ("ccp_alpha_", "n_iter_")
 _ARRAYS = ("edge_probabilities_",)
@@ -57,7 +63,8 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
             name: encode_parameter(name, value)
             for name, value in model.get_params(deep=False).items()
         },
-        "network": _model_kind(type(model).__name__).encode(model.network_, arrays),
+        "model": _model_kind(model.network_),
+        "network": _MODELS[_model_kind(model.network_)].encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
@@ -78,10 +85,8 @@ def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     return {"statistics": encode_statistics(model.statistics_, variables, arrays)}
 
 
-def _model_kind(estimator: str) -> Kind:
-    if estimator in _MIXTURES:
-        return MIXTURE
-    return FACTOR_GRAPH if estimator in _FACTOR_GRAPHS else NETWORK
+def _model_kind(model: Any) -> str:
+    return next(name for name, kind in _MODELS.items() if kind.holds(model))
 
 
 def _encode_numbers(model: Any) -> dict[str, Any]:
@@ -97,7 +102,9 @@ def _decode_numbers(model: Any, numbers: Any) -> None:
 def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = CLASSES[item["estimator"]](**parameters)
-    model.network_ = _model_kind(item["estimator"]).decode(item["network"], arrays)
+    # Files of earlier versions do not say: there only one estimator had no network.
+    earlier = "factor graph" if item["estimator"] in _FACTOR_GRAPHS else "network"
+    model.network_ = _MODELS[item.get("model", earlier)].decode(item["network"], arrays)
     variables = model.network_.variables
     target = variables[item["target"]]
     if not isinstance(target, Discrete):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from bayesgraph.mixture import NetworkMixture
 from bayesgraph.model import GraphicalModel
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.weighted_network import WeightedNetwork
 
 _FONT = "Helvetica,Arial,sans-serif"
 _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
@@ -62,11 +63,12 @@ def to_dot(
     table). Vectors of counts are plates: boxes of two outlines with the number of their items. In a
     factor graph the factors are small squares that carry their exponent where it is not 1. A
     mixture of networks is drawn as all arcs of all networks, the less probable the paler, in one
-    line where they go both ways. The same model and options give the same text.
+    line where they go both ways. In a weighted network the arcs from the class carry the exponents.
+    The same model and options give the same text.
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph or NetworkMixture
+    model : BayesianNetwork, FactorGraph, NetworkMixture or WeightedNetwork
     evidence : mapping from name to value, optional
         As in `query`. Observed nodes are shaded and name what was observed; soft evidence has a
         dashed outline.
@@ -116,9 +118,10 @@ def to_dot(
     >>> print(to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
-    if not isinstance(model, (BayesianNetwork, FactorGraph, NetworkMixture)):
+    if not isinstance(model, (BayesianNetwork, FactorGraph, NetworkMixture, WeightedNetwork)):
         raise DataTypeError(
-            f"to_dot draws a BayesianNetwork, a FactorGraph or a NetworkMixture; got {model!r}."
+            "to_dot draws a BayesianNetwork, a FactorGraph, a NetworkMixture or a WeightedNetwork; "
+            f"got {model!r}."
         )
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
@@ -176,6 +179,9 @@ def defaults(rankdir: str) -> list[str]:
     ]
 
 
+_Net: TypeAlias = BayesianNetwork | NetworkMixture | WeightedNetwork
+
+
 @dataclass(frozen=True)
 class _Drawing:
     """What a node, an arc or a factor needs to know to draw itself."""
@@ -194,15 +200,16 @@ class _Drawing:
 
     # --------------------------------------------------------------------------- whole graphs
 
-    def network(self, net: BayesianNetwork | NetworkMixture, plate: bool | None) -> list[str]:
-        """Return the statements of a Bayesian network, or of a mixture of some."""
+    def network(self, net: _Net, plate: bool | None) -> list[str]:
+        """Return the statements of a Bayesian network, a mixture of some, or a weighted one."""
         hub = _hub(net)
         if plate and hub is None:
             raise GraphError(
                 "A plate is drawn for a variable that is a parent of all others, which this "
                 "network does not have. Leave plate=True out."
             )
-        if plate is False or (plate is None and len(net.variables) <= _PLATE_FROM):
+        few = len(net.variables) <= _PLATE_FROM
+        if plate is False or (plate is None and (few or isinstance(net, WeightedNetwork))):
             hub = None
         pairs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
         arcs = list(dict.fromkeys(pairs))
@@ -225,9 +232,11 @@ class _Drawing:
         ]
 
     def arc_lines(
-        self, net: BayesianNetwork | NetworkMixture, arcs: Sequence[tuple[Variable, Variable]]
+        self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
     ) -> tuple[list[str], list[str]]:
         """Return the statements of the arcs, and what explains them."""
+        if isinstance(net, WeightedNetwork):
+            return self.weighted_arcs(net, arcs), [_caption("numbers on arcs: exponents")]
         if isinstance(net, NetworkMixture):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
@@ -236,6 +245,25 @@ class _Drawing:
         scored = any(score is not None for score in drawn.values())
         caption = [_caption("numbers on arcs: scores in nats")] if scored else []
         return self.arcs(drawn), caption
+
+    def weighted_arcs(
+        self, net: WeightedNetwork, arcs: Sequence[tuple[Variable, Variable]]
+    ) -> list[str]:
+        """Return the arcs; those from the class carry the exponent, and are as wide as it is."""
+        highest = max((float(np.abs(e).max()) for e in net.exponents.values()), default=0.0)
+        lines = []
+        for parent, child in arcs:
+            attributes = {"tooltip": f"{parent.name} → {child.name}"}
+            if parent == net.target:
+                exponent = net.exponents[child.name]
+                share = float(np.abs(exponent).max()) / highest if highest else 0.0
+                attributes["label"] = f" {_exponent(exponent) or '1'} "
+                attributes["penwidth"] = f"{0.7 + 2.3 * share:.2f}"
+                attributes["tooltip"] += f": exponent {_exponent(exponent) or '1'}"
+                if not share:
+                    attributes |= {"color": _PALE, "style": "dashed"}
+            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+        return lines
 
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]
@@ -409,12 +437,14 @@ class _Drawing:
         return labels.bars(variable, certain, labels.SLATE, self.most_states)
 
 
-def _cpd(net: BayesianNetwork | NetworkMixture, variable: Variable) -> CPD | None:
+def _cpd(net: _Net, variable: Variable) -> CPD | None:
     """Return the CPD of a variable; None in a mixture, which has several."""
+    if isinstance(net, WeightedNetwork):
+        net = net.network
     return net.cpd(variable.name) if isinstance(net, BayesianNetwork) else None
 
 
-def _hub(net: BayesianNetwork | NetworkMixture) -> Variable | None:
+def _hub(net: _Net) -> Variable | None:
     """Return the variable that is a parent of all others, if there is one."""
     others = len(net.variables) - 1
     arcs = net.graph.edges

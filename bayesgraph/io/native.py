@@ -22,6 +22,7 @@ KINDS: dict[str, str] = {
     "classifier": "bayesgraph.io.classifier_payload:CLASSIFIER",
     "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
     "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
+    "weighted network": "bayesgraph.io.weighted_payload:WEIGHTED",
     "bag": "bayesgraph.io.bag_payload:BAG",
 }
 

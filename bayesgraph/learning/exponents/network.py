@@ -96,9 +96,7 @@ def log_terms(network: BayesianNetwork, source: TableSource) -> LogTerms:
     assert prior is not None  # the class is a root with a table
     labels = table.column(target)
     weights = source.weights if len(source.weights) else None
-    return LogTerms.build(
-        np.stack(codes, axis=1), tables, prior.log_values[0], labels, weights
-    )
+    return LogTerms.build(np.stack(codes, axis=1), tables, prior.log_values[0], labels, weights)
 
 
 def _feature_cpds(network: BayesianNetwork, target: Discrete) -> list[Any]:
