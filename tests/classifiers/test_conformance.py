@@ -21,6 +21,7 @@ from tree_oracle import oracle_of
 import bayesgraph as bg
 from bayesgraph.classifiers import prediction
 from bayesgraph.cpds import DirichletMultinomialCPD, MultinomialCPD
+from bayesgraph.variables import Binned
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 naive_bayes = pytest.mark.parametrize(
@@ -117,6 +118,8 @@ def test_probabilities_equal_brute_force(case, kind):
     parameters = {}
     if "all-categorical" in case.name:
         data = data.take(range(9))  # every number is a state: keep the joint small
+    if case.name == "auto":
+        data = data.take(range(18))  # the fewer rows, the fewer intervals
     classifier = fitted(case, data, **parameters)
     oracle = oracle_of(classifier.network_)
     target = classifier.target_.name
@@ -590,7 +593,9 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     np.testing.assert_allclose(
         one.predict_proba(data.pandas()), two.predict_proba(other.pandas()), rtol=1e-7, atol=1e-12
     )
-    if "all-categorical" not in case.name and not getattr(one, "discretizer", None):
+    # Of intervals there are probabilities, which have no unit.
+    intervals = any(isinstance(v, Binned) for v in one.network_.variables)
+    if "all-categorical" not in case.name and not intervals:
         seen = np.array([v is not None for v in data.columns["c"]])
         change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
         np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)
