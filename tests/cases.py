@@ -244,7 +244,7 @@ CLASSIFIERS = (
     Case("auto", bg.BayesianNetworkClassifier, without=_PREDICTS),
     Case(
         "tan-cells",
-        partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="mdlp"),
+        partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="frequency"),
         kinds=("continuous", "mixed"),
         without=_PREDICTS,
     ),

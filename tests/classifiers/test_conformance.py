@@ -117,6 +117,8 @@ def test_probabilities_equal_brute_force(case, kind):
     parameters = {}
     if "all-categorical" in case.name:
         data = data.take(range(9))  # every number is a state: keep the joint small
+    if case.name == "auto":
+        data = data.take(range(18))  # the fewer rows, the fewer intervals
     classifier = fitted(case, data, **parameters)
     oracle = oracle_of(classifier.network_)
     target = classifier.target_.name
@@ -589,6 +591,7 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     np.testing.assert_allclose(
         one.predict_proba(data.pandas()), two.predict_proba(other.pandas()), rtol=1e-7, atol=1e-12
     )
+    # Of states (intervals, too) there are probabilities, which have no unit.
     if isinstance(one.network_.variable("c"), bg.Continuous):
         seen = np.array([v is not None for v in data.columns["c"]])
         change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())

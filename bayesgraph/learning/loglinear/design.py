@@ -38,6 +38,8 @@ class Terms:
         Parameters of single features, which come first, and of all tables.
     share : ndarray, shape (n_cells,)
         Share of the rows in each cell of a table, taking the two of a pair for independent.
+    live : ndarray of bool, shape (n_features + n_pairs,)
+        Tables that can tell anything. Those of a feature of one state have no parameters.
     """
 
     views: tuple[View, ...]
@@ -47,13 +49,15 @@ class Terms:
     n_single: int
     n_parameters: int
     share: Floats
+    live: NDArray[np.bool_]
 
     @classmethod
     def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
         """Return the terms of some features and pairs of them."""
         groups = [view.groups for view in views]
         groups += [np.arange(views[i].n_paired * views[j].n_paired) for i, j in pairs]
-        n_groups = [int(g.max()) + 1 for g in groups]
+        live = _live(views, pairs)
+        n_groups = [(int(g.max()) + 1) * use for g, use in zip(groups, live, strict=True)]
         first = np.concatenate([[0], np.cumsum(n_groups)])
         sizes = np.array([len(g) for g in groups], dtype=np.int64)
         shares = [view.share for view in views]
@@ -62,10 +66,11 @@ class Terms:
             tuple(views),
             tuple(pairs),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            _loadings([g + at for g, at in zip(groups, first, strict=False)], views, first[-1]),
+            _loadings([g + at for g, at in zip(groups, first, strict=False)], live, views),
             int(first[len(views)]),
             int(first[-1]),
             np.concatenate(shares),
+            live,
         )
 
     @property
@@ -90,15 +95,26 @@ class Terms:
             column = np.append(self.views[j].paired, -1)[codes[:, j]]
             cell = self.starts[at] + row * self.views[j].n_paired + column
             cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
+        cells[:, ~self.live] = -1
         return cells
 
 
-def _loadings(groups: Sequence[NDArray[np.intp]], views: Sequence[View], n_groups: int) -> Any:
+def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
+    """Tell which tables have more than one cell, and those of pairs which more than one a side."""
+    single = [len(view.share) > 1 for view in views]
+    return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
+
+
+def _loadings(
+    groups: Sequence[NDArray[np.intp]], live: NDArray[np.bool_], views: Sequence[View]
+) -> Any:
     """Return what each cell takes of each parameter and slope, as a sparse matrix."""
     column = np.concatenate(groups)
-    starts = np.concatenate([[0], np.cumsum([len(g) for g in groups])])
-    rows, columns, values = [np.arange(len(column))], [column], [np.ones(len(column))]
-    n_columns = n_groups
+    sizes = [len(g) for g in groups]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    used = np.flatnonzero(np.repeat(live, sizes))
+    rows, columns, values = [used], [column[used]], [np.ones(len(used))]
+    n_columns = int(column[used].max()) + 1 if len(used) else 0
     for i, view in enumerate(views):
         if view.position is not None:
             rows.append(np.arange(starts[i], starts[i + 1]))

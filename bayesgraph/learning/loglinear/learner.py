@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
+from bayesgraph.learning.loglinear.canonical import Canonical
 from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
 from bayesgraph.learning.loglinear.networks import arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.selection import Choice, Folded, choose, train_choice
 from bayesgraph.learning.structure import Structure
 from bayesgraph.network import BayesianNetwork
+from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import TableSource
 from bayesgraph.variables import Discrete, Variable
 
@@ -71,13 +71,16 @@ def train_network(
         raise DataError("To train for prediction takes a target; give the count source one.")
     features = _discrete(source.features)
     table = source.table
-    codes = np.stack([table.column(v) for v in features], axis=1)
-    sample = Sample.of(features, codes, table.column(target), source.weights, target.cardinality)
+    columns = [table.column(v) for v in features]
+    own = Canonical.of(features, target, columns, table.column(target), source.weights)
+    sample = Sample.of(own.features, own.codes, own.labels, source.weights, target.cardinality)
     pairs = None if given is None else _pairs(given, target, features)
     small = sample.thinned(_MOST_ROWS)
-    choice = choose(Folded(small, _n_folds(small), pairs))
-    terms, effects = train_choice(sample, choice, pairs)
-    cpds = to_cpds(terms, effects, target, sample)
+    # The optimiser works on short vectors, for which threads only wait for one another.
+    with one_blas_thread():
+        choice = choose(Folded(small, _n_folds(small), pairs))
+        terms, effects = train_choice(sample, choice, pairs)
+    cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     return _network(cpds, terms, effects, choice, priors)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats, log_sum_exp
@@ -14,6 +13,9 @@ from bayesgraph.graph import Arc
 from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.variables import Discrete
+
+# Of the search for the tilt: steps, the misfit that is none, and the damping that is the end.
+_STEPS, _CLOSE, _STUCK = 200, 1e-12, 1e12
 
 
 def tables_of(terms: Terms, model: Effects) -> tuple[list[Floats], dict[Pair, Floats]]:
@@ -86,17 +88,7 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
         Of the class first, then of the features in their order.
     """
     forest = _Forest.of(terms, model, sample)
-    wanted = np.log(sample.prior)
-
-    def misfit(tilt: Floats) -> Floats:
-        return np.asarray(forest.eliminated(tilt)[0] - wanted)
-
-    tilt = np.zeros(len(wanted))
-    if len(wanted) > 1:
-        found = optimize.root(misfit, tilt, method="hybr", tol=1e-10)
-        if np.abs(found.fun).max() < np.abs(misfit(tilt)).max():
-            tilt = found.x
-    log_class, tables = forest.eliminated(tilt)
+    log_class, tables = forest.eliminated(forest.tilt_to(np.log(sample.share)))
     prior = np.exp(log_class)
     cpds = [TableCPD(target, prior / prior.sum())]
     for view, above, table in zip(terms.views, forest.parent, tables, strict=True):
@@ -165,6 +157,50 @@ class _Forest:
             else:
                 up[above] += total
         return log_class - log_sum_exp(log_class, 0), tables
+
+    def slopes(self, tables: list[Floats]) -> Floats:
+        """Return the derivatives of the log sum of each class by the tilt, shape (K, K).
+
+        The mean, given the class, of what all features say by themselves for each class.
+        """
+        found = np.zeros((len(self.bias), len(self.bias)))
+        marginal: list[Floats] = [np.empty(0)] * len(self.order)
+        for j in self.order:
+            above, table = self.parent[j], np.exp(tables[j])
+            if above is not None:
+                table = np.sum(marginal[above][:, None] * table, axis=0)
+            marginal[j] = table
+            found += marginal[j].T @ self.alone[j]
+        return found
+
+    def tilt_to(self, wanted: Floats) -> Floats:
+        """Return the tilt that gives the class a distribution, or comes near it.
+
+        By the method of Levenberg and Marquardt (Marquardt 1963); two classes always have such a
+        tilt if some rows of states speak more for each of them than its share.
+
+        Parameters
+        ----------
+        wanted : ndarray, shape (n_classes,)
+            Logs.
+        """
+        tilt, damping = np.zeros(len(wanted)), 1e-3
+        log_class, tables = self.eliminated(tilt)
+        misfit = log_class - wanted
+        for _ in range(_STEPS):
+            if np.abs(misfit).max() < _CLOSE or damping > _STUCK:
+                break
+            slopes = self.slopes(tables)
+            slopes -= np.exp(log_class) @ slopes
+            normal = slopes.T @ slopes + damping * np.eye(len(tilt))
+            step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
+            log_class, tables = self.eliminated(step)
+            if np.sum((log_class - wanted) ** 2) < np.sum(misfit**2):
+                tilt, misfit, damping = step, log_class - wanted, damping / 10
+            else:
+                log_class, tables = self.eliminated(tilt)
+                damping *= 10
+        return tilt
 
 
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:

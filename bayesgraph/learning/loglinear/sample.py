@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.loglinear.canonical import fingerprints
 from bayesgraph.learning.loglinear.design import Terms
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.learning.loglinear.views import View, view_of
@@ -46,7 +47,7 @@ class Sample:
         weights: Floats,
         n_classes: int,
     ) -> Sample:
-        """Return rows in an order of their own, equal ones as one row with their weight.
+        """Return rows in an order of their own, almost all equal ones as one with their weight.
 
         What is learned then depends neither on the order of the rows nor on whether a row has the
         weight two or is there twice.
@@ -60,8 +61,11 @@ class Sample:
             Empty if every row weighs 1.
         n_classes : int
         """
+        codes = codes.copy(order="F")
+        # A feature of one state tells nothing; nor does it where it is missing.
+        codes[:, [v.cardinality == 1 for v in features]] = 0
         columns = [labels, *codes.T]
-        order = np.lexsort(columns[::-1])
+        order = np.lexsort([labels, fingerprints(codes)])
         new = np.zeros(len(order), dtype=bool)
         new[:1] = True
         for column in columns:
@@ -84,10 +88,21 @@ class Sample:
         return Sample(self.views, *parts, self.n_classes)
 
     @property
+    def _counts(self) -> Floats:
+        found = np.bincount(self.labels, weights=self.weights, minlength=self.n_classes)
+        return found.astype(np.float64)
+
+    @property
     def prior(self) -> Floats:
         """Share of each class, smoothed so that none is zero."""
-        counts = np.bincount(self.labels, weights=self.weights, minlength=self.n_classes)
+        counts = self._counts
         return np.asarray((counts + 1.0 / self.n_classes) / (counts.sum() + 1.0))
+
+    @property
+    def share(self) -> Floats:
+        """Share of each class as it is, unless it is zero for one of them."""
+        counts = self._counts
+        return counts / counts.sum() if counts.all() else self.prior
 
     def rows(self, terms: Terms) -> Rows:
         """Return the rows as a model of these terms sees them."""
@@ -95,9 +110,8 @@ class Sample:
 
     def folds(self, n_folds: int) -> NDArray[np.intp]:
         """Return a fold for each row, the classes spread evenly."""
-        # A fixed permutation: neighbours among the rows are alike in their first features.
-        shuffled = np.random.RandomState(0).permutation(len(self.labels))
-        by_class = shuffled[np.argsort(self.labels[shuffled], kind="stable")]
+        # The order of the rows is that of their fingerprints, which is as good as random.
+        by_class = np.argsort(self.labels, kind="stable")
         folds = np.empty(len(by_class), dtype=np.intp)
         folds[by_class] = np.arange(len(by_class)) % n_folds
         return folds

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.design import Effects, Normalised, Pair, Parameters, Terms
 from bayesgraph.learning.loglinear.sample import Sample
-from bayesgraph.learning.loglinear.training import Rows, train
+from bayesgraph.learning.loglinear.training import Rows, train, with_share
 from bayesgraph.learning.loglinear.trees import trees_of
 
 # Penalties of the parameters of features and of pairs, in nats, from strong to weak.
@@ -95,6 +95,11 @@ class Folded:
         return [structures_of(self.sample.take(seen), self._pairs) for seen, _ in self._parts]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to learn, or no rows to predict that it was not learned from."""
+        return len(self._parts) < 2 or self.sample.n_classes < 2
+
+    @property
     def structures(self) -> tuple[str, ...]:
         """The structures beside the star."""
         if len(self.sample.views) < 2 or self._pairs == ():
@@ -146,6 +151,8 @@ def choose(folded: Folded) -> Choice:
     predict the held-out rows best (stacking: Wolpert 1992; here in logarithms, so that the mixture
     is a model of the same kind).
     """
+    if folded.is_empty:
+        return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     held_out = folded.scores("star", [Candidate("star", single) for single in _SINGLE])
     losses = {c: folded.loss(scores) for c, scores in held_out.items()}
     alone = min(losses, key=losses.__getitem__)
@@ -177,8 +184,9 @@ def train_choice(
     sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
 ) -> tuple[Terms, Effects]:
     """Return the terms and the effects of a choice, trained on all rows."""
-    star = choice.structure == "star"
-    terms = Terms.of(sample.views, () if star else structures_of(sample, pairs)[choice.structure])
+    if pairs is None and choice.structure != "star":
+        pairs = trees_of(sample)[choice.structure]
+    terms = Terms.of(sample.views, pairs or ())
     parts: list[tuple[float, Effects]] = []
     for structure in dict.fromkeys(c.structure for c in choice.shares):
         own = terms if structure != "star" else Terms.of(sample.views, ())
@@ -187,7 +195,7 @@ def train_choice(
             if candidate.structure == structure:
                 model = train(own, rows, sample.prior, candidate.penalty(own), model)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
-    return terms, Effects.mixed(terms, parts)
+    return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
 
 
 def _log_loss(scores: Floats, sample: Sample) -> tuple[float, Floats]:

@@ -19,6 +19,8 @@ _SINGLE, _PAIRED = 8, 5
 _MOST_PAIRED = 12
 # Standard deviations beyond which an interval's position goes no further.
 _FURTHEST = 4.0
+# Of positions: another unit of the same numbers changes the last digits.
+_DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def _frequent(counts: Floats, most: int) -> Groups:
 
 def _positions(cuts: Floats, share: Floats) -> Floats | None:
     """Return the middles of intervals, standardised; the outer ones are as wide as the next."""
+    # The unit must not matter: squares of large numbers would leave the range of floats.
+    cuts = cuts / (np.abs(cuts).max() or 1.0)
     widths = np.diff(cuts) if len(cuts) > 1 else np.ones(1)
     low, high = cuts[0] - widths[0] / 2, cuts[-1] + widths[-1] / 2
     middle = np.concatenate([[low], (cuts[1:] + cuts[:-1]) / 2, [high]])
@@ -98,7 +102,7 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
     scale = np.sqrt(share @ middle**2)
     if not (np.isfinite(scale) and scale > 0):
         return None
-    return np.asarray(np.clip(middle / scale, -_FURTHEST, _FURTHEST))
+    return np.asarray(np.round(np.clip(middle / scale, -_FURTHEST, _FURTHEST), _DECIMALS))
 
 
 def views_of(variables: Sequence[Discrete], counts: Sequence[Floats]) -> tuple[View, ...]:
