@@ -1,6 +1,7 @@
 """What every classifier of the table in cases.py must do, whatever its structure."""
 
 import pickle
+import re
 import tracemalloc
 
 import cases
@@ -38,10 +39,18 @@ checked = [c for c in cases.CLASSIFIERS if not c.named and "test_scikit_learn" n
 unfit = {repr(c.estimator()): dict(c.without) for c in checked}
 
 
-@parametrize_with_checks(
+checks = parametrize_with_checks(
     [case.estimator() for case in checked],
     expected_failed_checks=lambda estimator: unfit[repr(estimator)],
 )
+
+
+def name_of(value):
+    """Return scikit-learn's name of an estimator or a check, without addresses of functions."""
+    return re.sub(r"at0x[0-9a-f]+", "", checks.kwargs["ids"](value) or "")
+
+
+@pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=name_of)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
