@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
@@ -23,7 +25,16 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
@@ -46,11 +57,24 @@ _MEASURES = ("accuracy", "log loss", "Brier", "ECE")
 class ModelName(StrEnum):
     """Models that the command line fits."""
 
+    AUTO = "auto"
     NB = "nb"
+    WEIGHTED = "weighted"
     TAN = "tan"
     FOREST = "forest"
     CHOW_LIU = "chow-liu"
+    KDB = "kdb"
+    AODE = "aode"
     TREE = "tree"
+
+
+class DiscretizerName(StrEnum):
+    """How numbers become intervals."""
+
+    WIDTH = "width"
+    FREQUENCY = "frequency"
+    MDLP = "mdlp"
+    MODL = "modl"
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -69,6 +93,14 @@ Missing = Annotated[
     typer.Option(help="Text that means missing in a CSV, besides an empty cell, NA and NaN."),
 ]
 Alpha = Annotated[float, typer.Option(help="Pseudo-count for each cell of a table.")]
+Intervals = Annotated[
+    DiscretizerName | None,
+    typer.Option(
+        "--discretizer",
+        help="Make intervals of numeric columns. By default auto makes intervals of equal "
+        "frequency, weighted those of mdlp, and the others none.",
+    ),
+]
 Evidence = Annotated[
     list[str] | None,
     typer.Option(
@@ -91,11 +123,14 @@ def fit(
     data: Data,
     target: Target,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
-    model: Annotated[ModelName, typer.Option(help="Which model.")] = ModelName.TAN,
+    model: Annotated[
+        ModelName, typer.Option(help="Which model; auto chooses by what predicts best.")
+    ] = ModelName.AUTO,
     categorical: Categorical = None,
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
+    discretizer: Intervals = None,
     distribution: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,7 +144,7 @@ def fit(
     _check_output(output, (".bayesgraph",))
     families = _families(model, distribution)
     X, y = _features_and_labels(data, target, drop, missing)
-    classifier = _classifier(model, categorical, alpha)
+    classifier = _classifier(model, categorical, alpha, discretizer)
     if families is not None:
         classifier.set_params(distributions=families)
     classifier.fit(X, y)
@@ -180,13 +215,15 @@ def evaluate(
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
+    discretizer: Intervals = None,
 ) -> None:
     """Judge models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
     X, y = _features_and_labels(data, target, drop, missing)
-    chosen = dict.fromkeys(model or list(ModelName))
-    models = {name.value: _classifier(name, categorical, alpha) for name in chosen}
+    suited = [m for m in ModelName if m is not ModelName.TREE or discretizer is None]
+    chosen = dict.fromkeys(model or suited)
+    models = {n.value: _classifier(n, categorical, alpha, discretizer) for n in chosen}
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -286,7 +323,7 @@ def query(
         console.print(_posterior(found))
     else:
         console.print(repr(found), markup=False)
-    if given:
+    if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
         console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
 
@@ -316,19 +353,8 @@ def show(model: ModelFile) -> None:
     console.print(repr(network), markup=False)
     if _is_classifier(loaded):
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
-    table = RichTable()
-    for column in ("variable", "states", "parents", "parameters"):
-        table.add_column(column, justify="right" if column == "parameters" else "left")
-    for variable in network.variables:
-        cpd = network.cpd(variable.name) if isinstance(network, bg.BayesianNetwork) else None
-        table.add_row(
-            str(variable.name),
-            _states(variable),
-            "" if cpd is None else ", ".join(str(p.name) for p in cpd.parents),
-            "" if cpd is None else f"{cpd.n_parameters:,}",
-        )
-    console.print(table)
-    if isinstance(network, bg.BayesianNetwork) and network.arc_scores:
+    console.print(_variables(network))
+    if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         scores = RichTable(title="Arcs by score (nats a row)")
         for column in ("parent", "child", "score"):
             scores.add_column(column, justify="right" if column == "score" else "left")
@@ -336,6 +362,26 @@ def show(model: ModelFile) -> None:
         for (parent, child), score in ranked:
             scores.add_row(str(parent), str(child), f"{score:.6f}")
         console.print(scores)
+
+
+def _variables(network: GraphicalModel) -> RichTable:
+    table = RichTable()
+    for column in ("variable", "states", "parents", "parameters"):
+        table.add_column(column, justify="right" if column == "parameters" else "left")
+    exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
+    if exponents is not None:
+        table.add_column("exponent", justify="right")
+    found = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
+    cpds = {cpd.variable: cpd for cpd in found}
+    for variable in network.variables:
+        cells = [str(variable.name), _states(variable), "", ""]
+        if cpd := cpds.get(variable):
+            cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
+        if exponents is not None:
+            own = exponents.get(variable.name)
+            cells.append("" if own is None else ", ".join(f"{w:.3g}" for w in own.reshape(-1)))
+        table.add_row(*cells)
+    return table
 
 
 def _states(variable: Variable) -> str:
@@ -417,19 +463,32 @@ def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, 
 
 
 def _classifier(
-    model: ModelName, categorical: Sequence[str] | None, alpha: float
+    model: ModelName,
+    categorical: Sequence[str] | None,
+    alpha: float,
+    discretizer: DiscretizerName | None,
 ) -> GraphClassifier:
     named: Any = list(categorical) if categorical else None
     options: dict[str, Any] = {
         "alpha": alpha,
         "categorical": "all" if named == ["all"] else named,
     }
-    if model is ModelName.NB:
-        return bg.NaiveBayesClassifier(**options)
-    if model is ModelName.TAN:
-        return bg.TANClassifier(**options)
     if model is ModelName.TREE:
+        if discretizer is not None:
+            raise DataError(
+                "--discretizer does not go with --model tree, which finds its own cuts."
+            )
         return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
+    options["discretizer"] = None if discretizer is None else discretizer.value
+    named_so: dict[ModelName, Any] = {
+        ModelName.NB: bg.NaiveBayesClassifier,
+        ModelName.WEIGHTED: bg.WeightedNaiveBayesClassifier,
+        ModelName.TAN: bg.TANClassifier,
+        ModelName.KDB: bg.KDBClassifier,
+        ModelName.AODE: bg.AODEClassifier,
+    }
+    if model in named_so:
+        return named_so[model](**options)  # type: ignore[no-any-return]
     return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
@@ -459,7 +518,15 @@ def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def _has_text_states(variable: Variable) -> bool:
-    return isinstance(variable, Discrete) and all(isinstance(s, str) for s in variable.states)
+    """Tell whether a column of a variable's values is text."""
+    if not isinstance(variable, Discrete) or isinstance(variable, Binned):
+        return False
+    return all(isinstance(value, str) for value in _values(variable))
+
+
+def _values(variable: Discrete) -> tuple[Any, ...]:
+    """Return what may be observed of a variable: the values in its groups, or its states."""
+    return variable.values if isinstance(variable, Grouped) else variable.states
 
 
 def _network(loaded: Any) -> GraphicalModel:
@@ -531,17 +598,22 @@ def _value(variable: Variable, text: str) -> Any:
             ) from error
     if isinstance(variable, CountVector):
         return _counts(variable, text)
-    by_text: dict[str, Any] = {str(state): state for state in variable.states}
-    if len(by_text) < variable.cardinality:
+    known = _values(variable)
+    by_text: dict[str, Any] = {str(value): value for value in known}
+    if len(by_text) < len(known):
         raise EvidenceError(
-            f"States of {variable.name!r} read the same as text: {quoted(variable.states)}. "
+            f"States of {variable.name!r} read the same as text: {quoted(known)}. "
             "Ask from Python, where their types tell them apart."
         )
     if text in by_text:
         return by_text[text]
+    if isinstance(variable, Binned):
+        with suppress(ValueError):
+            return float(text)
     if ":" in text:
         likelihood = {}
-        for part in text.split(","):
+        # A comma before a space is one inside an interval or a group.
+        for part in re.split(r",(?! )", text):
             state, _, number = part.rpartition(":")
             try:
                 likelihood[by_text.get(state, state)] = float(number)

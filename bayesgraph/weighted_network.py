@@ -35,6 +35,8 @@ class WeightedNetwork(GraphicalModel):
     feature is left out, whatever its exponent. Any other variable is answered by ``sum_c P(c | x_O)
     p(x_t | x_O, c)``. Where all features are observed this is the product of the powered CPDs, see
     `to_factor_graph`; a factor graph sums a missing feature out of the powered product instead.
+    Rows have no probability: the `log_evidence` of an answer is the log of the sum of these
+    products over the classes, by how much it differs from that with nothing observed.
 
     Parameters
     ----------
@@ -302,6 +304,23 @@ class WeightedNetwork(GraphicalModel):
             factors.append(Factor.from_log([self.target], self.bias[None]))
             given.append(1.0)
         return FactorGraph(factors, exponents=given, domain=self.domain)
+
+    def _believed(
+        self,
+        beliefs: dict[Discrete, Floats],
+        values: dict[Variable, Any],
+        likelihoods: dict[Discrete, Floats],
+        evidence: Mapping[Name, Any] | None,
+    ) -> dict[Discrete, Floats]:
+        """Return likelihoods of the class; see BaseModel."""
+        if others := [v.name for v in beliefs if v != self.target]:
+            # What a likelihood does to a feature passes through its exponent: Jeffrey's rule would
+            # no longer be a likelihood.
+            raise UnsupportedModelError(
+                f"A WeightedNetwork takes a Belief about its class {self.target.name!r} only; got "
+                f"one about {quoted(others)}. Give likelihoods, or ask its `network`."
+            )
+        return super()._believed(beliefs, values, likelihoods, evidence)
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedModelError(

@@ -36,7 +36,7 @@ from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import RoundedRows
-from bayesgraph.io.values import no_table
+from bayesgraph.io.values import WEIGHTED_AS_GRAPH, no_table
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
@@ -81,7 +81,9 @@ def to_pgmpy(model: Any) -> Any:
     if isinstance(model, FactorGraph):
         return _to_markov_network(model)
     if not isinstance(model, BayesianNetwork):
-        raise DataTypeError(f"Expected a BayesianNetwork or a FactorGraph; got {model!r}.")
+        raise DataTypeError(
+            f"Expected a BayesianNetwork or a FactorGraph; got {model!r}. {WEIGHTED_AS_GRAPH}"
+        )
     _check_states(model.variables)
     tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
     gaussians = [cpd for cpd in model.cpds if isinstance(cpd, GaussianCPD)]
