@@ -110,7 +110,8 @@ class _Forest:
     factors : list of ndarray, shape (n_states, n_classes) or (states of the parent, n_states, ...)
         Logs.
     alone : list of ndarray, each of the shape of its factor
-        Posterior of the class given the feature and its parent alone: along it they are tilted.
+        Posterior of the class given the feature alone, and that given it and its parent, added
+        up: along them the features are tilted.
     """
 
     parent: list[int | None]
@@ -128,14 +129,15 @@ class _Forest:
         log_prior = np.log(sample.prior)
         factors, alone = [], []
         for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
-            effect = single
-            joint = single + log_prior
+            effect, says = single, _posterior(single + log_prior)
             if above is not None:
                 pair = pairs[above, j] if (above, j) in pairs else pairs[j, above].swapaxes(0, 1)
                 effect = single + pair
-                joint = effect + singles[above][:, None] + log_prior
+                says = np.broadcast_to(says, effect.shape)
+                if min(effect.shape[:2]) > 1:
+                    says = says + _posterior(effect + singles[above][:, None] + log_prior)
             factors.append(effect + np.log(shares[j])[..., None])
-            alone.append(np.exp(joint - log_sum_exp(joint, -1)[..., None]))
+            alone.append(says)
         return cls(parent, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
@@ -203,6 +205,11 @@ class _Forest:
                 log_class, tables = self.eliminated(tilt)
                 damping *= 10
         return tilt
+
+
+def _posterior(joint: Floats) -> Floats:
+    """Return the distribution of the class from logs of joint probabilities."""
+    return np.exp(joint - log_sum_exp(joint, -1)[..., None])
 
 
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:

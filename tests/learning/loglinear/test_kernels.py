@@ -11,10 +11,11 @@ def random():
     return np.random.default_rng(0)
 
 
-def test_scores_are_the_bias_and_the_effects_of_the_cells(random):
+@pytest.mark.parametrize("k", [2, 3])
+def test_scores_are_the_bias_and_the_effects_of_the_cells(random, k):
     cells = random.integers(-1, 9, size=(30, 4)).astype(np.int32)
-    effects, bias = random.normal(size=(9, 3)), random.normal(size=3)
-    out = np.full((30, 3), np.nan)
+    effects, bias = random.normal(size=(9, k)), random.normal(size=k)
+    out = np.full((30, k), np.nan)
     kernels.add_scores(5, 30, cells, effects, bias, out)
     expected = bias + np.where((cells >= 0)[..., None], effects[cells], 0.0).sum(axis=1)
     np.testing.assert_allclose(out[5:], expected[5:])
@@ -32,11 +33,12 @@ def test_loss_and_residuals(random):
     np.testing.assert_allclose(residuals, expected, atol=1e-14)
 
 
-def test_residuals_of_cells(random):
+@pytest.mark.parametrize("k", [2, 3])
+def test_residuals_of_cells(random, k):
     cells = random.integers(-1, 9, size=(30, 4)).astype(np.int32)
-    residuals, out = random.normal(size=(30, 3)), np.zeros((9, 3))
+    residuals, out = random.normal(size=(30, k)), np.zeros((9, k))
     kernels.add_residuals(cells, residuals, out)
-    expected = np.zeros((10, 3))
+    expected = np.zeros((10, k))
     np.add.at(expected, cells, residuals[:, None])
     np.testing.assert_allclose(out, expected[:9])
 
