@@ -16,6 +16,7 @@ from bayesgraph.factor_graph import DOMAINS, FactorGraph
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import weighted_log
+from bayesgraph.findings import evidence_factors
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel
 from bayesgraph.network import BayesianNetwork
@@ -250,6 +251,12 @@ class WeightedNetwork(GraphicalModel):
         """See GraphicalModel: the network's factors, and one that turns its class into ours."""
         if self._class_is_known(evidence):
             return self.network.problem(evidence, keep)
+        if self.target not in evidence and not set(keep) - {self.target}:
+            # The class alone: it may be possible by its exponents where the network rules it out.
+            scores = Factor.from_log([self.target], self.log_scores(evidence))
+            soft = {v: logs for v, logs in evidence.likelihoods.items() if v == self.target}
+            judged = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
+            return Problem([scores, *judged], {})
         problem = self.network.problem(evidence, [*keep, self.target])
         given = _without(evidence, self.target)
         before = self.network.log_posterior_rows(self.target, given)

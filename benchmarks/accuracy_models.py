@@ -53,6 +53,9 @@ class KernelNaiveBayes(bg.NaiveBayesClassifier):  # type: ignore[misc]
         return super().fit(X, y, sample_weight)
 
 
+# The criterion that Khiops uses; categories stay as they are, for features act together.
+_GRANULAR = {"discretizer": bg.MODL(group_values=False, granular=True), "smoothing": "backoff"}
+
 # What is not there yet is skipped with a note; --try adds to these.
 MODELS: dict[str, Callable[[], Any]] = {
     "nb": bg.NaiveBayesClassifier,
@@ -66,12 +69,19 @@ MODELS: dict[str, Callable[[], Any]] = {
     "tan-modl": lambda: bg.TANClassifier(discretizer="modl"),
     "aode": lambda: bg.AODEClassifier(discretizer="mdlp"),
     "aode-modl": lambda: bg.AODEClassifier(discretizer="modl"),
+    "tan-backoff": lambda: bg.TANClassifier(**_GRANULAR),
+    "aode-backoff": lambda: bg.AODEClassifier(**_GRANULAR),
     "tan-averaged": lambda: bg.AveragedTANClassifier(discretizer="mdlp"),
-    "kdb": lambda: bg.KDBClassifier(discretizer="mdlp"),
-    "selective-kdb": lambda: bg.SelectiveKDBClassifier(discretizer="mdlp"),
+    "kdb": lambda: bg.KDBClassifier(**_GRANULAR),
+    "selective-kdb": lambda: bg.SelectiveKDBClassifier(loss="log", **_GRANULAR),
     "hill-climb": lambda: bg.BayesianNetworkClassifier("hill_climb", discretizer="mdlp"),
     "tree": lambda: bg.DecisionTreeNetworkClassifier(ccp_alpha="cv"),
-    "wanbia": lambda: bg.WeightedNaiveBayesClassifier(discretizer="mdlp"),
+    "wanbia": bg.WeightedNaiveBayesClassifier,
+    "weighted-class": lambda: bg.WeightedNaiveBayesClassifier("class"),
+    "weighted-mixed": lambda: bg.WeightedNaiveBayesClassifier("mixed"),
+    "selective": lambda: bg.WeightedNaiveBayesClassifier("selective", discretizer="modl"),
+    "fractional": lambda: bg.WeightedNaiveBayesClassifier("fractional", discretizer="modl"),
+    "tan-cells": lambda: bg.BayesianNetworkClassifier("tan", exponents="cells"),
     "default": bg.BayesianNetworkClassifier,
 }
 # Slow ones run on request only.

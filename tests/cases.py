@@ -53,6 +53,8 @@ class Case:
         Tests, and checks of scikit-learn, that cannot apply, each with the reason why.
     updates_complete_rows : bool
         Missing values take the rows themselves: `partial_fit` and `forget` refuse them.
+    likelihood : bool
+        Rows have a probability under the model.
     searched : (str, tuple)
         A parameter of the estimator and values that a search may choose from.
     """
@@ -64,7 +66,14 @@ class Case:
     class_is_root: bool = True
     without: Mapping[str, str] = field(default_factory=dict)
     updates_complete_rows: bool = False
+    likelihood: bool = True
     searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What every row can be asked."""
+        asks = ("predict", "predict_proba", "predict_log_proba")
+        return (*asks, "log_likelihood") if self.likelihood else asks
 
     def __str__(self) -> str:
         return self.name
@@ -110,7 +119,25 @@ _INTERVALS = {
 }
 
 _PREDICTS: dict[str, str] = {}
-_WEIGHTED: dict[str, str] = {}
+_NO_ROWS = "Tempered conditionals are no distribution of rows."
+_WEIGHTED = {
+    "test_log_likelihood_of_rows_equals_that_of_the_network": _NO_ROWS,
+    "test_what_is_drawn_is_what_is_predicted": _NO_ROWS,
+    "test_priors": "Exponents are learned beside the prior, so that another prior changes them.",
+}
+_BIASED = {
+    "test_nothing_observed_gives_the_prior": "A bias that is learned moves it.",
+    "test_class_weights_are_sample_weights": "A bias that is learned moves the prior it looks at.",
+}
+_DRAWN = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "test_weights_are_repetitions",
+        "test_row_order_does_not_matter",
+    ),
+    "Trees are grown on rows that are drawn, from one seed but in the order of the rows.",
+)
+_BY_SCHEME = {"class": _BIASED, "mixed": _BIASED, "tree_depth": _DRAWN}
 
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
@@ -225,16 +252,17 @@ CLASSIFIERS = (
         Case(
             f"nb-weighted-{scheme.replace('_', '-')}",
             partial(bg.WeightedNaiveBayesClassifier, scheme),
-            kinds=("discrete", "mixed"),
-            without=_WEIGHTED,
+            kinds=KINDS if scheme in ("variable", "mixed") else ("continuous", "mixed"),
+            without=_WEIGHTED | _BY_SCHEME.get(scheme, {}),
+            likelihood=False,
         )
         for scheme in ALL_SCHEMES
     ),
     Case(
         "tan-weighted",
         partial(bg.BayesianNetworkClassifier, "tan", exponents="variable"),
-        kinds=("discrete", "mixed"),
         without=_WEIGHTED,
+        likelihood=False,
     ),
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case("forest", partial(bg.BayesianNetworkClassifier, "forest")),

@@ -11,6 +11,11 @@ def assert_same_network(one, other, tolerance=1e-12):
     if isinstance(one, bg.FactorGraph):
         pairs = zip(one.terms, other.terms, strict=True)
     else:
+        if isinstance(one, bg.WeightedNetwork):
+            assert one.exponents.keys() == other.exponents.keys()
+            for name, exponent in one.exponents.items():
+                np.testing.assert_allclose(exponent, other.exponents[name], atol=tolerance)
+            np.testing.assert_allclose(one.bias, other.bias, atol=tolerance)
         if isinstance(one, bg.NetworkMixture):
             np.testing.assert_allclose(one.weights, other.weights, rtol=tolerance)
         assert list(one.graph.edges) == list(other.graph.edges)

@@ -166,8 +166,54 @@ class MixtureOracle:
         return sum(weight * oracle.joint(targets, evidence) for weight, oracle in self.parts)
 
 
+class TemperedOracle:
+    """Answers about a weighted network, by the definition: marginalise first, then temper.
+
+    Whatever is asked of the untempered network is summed over its whole joint distribution.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.oracle = Oracle.of(model.network)
+
+    def _given_class(self, evidence):
+        """Return P(evidence | c) of the untempered network for every class."""
+        target = self.model.target.name
+        return self.oracle.joint([target], evidence) / self.oracle.joint([target])
+
+    def class_posterior(self, evidence):
+        model = self.model
+        found = self.oracle.joint([model.target.name]) ** model.prior_exponent
+        found = found * np.exp(model.bias)
+        for cpd in model.network.cpds:
+            name = cpd.variable.name
+            if name == model.target.name or name not in evidence:
+                continue
+            above = {
+                p.name: evidence[p.name]
+                for p in cpd.parents
+                if p != model.target and p.name in evidence
+            }
+            term = self._given_class({**above, name: evidence[name]}) / self._given_class(above)
+            found = found * term ** model.exponents[name]
+        return found / found.sum()
+
+    def posterior(self, targets, evidence=None):
+        """Return P(targets | evidence), one axis for each discrete target."""
+        target = self.model.target.name
+        given = {k: v for k, v in (evidence or {}).items() if v is not None}
+        shares = self.class_posterior(given)
+        if list(targets) == [target]:
+            return shares
+        states = self.model.target.states
+        parts = [self.oracle.posterior(targets, {**given, target: s}) for s in states]
+        return sum(share * part for share, part in zip(shares, parts, strict=True))
+
+
 def oracle_of(network):
     """Return the oracle that fits the families of a network, or of those of a mixture."""
+    if isinstance(network, bg.WeightedNetwork):
+        return TemperedOracle(network)
     if isinstance(network, bg.NetworkMixture):
         return MixtureOracle(network)
     if is_of_families(network):

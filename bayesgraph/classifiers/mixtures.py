@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
-from bayesgraph.classifiers.network_classifiers import _with_parameters
+from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing
@@ -45,7 +45,7 @@ class _MixtureClassifier(NetworkClassifier):
         self.features_ = features
 
 
-@_with_parameters
+@with_parameters
 class AODEClassifier(_MixtureClassifier):
     """Averaged one-dependence estimators: every feature takes its turn as a parent of all others.
 
@@ -113,7 +113,7 @@ class AODEClassifier(_MixtureClassifier):
         return aode(source, smoothing, min_rows=self.min_rows, priors=priors)
 
 
-@_with_parameters
+@with_parameters
 class AveragedTANClassifier(_MixtureClassifier):
     """Tree-augmented naive Bayes averaged over trees, as probable as the data make them.
 

@@ -38,6 +38,8 @@ _CERTAIN = 0.995
 _LEAST_OPACITY = 0.15
 # A parent of all others is drawn as a box around them when its arcs would cover the picture.
 _PLATE_FROM = 13
+# The same where the arrows have scores or exponents.
+_PLATE_FROM_TOLD = 26
 # So many nodes without arcs still make one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
@@ -208,8 +210,7 @@ class _Drawing:
                 "A plate is drawn for a variable that is a parent of all others, which this "
                 "network does not have. Leave plate=True out."
             )
-        few = len(net.variables) <= _PLATE_FROM
-        if plate is False or (plate is None and (few or isinstance(net, WeightedNetwork))):
+        if plate is False or (plate is None and len(net.variables) <= _most_arrows(net, hub)):
             hub = None
         pairs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
         arcs = list(dict.fromkeys(pairs))
@@ -257,7 +258,7 @@ class _Drawing:
             if parent == net.target:
                 exponent = net.exponents[child.name]
                 share = float(np.abs(exponent).max()) / highest if highest else 0.0
-                attributes["label"] = f" {_exponent(exponent) or '1'} "
+                attributes["label"] = f" {_exponent(exponent, 2) or '1'} "
                 attributes["penwidth"] = f"{0.7 + 2.3 * share:.2f}"
                 attributes["tooltip"] += f": exponent {_exponent(exponent) or '1'}"
                 if not share:
@@ -455,21 +456,33 @@ def _hub(net: _Net) -> Variable | None:
     return found[0] if found else None
 
 
+def _most_arrows(net: _Net, hub: Variable | None) -> int:
+    """Return how many variables a graph has at most whose hub has an arrow to each of the others.
+
+    More where these arrows have something to say.
+    """
+    if hub is None or isinstance(net, NetworkMixture):
+        return _PLATE_FROM
+    told = isinstance(net, WeightedNetwork) or any(arc[0] == hub.name for arc in net.arc_scores)
+    return _PLATE_FROM_TOLD if told else _PLATE_FROM
+
+
 def _row_length(n: int) -> int:
     """Return how many of n nodes without arcs go side by side."""
     return n if n <= _ROW else math.ceil(math.sqrt(n))
 
 
-def _exponent(values: Floats) -> str:
+def _exponent(values: Floats, digits: int = 4) -> str:
     """Return an exponent as text: one number, a few, or their range; empty if it is 1."""
     flat = values.reshape(-1)
     if (flat == 1).all():
         return ""
     if len(set(flat.tolist())) == 1:
-        return labels.number(float(flat[0]))
+        return labels.number(float(flat[0]), digits)
     if len(flat) <= 4:
-        return ", ".join(labels.number(float(value), 3) for value in flat)
-    return f"{labels.number(float(flat.min()), 3)} to {labels.number(float(flat.max()), 3)}"
+        return ", ".join(labels.number(float(value), min(digits, 3)) for value in flat)
+    ends = [labels.number(float(end), min(digits, 3)) for end in (flat.min(), flat.max())]
+    return " to ".join(ends)
 
 
 def _caption(note: str) -> str:

@@ -1,6 +1,7 @@
 """What every classifier of the table in cases.py must do, whatever its structure."""
 
 import pickle
+import re
 import tracemalloc
 
 import cases
@@ -21,7 +22,6 @@ from tree_oracle import oracle_of
 import bayesgraph as bg
 from bayesgraph.classifiers import prediction
 from bayesgraph.cpds import DirichletMultinomialCPD, MultinomialCPD
-from bayesgraph.variables import Binned
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 naive_bayes = pytest.mark.parametrize(
@@ -39,10 +39,18 @@ checked = [c for c in cases.CLASSIFIERS if not c.named and "test_scikit_learn" n
 unfit = {repr(c.estimator()): dict(c.without) for c in checked}
 
 
-@parametrize_with_checks(
+checks = parametrize_with_checks(
     [case.estimator() for case in checked],
     expected_failed_checks=lambda estimator: unfit[repr(estimator)],
 )
+
+
+def name_of(value):
+    """Return scikit-learn's name of an estimator or a check, without addresses of functions."""
+    return re.sub(r"at0x[0-9a-f]+", "", checks.kwargs["ids"](value) or "")
+
+
+@pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=name_of)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -440,13 +448,12 @@ def test_rows_are_answered_one_by_one(case, kind):
 def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
     data = cases.make_data(kind).with_missing()
     classifier = fitted(case, data)
-    asks = ("predict", "predict_proba", "predict_log_proba", "log_likelihood")
-    expected = [getattr(classifier, ask)(data.pandas()) for ask in asks]
+    expected = [getattr(classifier, ask)(data.pandas()) for ask in case.asks]
     # Where two classes are equally probable, rounding decides.
     ranked = np.sort(expected[1], axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > 1e-9
     monkeypatch.setattr(prediction, "_CHUNK_ROWS", n)
-    for ask, whole in zip(asks, expected, strict=True):
+    for ask, whole in zip(case.asks, expected, strict=True):
         found = getattr(classifier, ask)(data.polars())
         assert found.dtype == whole.dtype
         if ask == "predict":
@@ -484,7 +491,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
     classifier = case.estimator().fit(data.matrix(), data.y)
     monkeypatch.setattr(prediction, "_CHUNK_ROWS", 500)
     rows = np.tile(data.matrix(), (100, 1))
-    for ask in ("predict", "predict_proba", "log_likelihood"):
+    for ask in case.asks:
         peaks = []
         for n in (1000, 1000, 6000):  # the first call compiles and fills caches
             tracemalloc.start()
@@ -555,7 +562,7 @@ def test_files_keep_all_answers(case, kind, tmp_path):
     assert list(loaded.feature_names_in_) == list(classifier.feature_names_in_)
     assert loaded.classes_.tolist() == classifier.classes_.tolist()
     assert loaded.classes_.dtype == classifier.classes_.dtype
-    for ask in ("predict", "predict_proba", "log_likelihood"):
+    for ask in case.asks:
         np.testing.assert_array_equal(
             getattr(loaded, ask)(data.pandas()), getattr(classifier, ask)(data.pandas())
         )
@@ -593,9 +600,8 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     np.testing.assert_allclose(
         one.predict_proba(data.pandas()), two.predict_proba(other.pandas()), rtol=1e-7, atol=1e-12
     )
-    # Of intervals there are probabilities, which have no unit.
-    intervals = any(isinstance(v, Binned) for v in one.network_.variables)
-    if "all-categorical" not in case.name and not intervals:
+    # Of states (intervals, too) there are probabilities, which have no unit.
+    if isinstance(one.network_.variable("c"), bg.Continuous):
         seen = np.array([v is not None for v in data.columns["c"]])
         change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
         np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)

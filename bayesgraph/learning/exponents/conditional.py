@@ -17,6 +17,8 @@ SCHEMES = ("variable", "class", "mixed")
 _DEVIATION = 10.0
 # And against a bias of one nat.
 _BIAS = 1.0
+# Nats by which the classes of a table differ, if only by rounding.
+_SILENT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,11 @@ class _Problem:
 
     def exponents(self, x: Floats) -> Exponents:
         values, _, bias = self._parts(x)
-        if self.scheme == "variable":
-            return Exponents(np.clip(x, 0.0, 1.0), bias)
-        return Exponents(np.clip(values, 0.0, 1.0), bias)
+        kept = np.clip(values, 0.0, 1.0)
+        # Where a feature tells the classes nothing apart, the likelihood leaves its exponent open.
+        spread = np.maximum.reduceat(np.ptp(self.logs, axis=1), self.starts)
+        kept[spread <= _SILENT] = 0.0
+        return Exponents(kept[:, 0] if self.scheme == "variable" else kept, bias)
 
     def objective(self, x: Floats) -> tuple[float, Floats]:
         """Return the penalised loss in nats, and its gradient."""

@@ -79,6 +79,12 @@ class LogTerms:
         terms._check_values()
         return terms
 
+    def take(self, features: NDArray[np.intp]) -> LogTerms:
+        """Return the terms of some of the features."""
+        tables = tuple(self.tables[i] for i in features.tolist())
+        codes = np.asfortranarray(self.codes[:, features])
+        return LogTerms(codes, tables, self.log_prior, self.labels, self.weights)
+
     def _check_shapes(self) -> None:
         n, d, k = len(self.labels), len(self.tables), len(self.log_prior)
         if self.codes.shape != (n, d):

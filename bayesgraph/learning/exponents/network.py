@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError
@@ -21,7 +23,7 @@ from bayesgraph.learning.exponents.manb import model_averaged_tables
 from bayesgraph.learning.exponents.selective import selective_naive_bayes
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics import Pairs, TableSource
-from bayesgraph.variables import Binned, Discrete
+from bayesgraph.variables import Binned, Discrete, Variable
 from bayesgraph.weighted_network import WeightedNetwork
 
 # Those that weigh features by themselves: their network is a star.
@@ -54,6 +56,8 @@ def weighted_network(
     if target is None:
         raise DataError("Exponents are learned for a class: give the count source a target.")
     terms = log_terms(network, source)
+    # A feature of one state says nothing, and must not be counted among those that might.
+    told = np.flatnonzero(terms.cards > 1)
     if scheme in STAR_SCHEMES and any(len(cpd.parents) > 1 for cpd in network.cpds):
         raise UnsupportedModelError(
             f"exponents={scheme!r} weighs features one by one, as a naive Bayes does; use "
@@ -62,9 +66,12 @@ def weighted_network(
     names = [cpd.variable.name for cpd in _feature_cpds(network, target)]
     if scheme == "averaged":
         return WeightedNetwork(_averaged(network, terms, target), target.name, domain="unit")
-    found = _exponents(terms, source, target, scheme, seed)
+    values: dict[Any, Any] = dict.fromkeys(names, 0.0)
+    if not len(told):
+        return WeightedNetwork(network, target.name, values, domain="unit")
+    found = _exponents(_Told(terms.take(told), told, source, target, seed), scheme)
     domain = "unit" if float(found.values.max(initial=0.0)) <= 1.0 else "nonnegative"
-    values = dict(zip(names, found.values, strict=True))
+    values |= {names[i]: value for i, value in zip(told.tolist(), found.values, strict=True)}
     return WeightedNetwork(network, target.name, values, bias=found.bias, domain=domain)
 
 
@@ -122,37 +129,62 @@ def _averaged(network: BayesianNetwork, terms: LogTerms, target: Discrete) -> Ba
     return BayesianNetwork(cpds, order=network.variables)
 
 
-def _exponents(
-    terms: LogTerms, source: TableSource, target: Discrete, scheme: str, seed: Any
-) -> Exponents:
-    none = np.zeros(terms.n_classes)
+@dataclass(frozen=True)
+class _Told:
+    """What a search for exponents starts from.
+
+    Attributes
+    ----------
+    terms : LogTerms
+        Of the features that have more than one state.
+    at : ndarray of int
+        Which features these are.
+    source : TableSource
+    target : Discrete
+    seed : int or numpy Generator
+    """
+
+    terms: LogTerms
+    at: NDArray[np.intp]
+    source: TableSource
+    target: Discrete
+    seed: Any
+
+    @property
+    def features(self) -> tuple[Variable, ...]:
+        """The features themselves."""
+        return tuple(self.source.features[i] for i in self.at.tolist())
+
+
+def _exponents(told: _Told, scheme: str) -> Exponents:
     if scheme in SCHEMES:
-        return conditional_exponents(terms, scheme)
+        return conditional_exponents(told.terms, scheme)
+    none = np.zeros(told.terms.n_classes)
     if scheme in FILTERS:
-        return Exponents(filter_exponents(terms, scheme), none)
-    return Exponents(_SEARCHES[scheme](terms, source, target, seed), none)
+        return Exponents(filter_exponents(told.terms, scheme), none)
+    return Exponents(_SEARCHES[scheme](told), none)
 
 
-def _by_depth(terms: LogTerms, source: TableSource, target: Discrete, seed: Any) -> Floats:
-    return depth_exponents(tree_depths(terms, seed=seed))
+def _by_depth(told: _Told) -> Floats:
+    return depth_exponents(tree_depths(told.terms, seed=told.seed))
 
 
-def _by_correlation(terms: LogTerms, source: TableSource, target: Discrete, seed: Any) -> Floats:
-    summary = source.pairs(Pairs((*source.features, target), None))
-    return correlation_exponents(*relations(summary, target))
+def _by_correlation(told: _Told) -> Floats:
+    summary = told.source.pairs(Pairs((*told.features, told.target), None))
+    return correlation_exponents(*relations(summary, told.target))
 
 
-def _selective(terms: LogTerms, source: TableSource, target: Discrete, seed: Any) -> Floats:
-    return selective_naive_bayes(terms, seed=seed).exponents
+def _selective(told: _Told) -> Floats:
+    return selective_naive_bayes(told.terms, seed=told.seed).exponents
 
 
-def _fractional(terms: LogTerms, source: TableSource, target: Discrete, seed: Any) -> Floats:
-    ordered = [isinstance(variable, Binned) for variable in source.features]
-    costs = partition_costs(terms.counts, intervals=ordered)
-    return fractional_naive_bayes(terms, costs, seed=seed).exponents
+def _fractional(told: _Told) -> Floats:
+    ordered = [isinstance(variable, Binned) for variable in told.features]
+    costs = partition_costs(told.terms.counts, intervals=ordered)
+    return fractional_naive_bayes(told.terms, costs, seed=told.seed).exponents
 
 
-_SEARCHES: dict[str, Callable[[LogTerms, TableSource, Discrete, Any], Floats]] = {
+_SEARCHES: dict[str, Callable[[_Told], Floats]] = {
     "tree_depth": _by_depth,
     "correlation": _by_correlation,
     "selective": _selective,
