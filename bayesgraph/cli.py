@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
@@ -23,7 +24,16 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
@@ -46,8 +56,12 @@ _MEASURES = ("accuracy", "log loss", "Brier", "ECE")
 class ModelName(StrEnum):
     """Models that the command line fits."""
 
+    AUTO = "auto"
     NB = "nb"
+    WEIGHTED = "weighted"
     TAN = "tan"
+    AODE = "aode"
+    KDB = "kdb"
     FOREST = "forest"
     CHOW_LIU = "chow-liu"
     TREE = "tree"
@@ -69,6 +83,13 @@ Missing = Annotated[
     typer.Option(help="Text that means missing in a CSV, besides an empty cell, NA and NaN."),
 ]
 Alpha = Annotated[float, typer.Option(help="Pseudo-count for each cell of a table.")]
+DiscretizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--discretizer",
+        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for trees).",
+    ),
+]
 Evidence = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,14 +105,14 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-@app.command(
-    epilog="Example: bayesgraph fit iris.csv --target species --model tan -o iris.bayesgraph"
-)
+@app.command(epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph")
 def fit(
     data: Data,
     target: Target,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
-    model: Annotated[ModelName, typer.Option(help="Which model.")] = ModelName.TAN,
+    model: Annotated[
+        ModelName, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree.")
+    ] = ModelName.AUTO,
     categorical: Categorical = None,
     drop: Drop = None,
     missing: Missing = None,
@@ -104,12 +125,13 @@ def fit(
             "lognormal, kernel."
         ),
     ] = None,
+    discretizer: DiscretizerName = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
     families = _families(model, distribution)
     X, y = _features_and_labels(data, target, drop, missing)
-    classifier = _classifier(model, categorical, alpha)
+    classifier = _classifier(model, categorical, alpha, discretizer)
     if families is not None:
         classifier.set_params(distributions=families)
     classifier.fit(X, y)
@@ -180,13 +202,14 @@ def evaluate(
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
+    discretizer: DiscretizerName = None,
 ) -> None:
     """Judge models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
     X, y = _features_and_labels(data, target, drop, missing)
     chosen = dict.fromkeys(model or list(ModelName))
-    models = {name.value: _classifier(name, categorical, alpha) for name in chosen}
+    models = {name.value: _classifier(name, categorical, alpha, discretizer) for name in chosen}
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -396,6 +419,15 @@ def _root(
 
 # ------------------------------------------------------------------------------------- helpers
 
+_ESTIMATORS = {
+    ModelName.AUTO: "BayesianNetworkClassifier",
+    ModelName.NB: "NaiveBayesClassifier",
+    ModelName.WEIGHTED: "WeightedNaiveBayesClassifier",
+    ModelName.TAN: "TANClassifier",
+    ModelName.AODE: "AODEClassifier",
+    ModelName.KDB: "KDBClassifier",
+}
+
 
 def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, str] | None:
     """Return the distributions that were asked for, as NaiveBayesClassifier takes them."""
@@ -417,19 +449,21 @@ def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, 
 
 
 def _classifier(
-    model: ModelName, categorical: Sequence[str] | None, alpha: float
+    model: ModelName,
+    categorical: Sequence[str] | None,
+    alpha: float,
+    discretizer: str | None,
 ) -> GraphClassifier:
     named: Any = list(categorical) if categorical else None
     options: dict[str, Any] = {
         "alpha": alpha,
         "categorical": "all" if named == ["all"] else named,
     }
-    if model is ModelName.NB:
-        return bg.NaiveBayesClassifier(**options)
-    if model is ModelName.TAN:
-        return bg.TANClassifier(**options)
     if model is ModelName.TREE:
         return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
+    options["discretizer"] = discretizer
+    if model in _ESTIMATORS:
+        return getattr(bg, _ESTIMATORS[model])(**options)  # type: ignore[no-any-return]
     return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
@@ -531,14 +565,20 @@ def _value(variable: Variable, text: str) -> Any:
             ) from error
     if isinstance(variable, CountVector):
         return _counts(variable, text)
-    by_text: dict[str, Any] = {str(state): state for state in variable.states}
-    if len(by_text) < variable.cardinality:
+    known = variable.values if isinstance(variable, Grouped) else variable.states
+    by_text: dict[str, Any] = {str(state): state for state in known}
+    if len(by_text) < len(known):
         raise EvidenceError(
             f"States of {variable.name!r} read the same as text: {quoted(variable.states)}. "
             "Ask from Python, where their types tell them apart."
         )
     if text in by_text:
         return by_text[text]
+    if isinstance(variable, Binned):
+        with suppress(ValueError):
+            return float(text)
+    if text.lower() in ("true", "false") and {True, False} == set(known):
+        return text.lower() == "true"
     if ":" in text:
         likelihood = {}
         for part in text.split(","):

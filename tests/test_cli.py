@@ -37,7 +37,7 @@ def bif(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", ["nb", "tan", "forest", "chow-liu"])
+@pytest.mark.parametrize("name", ["auto", "nb", "weighted", "tan", "aode", "forest", "chow-liu"])
 def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
     saved = tmp_path / "m.bayesgraph"
     code, out, _ = run(

@@ -62,6 +62,10 @@ class BayesianNetworkClassifier(NetworkClassifier):
 
     Notes
     -----
+    What is trained is the posterior of the class given a whole row. Where only one or two features
+    are known, and for questions about features, the tables of TANClassifier and
+    NaiveBayesClassifier, which are counted, are the closer to the data.
+
     A network that is trained to predict is not additive in the rows: it has no `partial_fit`,
     `fit_batches` and `forget`. Numbers become intervals of about equal numbers of rows, 32 at
     most, unless `discretizer` says otherwise; `alpha`, `smoothing` and `shrinkage` matter only to
@@ -241,6 +245,7 @@ class WeightedNaiveBayesClassifier(BayesianNetworkClassifier):
     """
 
     structure = "star"
+    _model_name = "WeightedNetwork"
 
     def __init__(
         self,

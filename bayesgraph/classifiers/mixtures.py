@@ -73,6 +73,8 @@ class AODEClassifier(_MixtureClassifier):
     NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
     """
 
+    _model_name = "NetworkMixture"
+
     def __init__(
         self,
         *,
@@ -145,6 +147,8 @@ class AveragedTANClassifier(_MixtureClassifier):
     >>> clf.edge_probabilities_[0].round(2).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
+
+    _model_name = "NetworkMixture"
 
     edge_probabilities_: Floats
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 _PARAMETERS = """
     alpha : float, array_like or mapping from name to either, default 1.0
         Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
@@ -49,7 +52,17 @@ _PARAMETERS = """
 """
 
 
+_ENTRY = re.compile(r"\n    (\w+) : .*(?:\n {8}.*)*")
+
+
 def with_parameters(cls: type) -> type:
-    """Write the shared parameters into a docstring."""
-    cls.__doc__ = (cls.__doc__ or "").replace("\n    {parameters}\n", _PARAMETERS)
+    """Write the shared parameters that a class takes into its docstring."""
+    taken = {*inspect.signature(cls).parameters}
+    head, tail = _PARAMETERS.split("\n    Attributes\n", 1)
+    own = "".join(m.group(0) for m in _ENTRY.finditer("\n" + head) if m.group(1) in taken)
+    known = {**vars(cls), **getattr(cls, "__annotations__", {})}
+    model = known.get("_model_name", "BayesianNetwork")
+    tail = tail.replace("network_ : BayesianNetwork", f"network_ : {model}")
+    text = f"{own}\n\n    Attributes\n{tail}\n"
+    cls.__doc__ = (cls.__doc__ or "").replace("\n    {parameters}\n", text)
     return cls
