@@ -61,20 +61,11 @@ class ModelName(StrEnum):
     NB = "nb"
     WEIGHTED = "weighted"
     TAN = "tan"
+    AODE = "aode"
+    KDB = "kdb"
     FOREST = "forest"
     CHOW_LIU = "chow-liu"
-    KDB = "kdb"
-    AODE = "aode"
     TREE = "tree"
-
-
-class DiscretizerName(StrEnum):
-    """How numbers become intervals."""
-
-    WIDTH = "width"
-    FREQUENCY = "frequency"
-    MDLP = "mdlp"
-    MODL = "modl"
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -93,12 +84,11 @@ Missing = Annotated[
     typer.Option(help="Text that means missing in a CSV, besides an empty cell, NA and NaN."),
 ]
 Alpha = Annotated[float, typer.Option(help="Pseudo-count for each cell of a table.")]
-Intervals = Annotated[
-    DiscretizerName | None,
+DiscretizerName = Annotated[
+    str | None,
     typer.Option(
         "--discretizer",
-        help="Make intervals of numeric columns. By default auto makes intervals of equal "
-        "frequency, weighted those of mdlp, and the others none.",
+        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for trees).",
     ),
 ]
 Evidence = Annotated[
@@ -116,21 +106,18 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-@app.command(
-    epilog="Example: bayesgraph fit iris.csv --target species --model tan -o iris.bayesgraph"
-)
+@app.command(epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph")
 def fit(
     data: Data,
     target: Target,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
     model: Annotated[
-        ModelName, typer.Option(help="Which model; auto chooses by what predicts best.")
+        ModelName, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree.")
     ] = ModelName.AUTO,
     categorical: Categorical = None,
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
-    discretizer: Intervals = None,
     distribution: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,6 +126,7 @@ def fit(
             "lognormal, kernel."
         ),
     ] = None,
+    discretizer: DiscretizerName = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
@@ -215,15 +203,14 @@ def evaluate(
     drop: Drop = None,
     missing: Missing = None,
     alpha: Alpha = 1.0,
-    discretizer: Intervals = None,
+    discretizer: DiscretizerName = None,
 ) -> None:
     """Judge models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
     X, y = _features_and_labels(data, target, drop, missing)
-    suited = [m for m in ModelName if m is not ModelName.TREE or discretizer is None]
-    chosen = dict.fromkeys(model or suited)
-    models = {n.value: _classifier(n, categorical, alpha, discretizer) for n in chosen}
+    chosen = dict.fromkeys(model or list(ModelName))
+    models = {name.value: _classifier(name, categorical, alpha, discretizer) for name in chosen}
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -442,6 +429,15 @@ def _root(
 
 # ------------------------------------------------------------------------------------- helpers
 
+_ESTIMATORS = {
+    ModelName.AUTO: "BayesianNetworkClassifier",
+    ModelName.NB: "NaiveBayesClassifier",
+    ModelName.WEIGHTED: "WeightedNaiveBayesClassifier",
+    ModelName.TAN: "TANClassifier",
+    ModelName.AODE: "AODEClassifier",
+    ModelName.KDB: "KDBClassifier",
+}
+
 
 def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, str] | None:
     """Return the distributions that were asked for, as NaiveBayesClassifier takes them."""
@@ -466,7 +462,7 @@ def _classifier(
     model: ModelName,
     categorical: Sequence[str] | None,
     alpha: float,
-    discretizer: DiscretizerName | None,
+    discretizer: str | None,
 ) -> GraphClassifier:
     named: Any = list(categorical) if categorical else None
     options: dict[str, Any] = {
@@ -474,21 +470,10 @@ def _classifier(
         "categorical": "all" if named == ["all"] else named,
     }
     if model is ModelName.TREE:
-        if discretizer is not None:
-            raise DataError(
-                "--discretizer does not go with --model tree, which finds its own cuts."
-            )
         return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
-    options["discretizer"] = None if discretizer is None else discretizer.value
-    named_so: dict[ModelName, Any] = {
-        ModelName.NB: bg.NaiveBayesClassifier,
-        ModelName.WEIGHTED: bg.WeightedNaiveBayesClassifier,
-        ModelName.TAN: bg.TANClassifier,
-        ModelName.KDB: bg.KDBClassifier,
-        ModelName.AODE: bg.AODEClassifier,
-    }
-    if model in named_so:
-        return named_so[model](**options)  # type: ignore[no-any-return]
+    options["discretizer"] = discretizer
+    if model in _ESTIMATORS:
+        return getattr(bg, _ESTIMATORS[model])(**options)  # type: ignore[no-any-return]
     return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
@@ -587,6 +572,21 @@ def _counts(variable: CountVector, text: str) -> dict[Name, float]:
     return counts
 
 
+def _likelihoods(variable: Variable, text: str, by_text: dict[str, Any]) -> dict[Any, float]:
+    """Return the likelihoods that a text such as ``no:1,yes:4`` stands for."""
+    likelihood = {}
+    # A comma before a space is one inside an interval or a group.
+    for part in re.split(r",(?! )", text):
+        state, _, number = part.rpartition(":")
+        try:
+            likelihood[by_text.get(state, state)] = float(number)
+        except ValueError as error:
+            raise EvidenceError(
+                f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
+            ) from error
+    return likelihood
+
+
 def _value(variable: Variable, text: str) -> Any:
     """Return the state, the number or the likelihoods that a text stands for."""
     if isinstance(variable, Continuous):
@@ -599,7 +599,7 @@ def _value(variable: Variable, text: str) -> Any:
     if isinstance(variable, CountVector):
         return _counts(variable, text)
     known = _values(variable)
-    by_text: dict[str, Any] = {str(value): value for value in known}
+    by_text: dict[str, Any] = {str(state): state for state in known}
     if len(by_text) < len(known):
         raise EvidenceError(
             f"States of {variable.name!r} read the same as text: {quoted(known)}. "
@@ -610,18 +610,10 @@ def _value(variable: Variable, text: str) -> Any:
     if isinstance(variable, Binned):
         with suppress(ValueError):
             return float(text)
+    if text.lower() in ("true", "false") and {True, False} == set(known):
+        return text.lower() == "true"
     if ":" in text:
-        likelihood = {}
-        # A comma before a space is one inside an interval or a group.
-        for part in re.split(r",(?! )", text):
-            state, _, number = part.rpartition(":")
-            try:
-                likelihood[by_text.get(state, state)] = float(number)
-            except ValueError as error:
-                raise EvidenceError(
-                    f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
-                ) from error
-        return likelihood
+        return _likelihoods(variable, text, by_text)
     return text  # the model's own error names the states and the nearest one
 
 

@@ -107,7 +107,8 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
     Parameters
     ----------
     costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
-        What a mapping does not name is 0 for a right decision and 1 for a wrong one.
+        What a mapping does not name is 0 for a right decision and 1 for a wrong one. The rows and
+        columns of a pandas frame are taken by their names.
     target : Discrete
 
     Raises
@@ -118,6 +119,8 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         For a class that there is not.
     """
     n = target.cardinality
+    if hasattr(costs, "index") and hasattr(costs, "columns"):
+        costs = _named_costs(costs, target)
     if isinstance(costs, Mapping):
         matrix = 1.0 - np.eye(n)
         for pair, cost in costs.items():
@@ -141,6 +144,19 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
     if not np.isfinite(matrix).all():
         raise DataError(f"costs= takes finite numbers; got {matrix.tolist()}.")
     return matrix
+
+
+def _named_costs(frame: Any, target: Discrete) -> dict[Any, float]:
+    """Return a data frame of costs by the names of its rows and columns."""
+    rows, columns = list(frame.index), list(frame.columns)
+    if set(rows) != set(target.states) or set(columns) != set(target.states):
+        raise DataError(
+            "costs= as a data frame has the classes as names of its rows (the true class) and its "
+            f"columns (the decision), which are {quoted(target.states)}; got {quoted(rows)} and "
+            f"{quoted(columns)}."
+        )
+    values = frame.to_numpy()
+    return {(r, c): values[i, j] for i, r in enumerate(rows) for j, c in enumerate(columns)}
 
 
 def _number(name: str, value: Any, what: str) -> float:

@@ -293,12 +293,9 @@ WRONG = {
         ["evaluate", "{heart}", "--target", "disease", "--plot", "{tmp}/x.jpg"],
         ".png",
     ),
-    "cuts of a tree": (
-        [
-            *("fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph"),
-            *("--model", "tree", "--discretizer", "mdlp"),
-        ],
-        "finds its own cuts",
+    "discretizer": (
+        ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph", "--discretizer", "x"],
+        "'mdlp'",
     ),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (

@@ -1,5 +1,9 @@
 """scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
 
+from bayesgraph.classifiers.any_structure import (
+    BayesianNetworkClassifier,
+    WeightedNaiveBayesClassifier,
+)
 from bayesgraph.classifiers.bagging import BaggedNaiveBayesClassifier
 from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
 from bayesgraph.classifiers.discriminant import (
@@ -9,12 +13,10 @@ from bayesgraph.classifiers.discriminant import (
 )
 from bayesgraph.classifiers.mixtures import AODEClassifier, AveragedTANClassifier
 from bayesgraph.classifiers.network_classifiers import (
-    BayesianNetworkClassifier,
     KDBClassifier,
     NaiveBayesClassifier,
     SelectiveKDBClassifier,
     TANClassifier,
-    WeightedNaiveBayesClassifier,
 )
 from bayesgraph.classifiers.trees import (
     DecisionTreeNetworkClassifier,

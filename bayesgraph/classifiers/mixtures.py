@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
-from bayesgraph.classifiers.network_classifiers import _with_parameters
+from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing
@@ -45,7 +45,7 @@ class _MixtureClassifier(NetworkClassifier):
         self.features_ = features
 
 
-@_with_parameters
+@with_parameters
 class AODEClassifier(_MixtureClassifier):
     """Averaged one-dependence estimators: every feature takes its turn as a parent of all others.
 
@@ -72,6 +72,8 @@ class AODEClassifier(_MixtureClassifier):
     >>> clf.network_
     NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
     """
+
+    _model_name = "NetworkMixture"
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class AODEClassifier(_MixtureClassifier):
         return aode(source, smoothing, min_rows=self.min_rows, priors=priors)
 
 
-@_with_parameters
+@with_parameters
 class AveragedTANClassifier(_MixtureClassifier):
     """Tree-augmented naive Bayes averaged over trees, as probable as the data make them.
 
@@ -145,6 +147,8 @@ class AveragedTANClassifier(_MixtureClassifier):
     >>> clf.edge_probabilities_[0].round(2).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
+
+    _model_name = "NetworkMixture"
 
     edge_probabilities_: Floats
 

@@ -496,6 +496,12 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
 def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
+    if isinstance(variable, Binned):
+        raise DataTypeError(
+            f"Column {variable.name!r} was numeric when the model was made; now its values are "
+            f"text that is none of its intervals ({quoted(values, most=3)}). Convert the column to "
+            "numbers."
+        )
     states = variable.values if isinstance(variable, Grouped) else variable.states
     kinds, known = {_kind(v) for v in values}, {_kind(s) for s in states}
     if values and not kinds & known:

@@ -12,7 +12,7 @@ import numpy as np
 from bayesgraph import classifiers
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.layout import Layout
-from bayesgraph.classifiers.network_classifiers import LEARNERS
+from bayesgraph.classifiers.learners import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
 from bayesgraph.errors import LossyExportError

@@ -36,10 +36,11 @@ from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import RoundedRows
-from bayesgraph.io.values import WEIGHTED_AS_GRAPH, no_table
+from bayesgraph.io.values import no_table
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.weighted_network import WeightedNetwork
 
 # Attributes that pgmpy's graph carries along for `from_pgmpy` and has no place for itself.
 _VARIANCE = "variance"
@@ -55,8 +56,10 @@ def to_pgmpy(model: Any) -> Any:
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph or WeightedNetwork
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
+        A weighted network goes as its factor graph, which answers as it does where all features
+        are observed.
 
     Returns
     -------
@@ -78,11 +81,14 @@ def to_pgmpy(model: Any) -> Any:
     MissingDependencyError
         If pgmpy is not installed.
     """
+    if isinstance(model, WeightedNetwork):
+        # Exact where all features are observed: pgmpy sums what is missing out of powered tables.
+        model = model.to_factor_graph()
     if isinstance(model, FactorGraph):
         return _to_markov_network(model)
     if not isinstance(model, BayesianNetwork):
         raise DataTypeError(
-            f"Expected a BayesianNetwork or a FactorGraph; got {model!r}. {WEIGHTED_AS_GRAPH}"
+            f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
         )
     _check_states(model.variables)
     tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]

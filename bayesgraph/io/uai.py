@@ -23,7 +23,7 @@ from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_evidence import read_uai_evidence, write_uai_evidence
 from bayesgraph.io.uai_parser import parse
 from bayesgraph.io.uai_results import UAIResult, read_uai_result, write_uai_result
-from bayesgraph.io.values import WEIGHTED_AS_GRAPH, no_table
+from bayesgraph.io.values import no_table
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
@@ -135,7 +135,8 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
         kind, (tables, problems, changes) = "MARKOV", _graph_tables(model)
     else:
         raise LossyExportError(
-            f"UAI holds Bayesian networks and factor graphs; got {model!r}. {WEIGHTED_AS_GRAPH}"
+            f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
+            "write the to_factor_graph(), which agrees where all features are observed."
         )
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     problems += [no_table(v) for v in model.variables if not isinstance(v, Discrete)]

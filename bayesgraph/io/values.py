@@ -18,11 +18,6 @@ Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 # Beyond this, JSON readers other than Python's may round an integer.
 _SAFE_INTEGER = 2**53
-# For formats that hold networks and factor graphs.
-WEIGHTED_AS_GRAPH = (
-    "A WeightedNetwork is written as its to_factor_graph(), which answers as it does where all "
-    "features are observed."
-)
 
 
 class UnsupportedTypeError(Exception):

@@ -66,7 +66,8 @@ class Canonical:
         places = [np.argsort(order) for order in orders]
         codes = np.empty((len(labels), len(features)), dtype=np.int32, order="F")
         for j, (column, place) in enumerate(zip(columns, places, strict=True)):
-            codes[:, j] = np.append(place, -1)[column]
+            # A feature of one state tells nothing; nor does it where it is missing.
+            codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
         class_order = _class_order(codes, labels, weights, target.cardinality)
         class_place = np.argsort(class_order)
         variables, places = (*features, target), [*places, class_place]

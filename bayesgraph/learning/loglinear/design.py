@@ -152,6 +152,14 @@ class Parameters:
         tables = np.zeros((terms.n_parameters, k))
         return cls(tables, np.zeros((terms.loadings.shape[1] - len(tables), k)), np.log(prior))
 
+    def moved(self, one: Parameters, other: Parameters) -> Parameters:
+        """Return the model moved as far as another model is from one."""
+        return Parameters(
+            self.tables + (other.tables - one.tables),
+            self.slopes + (other.slopes - one.slopes),
+            self.bias + (other.bias - one.bias),
+        )
+
 
 @dataclass(frozen=True)
 class Effects:

@@ -14,8 +14,8 @@ from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.variables import Discrete
 
-# Of the search for the tilt: steps, the misfit that is none, and the damping that is the end.
-_STEPS, _CLOSE, _STUCK = 200, 1e-12, 1e12
+# Of the search for the tilt: steps, the misfit that is none, the least damping and what is stuck.
+_STEPS, _CLOSE, _LEAST, _STUCK = 60, 1e-12, 1e-10, 1e10
 
 
 def tables_of(terms: Terms, model: Effects) -> tuple[list[Floats], dict[Pair, Floats]]:
@@ -109,8 +109,9 @@ class _Forest:
     bias : ndarray, shape (n_classes,)
     factors : list of ndarray, shape (n_states, n_classes) or (states of the parent, n_states, ...)
         Logs.
-    alone : list of ndarray, shape (n_states, n_classes)
-        Posterior of the class given the feature alone: along it the features are tilted.
+    alone : list of ndarray, each of the shape of its factor
+        Posterior of the class given the feature alone, and that given it and its parent, added
+        up: along them the features are tilted.
     """
 
     parent: list[int | None]
@@ -128,12 +129,15 @@ class _Forest:
         log_prior = np.log(sample.prior)
         factors, alone = [], []
         for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
-            factor = single + np.log(shares[j])[..., None]
+            effect, says = single, _posterior(single + log_prior)
             if above is not None:
-                factor += pairs[above, j] if (above, j) in pairs else pairs[j, above].swapaxes(0, 1)
-            factors.append(factor)
-            joint = single + log_prior
-            alone.append(np.exp(joint - log_sum_exp(joint, 1)[:, None]))
+                pair = pairs[above, j] if (above, j) in pairs else pairs[j, above].swapaxes(0, 1)
+                effect = single + pair
+                says = np.broadcast_to(says, effect.shape)
+                if min(effect.shape[:2]) > 1:
+                    says = says + _posterior(effect + singles[above][:, None] + log_prior)
+            factors.append(effect + np.log(shares[j])[..., None])
+            alone.append(says)
         return cls(parent, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
@@ -144,11 +148,11 @@ class _Forest:
         tilt : ndarray, shape (n_classes,)
             States that speak for a class are made more probable by ``exp(tilt)``.
         """
-        up = [np.zeros(alone.shape) for alone in self.alone]
+        up = [np.zeros(factor.shape[-2:]) for factor in self.factors]
         log_class = np.array(self.bias)
         tables: list[Floats] = [np.empty(0)] * len(self.order)
         for j in reversed(self.order):
-            joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[:, None]
+            joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[..., None]
             total = log_sum_exp(joint, -2)
             tables[j] = joint - total[..., None, :]
             above = self.parent[j]
@@ -168,9 +172,9 @@ class _Forest:
         for j in self.order:
             above, table = self.parent[j], np.exp(tables[j])
             if above is not None:
-                table = np.sum(marginal[above][:, None] * table, axis=0)
-            marginal[j] = table
-            found += marginal[j].T @ self.alone[j]
+                table = marginal[above][:, None] * table
+            marginal[j] = table if above is None else table.sum(axis=0)
+            found += table.reshape(-1, len(found)).T @ self.alone[j].reshape(-1, len(found))
         return found
 
     def tilt_to(self, wanted: Floats) -> Floats:
@@ -196,11 +200,16 @@ class _Forest:
             step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
             log_class, tables = self.eliminated(step)
             if np.sum((log_class - wanted) ** 2) < np.sum(misfit**2):
-                tilt, misfit, damping = step, log_class - wanted, damping / 10
+                tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _LEAST)
             else:
                 log_class, tables = self.eliminated(tilt)
                 damping *= 10
         return tilt
+
+
+def _posterior(joint: Floats) -> Floats:
+    """Return the distribution of the class from logs of joint probabilities."""
+    return np.exp(joint - log_sum_exp(joint, -1)[..., None])
 
 
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:

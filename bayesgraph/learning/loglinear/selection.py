@@ -24,6 +24,8 @@ _PROBE = 3.0
 _PATIENCE = 0.003
 # A tree has to predict better than no tree by this, in nats a row.
 _GAIN = 1e-4
+# Relative decrease of the objective that ends the training of what is only compared.
+_ROUGHLY = 2e-5
 # Weights of candidates below this leave the mixture.
 _LEAST_SHARE = 1e-3
 
@@ -109,7 +111,9 @@ class Folded:
     def _terms(self, structure: str) -> list[Terms]:
         if structure == "star":
             return [Terms.of(self.sample.views, ())] * len(self._parts)
-        return [Terms.of(self.sample.views, trees[structure]) for trees in self._trees]
+        pairs = [trees[structure] for trees in self._trees]
+        same = {p: Terms.of(self.sample.views, p) for p in dict.fromkeys(pairs)}
+        return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
         """Return the scores of the rows by candidates, each starting from the one before.
@@ -119,18 +123,24 @@ class Folded:
         prior = self.sample.prior
         terms = self._terms(structure)
         rows = [self.sample.rows(t) for t in terms]
+        seen_rows = [r.take(seen) for r, (seen, _) in zip(rows, self._parts, strict=True)]
+        unseen_rows = [r.take(unseen) for r, (_, unseen) in zip(rows, self._parts, strict=True)]
         models = [Parameters.start(t, prior) for t in terms]
         found: dict[Candidate, Floats] = {}
         least = np.inf
         for candidate in candidates:
             scores = np.zeros((len(self.sample.labels), self.sample.n_classes))
-            for at, (seen, unseen) in enumerate(self._parts):
-                own = terms[at]
+            before = list(models)
+            for at, (_, unseen) in enumerate(self._parts):
+                own, begin = terms[at], models[at]
+                if at and own is terms[at - 1]:
+                    # What a weaker penalty changes is much the same in all folds.
+                    begin = begin.moved(before[at - 1], models[at - 1])
                 models[at] = train(
-                    own, rows[at].take(seen), prior, candidate.penalty(own), models[at]
+                    own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
                 )
                 effects = Normalised.of(own, models[at], prior).effects
-                scores[unseen] = rows[at].take(unseen).scores(effects)
+                scores[unseen] = unseen_rows[at].scores(effects)
             found[candidate] = scores
             loss = self.loss(scores)
             if loss > least + _PATIENCE:

@@ -21,6 +21,8 @@ _STEPS = 200
 _TOLERANCE = 1e-5
 # Of the search for the bias: steps, the longest and the shortest, the share of rows left over.
 _NEWTON_STEPS, _LONGEST, _SHORTEST, _BALANCE = 50, 3.0, 1e-9, 1e-12
+# Of P(1 - P) without features: what remains where they tell the classes apart, and the least.
+_CONFIDENT, _LEAST_SPREAD = 0.03, 1e-6
 # Rows below which another thread costs more than it saves.
 _LEAST_ROWS = 4096
 
@@ -85,7 +87,12 @@ class Rows:
 
 
 def train(
-    terms: Terms, rows: Rows, prior: Floats, penalty: Floats, begin: Parameters
+    terms: Terms,
+    rows: Rows,
+    prior: Floats,
+    penalty: Floats,
+    begin: Parameters,
+    tolerance: float = _TOLERANCE,
 ) -> Parameters:
     """Return the model of the highest penalised conditional likelihood.
 
@@ -103,12 +110,16 @@ def train(
         Of each parameter of the tables, in nats.
     begin : Parameters
         Where the search begins.
+    tolerance : float
+        Relative decrease of the objective that ends it.
     """
     shapes = [begin.tables.shape, begin.slopes.shape, begin.bias.shape]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
 
+    scale = _scale(terms, rows, prior, penalty)
+
     def unpacked(x: Floats) -> Parameters:
-        parts = np.split(x, ends)
+        parts = np.split(x / scale, ends)
         return Parameters(*(p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)))
 
     def objective(x: Floats) -> tuple[float, Floats]:
@@ -119,16 +130,15 @@ def train(
         tables = penalty[:, None] * model.tables
         slopes = _SLOPE * model.slopes
         loss += 0.5 * float(np.sum(tables * model.tables) + np.sum(slopes * model.slopes))
-        return loss, _packed(
-            Parameters(gradient.tables + tables, gradient.slopes + slopes, gradient.bias)
-        )
+        found = Parameters(gradient.tables + tables, gradient.slopes + slopes, gradient.bias)
+        return loss, _packed(found) / scale
 
     found = minimize(
         objective,
-        _packed(begin),
+        _packed(begin) * scale,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "ftol": _TOLERANCE, "gtol": 1e-3},
+        options={"maxiter": _STEPS, "ftol": tolerance, "gtol": 1e-3},
     )
     return unpacked(found.x)
 
@@ -167,6 +177,18 @@ def _curvature(rows: Rows, residuals: Floats) -> Floats:
     mass = residuals.copy()
     mass[np.arange(len(mass)), rows.labels] += rows.weights
     return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])
+
+
+def _scale(terms: Terms, rows: Rows, prior: Floats, penalty: Floats) -> Floats:
+    """Return about the root of each parameter's second derivative: steps are then of one size."""
+    squares = (terms.loadings.power(2).T @ terms.share) * (_CONFIDENT * rows.weights.sum())
+    ridge = np.full(len(squares), _SLOPE)
+    ridge[: len(penalty)] = penalty
+    spread = np.maximum(prior * (1.0 - prior), _LEAST_SPREAD)
+    bias = _CONFIDENT * rows.weights.sum() * spread
+    return np.asarray(
+        np.sqrt(np.append((squares[:, None] * spread + ridge[:, None]).ravel(), bias))
+    )
 
 
 def _packed(model: Parameters) -> Floats:

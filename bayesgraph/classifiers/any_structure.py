@@ -1,0 +1,278 @@
+"""Classifiers of any structure: chosen, learned or given, with or without exponents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from bayesgraph.classifiers.base import NetworkClassifier, check_statistics, checked_priors
+from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
+from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
+from bayesgraph.classifiers.parameters import with_parameters
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.learning import Smoothing, Structure, estimate_network, star
+from bayesgraph.learning.exponents import exponents_between
+from bayesgraph.learning.exponents.conditional import SCHEMES
+from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
+from bayesgraph.learning.loglinear import Choice, train_network
+from bayesgraph.learning.smoothing import one_of
+from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
+from bayesgraph.variables import Discrete, Variable
+from bayesgraph.weighted_network import WeightedNetwork
+
+# Of a column of numbers, where the tables are trained to predict.
+_MOST_INTERVALS = 32
+
+
+@with_parameters
+class BayesianNetworkClassifier(NetworkClassifier):
+    """The best readable network for a table, or a classifier of a structure that is chosen.
+
+    Without arguments it chooses by itself: numbers become intervals, and a naive Bayes, or one
+    augmented by a tree of the features that act together, is trained to *predict*. Its tables
+    maximise the penalised conditional likelihood of the class instead of the likelihood of the
+    rows; seen from the tables that are estimated by counting, each cell has a learned exponent
+    (see `to_factor_graph`). The structure and the strength of the penalties are those that predict
+    held-out rows best in an internal cross-validation, whose figures are in `choice_`. What comes
+    out is a Bayesian network like any other.
+
+    Parameters
+    ----------
+    structure : "auto", name of a learner, learner, or graph
+        "star", "tan", "forest", "chow_liu", "kdb", "selective_kdb", "superparent", "hill_climb",
+        "unrestricted" or "forward_selection".
+        A learner is a function from a count source and a Smoothing to a Structure, such as
+        ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
+        of (parent, child) pairs over the columns and the class, whose name is that of y, or
+        "class" if y has none.
+    exponents : {"auto", "cells", "variable", "class", "mixed"} or None
+        None estimates the tables by counting. "cells" trains them to predict, which takes a class
+        that is a parent of all features, and of these one at most as another parent. "variable",
+        "class" and "mixed" learn exponents of whole tables, of a table's classes, or both, as
+        :class:`WeightedNaiveBayesClassifier` does; `network_` is then a WeightedNetwork. "auto" is
+        "cells" for the structure "auto", and else None.
+    {parameters}
+    choice_ : Choice
+        Of a network that was trained to predict: the penalties tried, their held-out losses in
+        nats a row, and how much of each is in the model.
+
+    Notes
+    -----
+    What is trained is the posterior of the class given a whole row. Where only one or two features
+    are known, and for questions about features, the tables of TANClassifier and
+    NaiveBayesClassifier, which are counted, are the closer to the data.
+
+    A network that is trained to predict is not additive in the rows: it has no `partial_fit`,
+    `fit_batches` and `forget`. Numbers become intervals of about equal numbers of rows, 32 at
+    most, unless `discretizer` says otherwise; `alpha`, `smoothing` and `shrinkage` matter only to
+    the tables that `to_factor_graph` starts from. For how it is done see
+    :func:`bayesgraph.learning.loglinear.train_network`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = BayesianNetworkClassifier().fit(X, y)
+    >>> clf.query({"x6": 1.2}).argmax
+    2
+    """
+
+    choice_: Choice
+
+    def __init__(
+        self,
+        structure: Any = "auto",
+        *,
+        exponents: str | None = "auto",
+        alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
+        shrinkage: float = 20.0,
+        var_smoothing: float = 1e-9,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        discretizer: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.structure = structure
+        self.exponents = exponents
+        super().__init__(
+            alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
+            shrinkage=shrinkage,
+            var_smoothing=var_smoothing,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            discretizer=discretizer,
+            unseen=unseen,
+        )
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.structure, str) and self.structure == "auto"
+
+    @property
+    def _schemes(self) -> tuple[str | None, ...]:
+        return ("auto", "cells", *SCHEMES, None)
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether whole tables have exponents."""
+        return self.exponents in ALL_SCHEMES
+
+    @property
+    def _predicts(self) -> bool:
+        """Whether the tables are trained to predict."""
+        return self.exponents == "cells" or (self.exponents == "auto" and self._is_auto)
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        if isinstance(self.structure, str):
+            if self.structure not in LEARNERS:
+                raise DataError(
+                    f"structure= is 'auto', one of {quoted(LEARNERS)}, a learner or a graph; got "
+                    f"{self.structure!r}."
+                )
+            return LEARNERS[self.structure]
+        if callable(self.structure):
+            return self.structure  # type: ignore[no-any-return]
+        return partial(given_structure, self.structure)
+
+    def _discretizer(self) -> Discretizer | None:
+        one_of("exponents", self.exponents, self._schemes)
+        if self._is_auto and not self._predicts:
+            raise DataError(
+                "structure='auto' is chosen for tables that are trained to predict; name a "
+                "structure, such as 'tan', for exponents=None."
+            )
+        if self.discretizer is not None:
+            return super()._discretizer()
+        if self._predicts:
+            return EqualFrequency(_MOST_INTERVALS)
+        return MDLP() if self._weighs else None
+
+    def _counts_ahead(self) -> bool:
+        if self._predicts or self._weighs:
+            return False
+        named = isinstance(self.structure, str)
+        return counts_ahead(LEARNERS.get(self.structure) if named else self.structure)
+
+    def _structure(self, source: TableSource | StatisticsSource, smoothing: Smoothing) -> Structure:
+        # What is chosen by itself begins with a star.
+        return star(source) if self._is_auto else super()._structure(source, smoothing)
+
+    def _estimated(
+        self,
+        structure: Structure,
+        source: TableSource | StatisticsSource,
+        smoothing: Smoothing,
+        target: Discrete,
+        features: tuple[Variable, ...],
+    ) -> Any:
+        self.__dict__.pop("choice_", None)
+        if not self._predicts:
+            network = super()._estimated(structure, source, smoothing, target, features)
+            if not self._weighs:
+                return network
+        assert isinstance(source, TableSource)  # there is no other way to fit
+        if self._weighs:
+            return weighted_network(network, source, str(self.exponents))
+        priors = checked_priors(self.priors, target)
+        given = None if self._is_auto else structure
+        found = train_network(source, given, priors=priors)
+        self.choice_ = found.choice
+        # What `to_factor_graph` starts from.
+        estimate_network(found.structure, source, smoothing)
+        return found.network
+
+    def to_factor_graph(self) -> FactorGraph:
+        """Return the network as tables that are estimated by counting, raised to exponents.
+
+        Each cell of a table has the exponent that makes it the cell of the network: 1 where
+        prediction asks for what was counted. For a network that is not trained to predict all
+        are 1. The factor graph answers every question as the network does; that of a weighted
+        network only where all features are observed, see `WeightedNetwork.to_factor_graph`.
+        """
+        check_is_fitted(self, "network_")
+        model: Any = self.network_
+        if isinstance(model, WeightedNetwork):
+            return model.to_factor_graph()
+        check_statistics(self)
+        parents = {c.variable: c.parents for c in self.network_.cpds}
+        arcs = tuple((p.name, v.name) for v in parents for p in parents[v])
+        structure = Structure(self.network_.variables, arcs)
+        variables = (*self.features_, self.target_)
+        source = StatisticsSource(variables, self.target_, self.statistics_)
+        counted = estimate_network(structure, source, self._smoothing())
+        return exponents_between(counted, self.network_)
+
+
+@with_parameters
+class WeightedNaiveBayesClassifier(BayesianNetworkClassifier):
+    """Naive Bayes whose features speak by exponents: redundant ones less, irrelevant ones not.
+
+    P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``. Numbers become intervals
+    by MDLP unless `discretizer` says otherwise. `network_` is a WeightedNetwork.
+
+    Parameters
+    ----------
+    exponents : str, default "variable"
+        * "variable": one in [0, 1] for each feature, of the highest conditional likelihood (WANBIA;
+          Zaidi, Cerquides, Carman, Webb 2013);
+        * "class": one for each feature and class, and a bias for each class;
+        * "mixed": a backbone that the classes share, and deviations drawn towards zero;
+        * "selective": averages over naive Bayes on subsets of the features, weighted by how much
+          they compress the classes (Boullé 2007);
+        * "fractional": few, by a prior that prefers zero (Hue, Boullé, Lemaire 2017);
+        * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
+        * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
+          filters, which look at the features one by one;
+        * "tree_depth": by how early trees ask for a feature (Hall 2007).
+    {parameters}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = WeightedNaiveBayesClassifier().fit(X, y)
+    >>> round(float(clf.network_.exponents["x0"]), 2)
+    1.0
+    """
+
+    structure = "star"
+    _model_name = "WeightedNetwork"
+
+    def __init__(
+        self,
+        exponents: str = "variable",
+        *,
+        alpha: Any = 1.0,
+        smoothing: str = "dirichlet",
+        strength: float | None = None,
+        priors: Any = None,
+        class_weight: Any = None,
+        categorical: Any = None,
+        discretizer: Any = None,
+        unseen: str = "missing",
+    ) -> None:
+        self.exponents = exponents
+        NetworkClassifier.__init__(
+            self,
+            alpha=alpha,
+            smoothing=smoothing,
+            strength=strength,
+            priors=priors,
+            class_weight=class_weight,
+            categorical=categorical,
+            discretizer=discretizer,
+            unseen=unseen,
+        )
+
+    @property
+    def _schemes(self) -> tuple[str | None, ...]:
+        return ALL_SCHEMES

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loglinear_rows import make_sample, random_parameters
+
+from bayesgraph.learning.loglinear.design import Effects, Normalised, Parameters, Terms
+
+PAIRS = ((0, 1), (1, 2))
+
+
+@given(st.integers(0, 10_000))
+def test_factors_average_one_for_each_class_over_the_cells_of_a_table(seed):
+    sample = make_sample(seed=seed)
+    terms = Terms.of(sample.views, PAIRS)
+    model = Normalised.of(terms, random_parameters(terms, 3, seed), sample.prior)
+    factors = terms.share[:, None] * np.exp(model.effects.cells)
+    np.testing.assert_allclose(np.add.reduceat(factors, terms.starts[:-1]), 1.0)
+    np.testing.assert_allclose(model.across.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_gradient_equals_finite_differences(missing):
+    sample = make_sample(missing=missing)
+    terms = Terms.of(sample.views, PAIRS)
+    rows, prior = sample.rows(terms), sample.prior
+    model = random_parameters(terms, 3)
+
+    def loss(tables, slopes, bias):
+        normalised = Normalised.of(terms, Parameters(tables, slopes, bias), prior)
+        return rows.loss_and_gradient(normalised.effects)[0]
+
+    normalised = Normalised.of(terms, model, prior)
+    _, by_effects, by_bias = rows.loss_and_gradient(normalised.effects)
+    gradient = normalised.gradient(terms, by_effects, by_bias)
+    random = np.random.default_rng(1)
+    parts = [model.tables, model.slopes, model.bias]
+    for _ in range(20):
+        way = [random.normal(size=part.shape) for part in parts]
+        ahead = loss(*(p + 1e-6 * w for p, w in zip(parts, way, strict=True)))
+        behind = loss(*(p - 1e-6 * w for p, w in zip(parts, way, strict=True)))
+        slopes = [gradient.tables, gradient.slopes, gradient.bias]
+        expected = sum(float((s * w).sum()) for s, w in zip(slopes, way, strict=True))
+        assert (ahead - behind) / 2e-6 == pytest.approx(expected, rel=1e-6)
+
+
+def test_cells_of_rows():
+    sample = make_sample((2, 3), binned=())
+    terms = Terms.of(sample.views, ((0, 1),))
+    cells = terms.rows(np.array([[0, 0], [1, 2], [-1, 1], [0, -1]]))
+    np.testing.assert_array_equal(cells, [[0, 2, 5], [1, 4, 10], [-1, 3, -1], [0, -1, -1]])
+
+
+def test_features_of_one_state_have_no_parameters():
+    sample = make_sample((2, 1, 3), binned=())
+    terms = Terms.of(sample.views, PAIRS)
+    np.testing.assert_array_equal(terms.live, [True, False, True, False, False])
+    assert terms.n_single == terms.n_parameters == terms.loadings.shape[1] == 5
+    assert (terms.rows(sample.codes)[:, [1, 3, 4]] == -1).all()
+
+
+def test_intervals_share_parameters_and_have_a_slope():
+    sample = make_sample((20,), n_rows=400, binned=(0,))
+    (view,) = sample.views
+    terms = Terms.of(sample.views, ())
+    assert terms.n_parameters == view.n_groups == 8
+    loadings = terms.loadings.toarray()
+    np.testing.assert_array_equal(loadings[:, :8].sum(axis=1), 1.0)
+    np.testing.assert_array_equal(loadings[:, 8], view.position)
+
+
+def test_a_mixture_adds_up_scores():
+    sample = make_sample()
+    star, tree = Terms.of(sample.views, ()), Terms.of(sample.views, PAIRS)
+    one = Normalised.of(star, random_parameters(star, 3, 1), sample.prior).effects
+    two = Normalised.of(tree, random_parameters(tree, 3, 2), sample.prior).effects
+    mixed = Effects.mixed(tree, [(0.3, one), (0.6, two)])
+    expected = 0.3 * sample.rows(star).scores(one) + 0.6 * sample.rows(tree).scores(two)
+    np.testing.assert_allclose(sample.rows(tree).scores(mixed), expected)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from bayesgraph.learning.loglinear import kernels
+from bayesgraph.learning.loglinear.trees import _RIDGE
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_scores_are_the_bias_and_the_effects_of_the_cells(random, k):
+    cells = random.integers(-1, 9, size=(30, 4)).astype(np.int32)
+    effects, bias = random.normal(size=(9, k)), random.normal(size=k)
+    out = np.full((30, k), np.nan)
+    kernels.add_scores(5, 30, cells, effects, bias, out)
+    expected = bias + np.where((cells >= 0)[..., None], effects[cells], 0.0).sum(axis=1)
+    np.testing.assert_allclose(out[5:], expected[5:])
+    assert np.isnan(out[:5]).all()
+
+
+def test_loss_and_residuals(random):
+    scores, labels = 300 * random.normal(size=(30, 4)), random.integers(4, size=30)
+    weights = random.uniform(0.1, 2.0, size=30)
+    residuals = scores.copy()
+    loss = kernels.loss_and_residuals(0, 30, labels, weights, residuals)
+    logs = log_softmax(scores, axis=1)[np.arange(30), labels]
+    assert loss == pytest.approx(-weights @ logs)
+    expected = weights[:, None] * (softmax(scores, axis=1) - np.eye(4)[labels])
+    np.testing.assert_allclose(residuals, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_residuals_of_cells(random, k):
+    cells = random.integers(-1, 9, size=(30, 4)).astype(np.int32)
+    residuals, out = random.normal(size=(30, k)), np.zeros((9, k))
+    kernels.add_residuals(cells, residuals, out)
+    expected = np.zeros((10, k))
+    np.add.at(expected, cells, residuals[:, None])
+    np.testing.assert_allclose(out, expected[:9])
+
+
+def test_gains_of_pairs(random):
+    cards = np.array([3, 1, 2, 4])
+    groups = np.asfortranarray(random.integers(-1, cards, size=(50, 4)).astype(np.int32))
+    residuals, spreads = random.normal(size=(50, 3)), random.random((50, 3))
+    out = np.zeros((4, 4))
+    kernels.pair_gains(0, 4, groups, cards, residuals, spreads, _RIDGE, out)
+    for i in range(4):
+        for j in range(4):
+            expected = 0.0
+            for a in range(cards[i]):
+                for b in range(cards[j]):
+                    here = (groups[:, i] == a) & (groups[:, j] == b)
+                    total, spread = residuals[here].sum(axis=0), spreads[here].sum(axis=0)
+                    expected += (total**2 / (spread + _RIDGE)).sum()
+            one_sided = cards[i] == 1 or cards[j] == 1
+            np.testing.assert_allclose(out[i, j], 0.0 if one_sided or i == j else expected)

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from loglinear_rows import make_sample, random_parameters
+from sklearn.linear_model import LogisticRegression
+
+from bayesgraph.learning.loglinear.design import Effects, Normalised, Parameters, Terms
+from bayesgraph.learning.loglinear.training import train, with_share
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_train_is_logistic_regression_on_indicators(n_classes):
+    sample = make_sample((3, 4, 2), 300, n_classes, binned=())
+    terms = Terms.of(sample.views, ((0, 2),))
+    penalty = np.full(terms.n_parameters, 2.0)
+    start = Parameters.start(terms, sample.prior)
+    rows = sample.rows(terms)
+    model = train(terms, rows, sample.prior, penalty, start)
+    scores = rows.scores(Normalised.of(terms, model, sample.prior).effects)
+    X = np.zeros((len(scores), terms.n_cells))
+    np.put_along_axis(X, rows.cells, 1.0, axis=1)
+    # Two classes have twice the penalty there, as one column of coefficients for two of ours.
+    peer = LogisticRegression(C=1 / 2.0 if n_classes > 2 else 1.0, tol=1e-8, max_iter=10_000)
+    peer.fit(X, sample.labels, sample.weights)
+    found = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
+
+
+def test_stretches_of_rows_are_the_whole():
+    sample = make_sample(n_rows=20_000, cards=(9, 9, 9, 9))
+    terms = Terms.of(sample.views, ())
+    rows = sample.rows(terms)
+    model = Normalised.of(terms, random_parameters(terms, 3), sample.prior).effects
+    assert len(rows.cells) > 8192
+    for one, two in zip(
+        rows.loss_and_gradient(model), rows._part(model, 0, len(rows.cells)), strict=True
+    ):
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9)
+
+
+def test_the_bias_predicts_each_class_as_often_as_it_is_there():
+    sample = make_sample(seed=3)
+    terms = Terms.of(sample.views, ((0, 1),))
+    rows = sample.rows(terms)
+    model = Normalised.of(terms, random_parameters(terms, 3, scale=3.0), sample.prior).effects
+    found = with_share(rows, model)
+    residuals = rows.scores(found)
+    assert rows.loss(residuals) < rows.loss(rows.scores(model))
+    np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_array_equal(found.cells, model.cells)
+
+
+def test_the_bias_stays_where_a_class_has_no_rows():
+    sample = make_sample()
+    terms = Terms.of(sample.views, ())
+    model = Effects(np.zeros((terms.n_cells, 4)), np.zeros(4))
+    assert with_share(sample.rows(terms), model) is model
