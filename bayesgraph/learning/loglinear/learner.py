@@ -97,7 +97,7 @@ def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
 
 def _n_folds(sample: Sample) -> int:
     most = _FOLDS if len(sample.labels) <= _MANY_ROWS else _FEWER_FOLDS
-    return min(most, len(sample.labels))
+    return min(most, max(1, int(sample.weights.sum())))
 
 
 def _pairs(
