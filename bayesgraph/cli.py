@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -572,21 +572,6 @@ def _counts(variable: CountVector, text: str) -> dict[Name, float]:
     return counts
 
 
-def _likelihoods(variable: Variable, text: str, by_text: dict[str, Any]) -> dict[Any, float]:
-    """Return the likelihoods that a text such as ``no:1,yes:4`` stands for."""
-    likelihood = {}
-    # A comma before a space is one inside an interval or a group.
-    for part in re.split(r",(?! )", text):
-        state, _, number = part.rpartition(":")
-        try:
-            likelihood[by_text.get(state, state)] = float(number)
-        except ValueError as error:
-            raise EvidenceError(
-                f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
-            ) from error
-    return likelihood
-
-
 def _value(variable: Variable, text: str) -> Any:
     """Return the state, the number or the likelihoods that a text stands for."""
     if isinstance(variable, Continuous):
@@ -598,6 +583,15 @@ def _value(variable: Variable, text: str) -> Any:
             ) from error
     if isinstance(variable, CountVector):
         return _counts(variable, text)
+    return _state(variable, text)
+
+
+def _state(variable: Discrete, text: str) -> Any:
+    """Return the state or the likelihoods that a text stands for.
+
+    What it cannot be told for comes back as it is: the model's own error names the states and the
+    nearest one.
+    """
     known = _values(variable)
     by_text: dict[str, Any] = {str(state): state for state in known}
     if len(by_text) < len(known):
@@ -612,9 +606,22 @@ def _value(variable: Variable, text: str) -> Any:
             return float(text)
     if text.lower() in ("true", "false") and {True, False} == set(known):
         return text.lower() == "true"
-    if ":" in text:
-        return _likelihoods(variable, text, by_text)
-    return text  # the model's own error names the states and the nearest one
+    return _likelihood(variable, text, by_text) if ":" in text else text
+
+
+def _likelihood(variable: Discrete, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
+    """Return the likelihoods that a text such as ``yes:4,no:1`` stands for."""
+    likelihood = {}
+    # A comma before a space is one inside an interval or a group.
+    for part in re.split(r",(?! )", text):
+        state, _, number = part.rpartition(":")
+        try:
+            likelihood[by_text.get(state, state)] = float(number)
+        except ValueError as error:
+            raise EvidenceError(
+                f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
+            ) from error
+    return likelihood
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -349,7 +349,7 @@ _LABEL_LENGTH = 60
 
 def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
     """Return a state for each group, all different."""
-    singles = {group[0] for group in groups if len(group) == 1}
+    values = {value for group in groups for value in group}
     found: list[State] = []
     for group in groups:
         if len(group) == 1:
@@ -360,7 +360,7 @@ def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
             shown.append(str(group[len(shown)]))
         left = len(group) - len(shown)
         label = "{" + ", ".join(shown) + (f", and {left} more" if left else "") + "}"
-        while label in found or label in singles:
+        while label in found or label in values:
             label += "'"
         found.append(label)
     return found

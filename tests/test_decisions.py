@@ -121,3 +121,13 @@ def test_bad_options(options, message):
 def test_a_misspelt_class_is_named():
     with pytest.raises(UnknownStateError, match="Did you mean 'cold'"):
         rule(costs={("colt", "flu"): 1})
+
+
+def test_costs_of_a_frame_go_by_its_names():
+    import pandas as pd
+
+    rule = DecisionRule.of(["no", "yes"], {("yes", "no"): 50.0})
+    frame = pd.DataFrame([[0, 50], [1, 0]], index=["yes", "no"], columns=["yes", "no"])
+    np.testing.assert_array_equal(DecisionRule.of(["no", "yes"], frame).costs, rule.costs)
+    with pytest.raises(DataError, match="names of its rows"):
+        DecisionRule.of(["no", "yes"], frame.rename(columns={"no": "none"}))

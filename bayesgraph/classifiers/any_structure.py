@@ -149,7 +149,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
         if self._is_auto and not self._predicts:
             raise DataError(
                 "structure='auto' is chosen for tables that are trained to predict; name a "
-                "structure, such as 'tan', for exponents=None."
+                f"structure, such as 'tan', for exponents={self.exponents!r}."
             )
         if self.discretizer is not None:
             return super()._discretizer()
@@ -187,7 +187,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
         given = None if self._is_auto else structure
         found = train_network(source, given, priors=priors)
         self.choice_ = found.choice
-        # What `to_factor_graph` starts from.
+        # What it asks the source for is what `to_factor_graph` counts its tables from.
         estimate_network(found.structure, source, smoothing)
         return found.network
 

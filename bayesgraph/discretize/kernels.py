@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 # Differences of a cost below this are ties, which go to fewer intervals.
 _TIE = 1e-6
+# Of a row's cost, in nats.
+_ROUNDING = 1e-12
 
 
 @numba.njit(cache=True, nogil=True)
@@ -286,6 +288,8 @@ def improve(
         cost[b] = part_cost(sums, table, b, after[b])
         b = after[b]
     stale_from, stale_to = 0, n_bins
+    # Costs grow with the weight, and so do their rounding errors: moves must not go in circles.
+    tie = max(_TIE, _ROUNDING * sums[-1].sum())
     while True:
         a = stale_from
         while a < stale_to:
@@ -303,7 +307,7 @@ def improve(
                     least, at = _best_split(sums, table, a, after[c])
                     change[a, 3], cut[a, 3] = least - cost[a] - cost[b] - cost[c], at
             a = b
-        best, best_at, best_move = -_TIE, -1, -1
+        best, best_at, best_move = -tie, -1, -1
         a = 0
         while a < n_bins:
             for move in range(4):
@@ -459,6 +463,7 @@ def move_values(
     for g in range(size):
         cost[g] = joined_cost(sums[g], nothing, 1.0, table)
         count += members[g] > 0
+    tie = max(_TIE, _ROUNDING * counts.sum())
     moved = True
     while moved:
         moved = False
@@ -466,7 +471,7 @@ def move_values(
             old = group[i]
             alone = members[old] == 1
             left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
-            best, to, empty = -_TIE, -1, -1
+            best, to, empty = -tie, -1, -1
             for g in range(size):
                 if members[g] == 0:
                     empty = g if empty < 0 else empty

@@ -22,6 +22,7 @@ from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.io.weighted_payload import WEIGHTED
+from bayesgraph.learning.loglinear import Candidate, Choice
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 CLASSES: dict[str, type[GraphClassifier]] = {
@@ -74,8 +75,28 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "arrays": {
             name: arrays.add(name, getattr(model, name)) for name in _ARRAYS if hasattr(model, name)
         },
+        **_encode_choice(model),
         **_encode_statistics(model, arrays),
     }
+
+
+def _encode_choice(model: Any) -> dict[str, Any]:
+    """Return what was tried where tables were trained to predict."""
+    if not hasattr(model, "choice_"):
+        return {}
+    choice = model.choice_
+    tried = dict.fromkeys((*choice.losses, *choice.shares))
+    rows = [
+        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
+    ]
+    return {"choice": {"structure": choice.structure, "candidates": rows}}
+
+
+def _decode_choice(item: Any) -> Choice:
+    rows = [(Candidate(s, float(a), float(b)), x, y) for s, a, b, x, y in item["candidates"]]
+    shares = {candidate: float(share) for candidate, share, _ in rows if share is not None}
+    losses = {candidate: float(loss) for candidate, _, loss in rows if loss is not None}
+    return Choice(str(item["structure"]), shares, losses)
 
 
 def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
@@ -119,6 +140,8 @@ def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
     _decode_numbers(model, item.get("numbers", {}))
+    if "choice" in item:
+        model.choice_ = _decode_choice(item["choice"])
     for name, reference in item.get("arrays", {}).items():
         if name in _ARRAYS:
             setattr(model, name, arrays.take(reference))

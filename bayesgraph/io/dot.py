@@ -237,7 +237,9 @@ class _Drawing:
     ) -> tuple[list[str], list[str]]:
         """Return the statements of the arcs, and what explains them."""
         if isinstance(net, WeightedNetwork):
-            return self.weighted_arcs(net, arcs), [_caption("numbers on arcs: exponents")]
+            lines = self.weighted_arcs(net, arcs)
+            told = any(parent == net.target for parent, _ in arcs)
+            return lines, [_caption("numbers on arcs: exponents")] if told else []
         if isinstance(net, NetworkMixture):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
@@ -463,7 +465,9 @@ def _most_arrows(net: _Net, hub: Variable | None) -> int:
     """
     if hub is None or isinstance(net, NetworkMixture):
         return _PLATE_FROM
-    told = isinstance(net, WeightedNetwork) or any(arc[0] == hub.name for arc in net.arc_scores)
+    if isinstance(net, WeightedNetwork):
+        return len(net.variables)  # the exponents are what is to be seen
+    told = any(arc[0] == hub.name for arc in net.arc_scores)
     return _PLATE_FROM_TOLD if told else _PLATE_FROM
 
 

@@ -281,3 +281,21 @@ def test_a_class_without_rows_changes_no_interval():
     plain = bg.NaiveBayesClassifier(discretizer="modl").fit(X, y)
     more = bg.NaiveBayesClassifier(discretizer="modl").partial_fit(X, y, classes=[0, 1, 2, 3])
     assert more.features_ == plain.features_
+
+
+def test_text_in_the_place_of_numbers_is_refused():
+    X = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0] * 10, "sex": ["m", "f"] * 20})
+    y = [0, 0, 1, 1] * 10
+    for make in (bg.BayesianNetworkClassifier, bg.WeightedNaiveBayesClassifier):
+        clf = make().fit(X, y)
+        with pytest.raises(DataTypeError, match="was numeric when the model was made"):
+            clf.predict(X.assign(age=X["age"].astype(str)))
+        states = clf.network_.variable("age").states
+        assert clf.predict(X.assign(age=states[0])).shape == (40,)
+
+
+def test_huge_weights_end():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 2)), random.integers(3, size=60)
+    found = bg.MODL().fit(X, y, np.full(60, 1e12))
+    assert set(found.cuts_) == {"x0", "x1"}

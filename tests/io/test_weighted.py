@@ -90,12 +90,12 @@ def test_pictures_show_exponents_on_the_arcs_from_the_class():
     assert len(dashed) == 1
 
 
-def test_pictures_of_many_features_are_a_plate(tmp_path):
+def test_pictures_of_many_features_can_be_a_plate(tmp_path):
     features = [bg.Discrete(f"f{i}", [0, 1]) for i in range(40)]
     cpds = [bg.TableCPD(f, [[0.5, 0.5], [0.1, 0.9]], [C]) for f in features]
     model = bg.WeightedNetwork(bg.BayesianNetwork([bg.TableCPD(C, [0.5, 0.5]), *cpds]), "kind")
-    assert "cluster" in model.to_dot()
-    model.render(tmp_path / "m.png")
+    assert "cluster" in model.to_dot(plate=True)
+    model.render(tmp_path / "m.png", plate=True)
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
 
 

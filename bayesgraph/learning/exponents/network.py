@@ -55,6 +55,11 @@ def weighted_network(
     target = source.target
     if target is None:
         raise DataError("Exponents are learned for a class: give the count source a target.")
+    if network.cpd(target.name).parents:
+        raise UnsupportedModelError(
+            f"Exponents temper what features say of the class, which has no parents; here "
+            f"{target.name!r} has some. Use another structure, or exponents=None."
+        )
     terms = log_terms(network, source)
     # A feature of one state says nothing, and must not be counted among those that might.
     below = np.array([target in cpd.parents for cpd in _feature_cpds(network, target)])
@@ -101,11 +106,12 @@ def log_terms(network: BayesianNetwork, source: TableSource) -> LogTerms:
         flat[(columns < 0).any(axis=0)] = -1
         codes.append(flat)
         tables.append(_by_class(cpd, target))
-    prior = network.cpd(target.name).to_factor()
-    assert prior is not None  # the class is a root with a table
     labels = table.column(target)
     weights = source.weights if len(source.weights) else None
-    return LogTerms.build(np.stack(codes, axis=1), tables, prior.log_values[0], labels, weights)
+    counts = np.bincount(labels, weights, target.cardinality)
+    with np.errstate(divide="ignore"):
+        log_share = np.log(counts / counts.sum())
+    return LogTerms.build(np.stack(codes, axis=1), tables, log_share, labels, weights)
 
 
 def _feature_cpds(network: BayesianNetwork, target: Discrete) -> list[Any]:

@@ -97,7 +97,7 @@ def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
 
 def _n_folds(sample: Sample) -> int:
     most = _FOLDS if len(sample.labels) <= _MANY_ROWS else _FEWER_FOLDS
-    return min(most, len(sample.labels))
+    return min(most, max(1, int(sample.weights.sum())))
 
 
 def _pairs(
@@ -111,7 +111,8 @@ def _pairs(
             wrong = bool(parents)
         else:
             others = [p for p in parents if p != target]
-            wrong = target not in parents or len(others) > 1
+            # A feature that was left out has no parents, and no effect to learn of.
+            wrong = bool(parents) and (target not in parents or len(others) > 1)
             pairs += [(at[p], at[child]) for p in others]
         if wrong:
             raise UnsupportedModelError(

@@ -15,6 +15,9 @@ from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.learning.loglinear.views import View, view_of
 from bayesgraph.variables import Discrete
 
+# Portions that each fold gets at least.
+_LEAST_PORTIONS = 10
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -108,13 +111,33 @@ class Sample:
         """Return the rows as a model of these terms sees them."""
         return Rows(terms.rows(self.codes), self.labels, self.weights)
 
-    def folds(self, n_folds: int) -> NDArray[np.intp]:
-        """Return a fold for each row, the classes spread evenly."""
+    def weighing(self, weights: Floats) -> Sample:
+        """Return the rows that have a weight, with it."""
+        rows = np.flatnonzero(weights > 0)
+        return Sample(
+            self.views, self.codes[rows], self.labels[rows], weights[rows], self.n_classes
+        )
+
+    def folds(self, n_folds: int) -> Floats:
+        """Return how much of each row's weight is in each fold, shape (n_folds, n_rows).
+
+        Equal rows are one row here, and what is true of one of them must not be held out together
+        with all the others: a row of the weight three is in three folds. Classes are spread evenly.
+        """
         # The order of the rows is that of their fingerprints, which is as good as random.
         by_class = np.argsort(self.labels, kind="stable")
-        folds = np.empty(len(by_class), dtype=np.intp)
-        folds[by_class] = np.arange(len(by_class)) % n_folds
-        return folds
+        ends = np.cumsum(self.weights[by_class])
+        # Weights that are all small are dealt out in smaller portions.
+        portion = min(1.0, float(ends[-1]) / (_LEAST_PORTIONS * n_folds))
+        # Portions go to the folds in turn: how much each has got up to the end of each row.
+        rounds, rest = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
+        fold = np.arange(n_folds)[:, None]
+        dealt = portion * (rounds + np.clip(rest - fold, 0.0, 1.0))
+        found = np.empty((n_folds, len(ends)))
+        found[:, by_class] = np.diff(dealt, axis=1)
+        # Sums of weights that are no whole numbers are exact to rounding only.
+        found[found < 1e-9 * self.weights] = 0.0
+        return found
 
     def thinned(self, most: int) -> Sample:
         """Return so many of the rows at most, spread evenly over them."""

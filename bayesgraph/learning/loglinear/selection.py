@@ -86,20 +86,26 @@ class Folded:
     def __init__(self, sample: Sample, n_folds: int, pairs: tuple[Pair, ...] | None = None) -> None:
         self.sample = sample
         self._pairs = pairs
-        folds = sample.folds(n_folds)
-        self._parts = [
-            (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
-            for fold in np.unique(folds)
-        ]
+        held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
+        left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
+        self._seen = [sample.weighing(w) for w in left if w.any()]
+        self._unseen = [sample.weighing(w) for w in held_out]
 
     @cached_property
     def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
-        return [structures_of(self.sample.take(seen), self._pairs) for seen, _ in self._parts]
+        return [structures_of(seen, self._pairs) for seen in self._seen]
+
+    @cached_property
+    def held_out(self) -> Sample:
+        """All rows that are predicted, fold after fold: one that is in two folds is there twice."""
+        parts = [(part.codes, part.labels, part.weights) for part in self._unseen]
+        codes, labels, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Sample(self.sample.views, codes, labels, weights, self.sample.n_classes)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to learn, or no rows to predict that it was not learned from."""
-        return len(self._parts) < 2 or self.sample.n_classes < 2
+        return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
     def structures(self) -> tuple[str, ...]:
@@ -110,28 +116,27 @@ class Folded:
 
     def _terms(self, structure: str) -> list[Terms]:
         if structure == "star":
-            return [Terms.of(self.sample.views, ())] * len(self._parts)
+            return [Terms.of(self.sample.views, ())] * len(self._seen)
         pairs = [trees[structure] for trees in self._trees]
         same = {p: Terms.of(self.sample.views, p) for p in dict.fromkeys(pairs)}
         return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
-        """Return the scores of the rows by candidates, each starting from the one before.
+        """Return the scores of what is held out by candidates, each begun where the last ended.
 
         Ends early where weaker penalties only make it worse.
         """
         prior = self.sample.prior
         terms = self._terms(structure)
-        rows = [self.sample.rows(t) for t in terms]
-        seen_rows = [r.take(seen) for r, (seen, _) in zip(rows, self._parts, strict=True)]
-        unseen_rows = [r.take(unseen) for r, (_, unseen) in zip(rows, self._parts, strict=True)]
+        seen_rows = [seen.rows(t) for seen, t in zip(self._seen, terms, strict=True)]
+        unseen_rows = [unseen.rows(t) for unseen, t in zip(self._unseen, terms, strict=True)]
         models = [Parameters.start(t, prior) for t in terms]
         found: dict[Candidate, Floats] = {}
         least = np.inf
         for candidate in candidates:
-            scores = np.zeros((len(self.sample.labels), self.sample.n_classes))
+            scores: list[Floats] = []
             before = list(models)
-            for at, (_, unseen) in enumerate(self._parts):
+            for at in range(len(terms)):
                 own, begin = terms[at], models[at]
                 if at and own is terms[at - 1]:
                     # What a weaker penalty changes is much the same in all folds.
@@ -140,9 +145,9 @@ class Folded:
                     own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
                 )
                 effects = Normalised.of(own, models[at], prior).effects
-                scores[unseen] = unseen_rows[at].scores(effects)
-            found[candidate] = scores
-            loss = self.loss(scores)
+                scores.append(unseen_rows[at].scores(effects))
+            found[candidate] = np.concatenate(scores)
+            loss = self.loss(found[candidate])
             if loss > least + _PATIENCE:
                 break
             least = min(least, loss)
@@ -150,7 +155,7 @@ class Folded:
 
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of scores, in nats a row."""
-        return _log_loss(scores, self.sample)[0] / float(self.sample.weights.sum())
+        return _log_loss(scores, self.held_out)[0] / float(self.held_out.weights.sum())
 
 
 def choose(folded: Folded) -> Choice:
@@ -178,7 +183,7 @@ def choose(folded: Folded) -> Choice:
         if best.structure == "given" or min(losses[c] for c in paired) < losses[alone] - _GAIN:
             structure = best.structure
             held_out |= paired
-    shares = _stacked(list(held_out.values()), folded.sample)
+    shares = _stacked(list(held_out.values()), folded.held_out)
     kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _LEAST_SHARE}
     if structure != "given" and all(c.structure == "star" for c in kept):
         structure = "star"

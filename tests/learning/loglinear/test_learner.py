@@ -76,3 +76,35 @@ def test_a_source_without_a_target_is_refused():
     table = infer_variables(columns_of({"a": ["p", "q"]}))
     with pytest.raises(DataError, match="takes a target"):
         train_network(TableSource(table))
+
+
+def test_few_distinct_rows_hide_nothing():
+    random = np.random.default_rng(0)
+    x = random.integers(0, 2, (1000, 2))
+    y = (random.random(1000) < np.where(x[:, 0] ^ x[:, 1], 0.95, 0.05)).astype(int)
+    X = np.array(["a", "b"], dtype=object)[x]
+    clf = bg.BayesianNetworkClassifier().fit(X, y)
+    assert clf.score(X, y) > 0.93
+    assert clf.choice_.structure != "star"
+
+
+def test_files_keep_what_was_tried(tmp_path):
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(60, 3)), random.integers(2, size=60)
+    clf = bg.BayesianNetworkClassifier().fit(X, y)
+    clf.save(tmp_path / "m.bayesgraph")
+    assert bg.load(tmp_path / "m.bayesgraph").choice_ == clf.choice_
+
+
+def test_what_exponents_cannot_do_is_said():
+    random = np.random.default_rng(2)
+    X = np.array(["a", "b"], dtype=object)[random.integers(2, size=(50, 2))]
+    y = random.integers(2, size=50)
+    upside_down = [("x0", "class"), ("x1", "class")]
+    for exponents in ("variable", "cells"):
+        with pytest.raises(UnsupportedModelError):
+            bg.BayesianNetworkClassifier(upside_down, exponents=exponents).fit(X, y)
+    with pytest.raises(DataError, match="for exponents='variable'"):
+        bg.BayesianNetworkClassifier(exponents="variable").fit(X, y)
+    left_out = bg.BayesianNetworkClassifier([("class", "x0")], exponents="cells").fit(X, y)
+    assert left_out.predict(X).shape == (50,)

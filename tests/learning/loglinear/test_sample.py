@@ -42,9 +42,21 @@ def test_a_weight_of_two_is_the_row_twice():
 def test_folds_spread_the_classes():
     sample = make_sample(n_rows=200, cards=(9, 9, 9))
     folds = sample.folds(5)
+    np.testing.assert_allclose(folds.sum(axis=0), sample.weights)
     for label in range(3):
-        counts = np.bincount(folds[sample.labels == label], minlength=5)
-        assert np.ptp(counts) <= 1
+        assert np.ptp(folds[:, sample.labels == label].sum(axis=1)) <= 1
+
+
+def test_equal_rows_are_in_several_folds():
+    features = features_of((2,), ())
+    codes, labels = np.repeat([[0], [1], [1]], [7, 3, 2], axis=0), np.repeat([0, 0, 1], [7, 3, 2])
+    sample = Sample.of(features, codes, labels, np.empty(0), 2)
+    assert len(sample.labels) == 3
+    folds = sample.folds(5)
+    np.testing.assert_allclose(folds.sum(axis=0), sample.weights)
+    assert (folds[:, sample.weights == 7] >= 1).all()
+    small = Sample.of(features, codes, labels, np.full(12, 1e-3), 2).folds(5)
+    assert (small.sum(axis=1) > 0).all()
     assert len(np.unique(fingerprints(sample.codes))) == len(np.unique(sample.codes, axis=0))
 
 
