@@ -232,7 +232,7 @@ def test_other_precision_is_refused(net: bg.BayesianNetwork) -> None:
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(DataTypeError, match="Expected a BayesianNetwork or a FactorGraph"):
+    with pytest.raises(DataTypeError, match="Expected a BayesianNetwork, a FactorGraph"):
         to_pgmpy({})
     with pytest.raises(DataTypeError, match=r"Expected a pgmpy .*builtins\.dict"):
         bg.from_pgmpy({})
