@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -309,7 +310,7 @@ def query(
         console.print(_posterior(found))
     else:
         console.print(repr(found), markup=False)
-    if given:
+    if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
         console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
 
@@ -339,19 +340,8 @@ def show(model: ModelFile) -> None:
     console.print(repr(network), markup=False)
     if _is_classifier(loaded):
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
-    table = RichTable()
-    for column in ("variable", "states", "parents", "parameters"):
-        table.add_column(column, justify="right" if column == "parameters" else "left")
-    for variable in network.variables:
-        cpd = network.cpd(variable.name) if isinstance(network, bg.BayesianNetwork) else None
-        table.add_row(
-            str(variable.name),
-            _states(variable),
-            "" if cpd is None else ", ".join(str(p.name) for p in cpd.parents),
-            "" if cpd is None else f"{cpd.n_parameters:,}",
-        )
-    console.print(table)
-    if isinstance(network, bg.BayesianNetwork) and network.arc_scores:
+    console.print(_variables(network))
+    if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         scores = RichTable(title="Arcs by score (nats a row)")
         for column in ("parent", "child", "score"):
             scores.add_column(column, justify="right" if column == "score" else "left")
@@ -359,6 +349,26 @@ def show(model: ModelFile) -> None:
         for (parent, child), score in ranked:
             scores.add_row(str(parent), str(child), f"{score:.6f}")
         console.print(scores)
+
+
+def _variables(network: GraphicalModel) -> RichTable:
+    table = RichTable()
+    for column in ("variable", "states", "parents", "parameters"):
+        table.add_column(column, justify="right" if column == "parameters" else "left")
+    exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
+    if exponents is not None:
+        table.add_column("exponent", justify="right")
+    found = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
+    cpds = {cpd.variable: cpd for cpd in found}
+    for variable in network.variables:
+        cells = [str(variable.name), _states(variable), "", ""]
+        if cpd := cpds.get(variable):
+            cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
+        if exponents is not None:
+            own = exponents.get(variable.name)
+            cells.append("" if own is None else ", ".join(f"{w:.3g}" for w in own.reshape(-1)))
+        table.add_row(*cells)
+    return table
 
 
 def _states(variable: Variable) -> str:
@@ -493,7 +503,15 @@ def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def _has_text_states(variable: Variable) -> bool:
-    return isinstance(variable, Discrete) and all(isinstance(s, str) for s in variable.states)
+    """Tell whether a column of a variable's values is text."""
+    if not isinstance(variable, Discrete) or isinstance(variable, Binned):
+        return False
+    return all(isinstance(value, str) for value in _values(variable))
+
+
+def _values(variable: Discrete) -> tuple[Any, ...]:
+    """Return what may be observed of a variable: the values in its groups, or its states."""
+    return variable.values if isinstance(variable, Grouped) else variable.states
 
 
 def _network(loaded: Any) -> GraphicalModel:
@@ -574,11 +592,11 @@ def _state(variable: Discrete, text: str) -> Any:
     What it cannot be told for comes back as it is: the model's own error names the states and the
     nearest one.
     """
-    known = variable.values if isinstance(variable, Grouped) else variable.states
+    known = _values(variable)
     by_text: dict[str, Any] = {str(state): state for state in known}
     if len(by_text) < len(known):
         raise EvidenceError(
-            f"States of {variable.name!r} read the same as text: {quoted(variable.states)}. "
+            f"States of {variable.name!r} read the same as text: {quoted(known)}. "
             "Ask from Python, where their types tell them apart."
         )
     if text in by_text:
@@ -594,7 +612,8 @@ def _state(variable: Discrete, text: str) -> Any:
 def _likelihood(variable: Discrete, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
     """Return the likelihoods that a text such as ``yes:4,no:1`` stands for."""
     likelihood = {}
-    for part in text.split(","):
+    # A comma before a space is one inside an interval or a group.
+    for part in re.split(r",(?! )", text):
         state, _, number = part.rpartition(":")
         try:
             likelihood[by_text.get(state, state)] = float(number)

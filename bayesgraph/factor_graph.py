@@ -89,7 +89,7 @@ def _as_factor(source: Source) -> Factor | None:
     return source if isinstance(source, Factor) else source.to_factor()
 
 
-def _check_negative(source: Source, exponent: Floats) -> None:
+def check_negative(source: Source, exponent: Floats) -> None:
     """Raise a ModelError for zeros, or a density without bounds, to a negative power."""
     table = _as_factor(source)
     if table is not None:
@@ -188,7 +188,7 @@ class FactorGraph(GraphicalModel):
                 f"{high:g}); got {exponent!r}."
             )
         if (array < 0).any():
-            _check_negative(source, array)
+            check_negative(source, array)
         array.flags.writeable = False
         return array
 

@@ -365,7 +365,8 @@ class Questions(BaseModel):
     def _needed_engine(self, verb: str) -> DiscreteEngine:
         if self._engine is None:
             raise UnsupportedModelError(
-                f"{verb} takes a model of tables over discrete variables; this one has others."
+                f"{verb} takes a network or factor graph of tables over discrete variables; this "
+                f"is {self!r}."
             )
         return self._engine
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
-from bayesgraph.factor_graph import DOMAINS, FactorGraph
+from bayesgraph.factor_graph import DOMAINS, FactorGraph, check_negative
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import weighted_log
@@ -20,6 +20,7 @@ from bayesgraph.findings import evidence_factors
 from bayesgraph.inference.queries import Problem
 from bayesgraph.model import GraphicalModel
 from bayesgraph.network import BayesianNetwork
+from bayesgraph.tempering import Conditionals, PoweredTables, is_found
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 
@@ -34,6 +35,8 @@ class WeightedNetwork(GraphicalModel):
     feature is left out, whatever its exponent. Any other variable is answered by ``sum_c P(c | x_O)
     p(x_t | x_O, c)``. Where all features are observed this is the product of the powered CPDs, see
     `to_factor_graph`; a factor graph sums a missing feature out of the powered product instead.
+    Rows have no probability: the `log_evidence` of an answer is the log of the sum of these
+    products over the classes, by how much it differs from that with nothing observed.
 
     Parameters
     ----------
@@ -59,7 +62,9 @@ class WeightedNetwork(GraphicalModel):
     Raises
     ------
     ModelError
-        For a class with parents, exponents of a wrong shape or range, or a bias that is not finite.
+        For a class with parents, exponents of a wrong shape or range, exponents of each class for a
+        feature that is no child of the class, negative ones for tables with zeros, or a bias that
+        is not finite.
     UnknownVariableError
         For a name that is not in the network.
 
@@ -114,8 +119,20 @@ class WeightedNetwork(GraphicalModel):
         for name in given:
             if name not in names:
                 raise unknown_variable(name, names, where="exponents=: the features")
-        shape = (variable.cardinality,)
-        self.exponents = {name: self._checked(name, given.get(name, 1.0), shape) for name in names}
+        check_negative(network.cpd(target), np.array(self.prior_exponent))
+        self.exponents = {name: self._of_feature(name, given.get(name, 1.0)) for name in names}
+
+    def _of_feature(self, name: Name, given: ArrayLike) -> Floats:
+        exponent = self._checked(name, given, (self.target.cardinality,))
+        cpd = self.network.cpd(name)
+        if exponent.ndim and self.target not in cpd.parents:
+            raise ModelError(
+                f"{name!r} does not have the class {self.target.name!r} as a parent: its exponent "
+                f"is one number, not one for each class; got {given!r}."
+            )
+        if (exponent < 0).any():
+            check_negative(cpd, _spread(exponent, cpd, self.target))
+        return exponent
 
     def _checked(self, name: Name, exponent: ArrayLike, shape: tuple[int, ...]) -> Floats:
         array = _numbers(f"The exponent of {name!r}", exponent)
@@ -164,6 +181,14 @@ class WeightedNetwork(GraphicalModel):
         logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
         return np.asarray(logs + self.bias)
 
+    @cached_property
+    def _conditionals(self) -> Conditionals:
+        return Conditionals(self.network, self.target)
+
+    @cached_property
+    def _tables(self) -> PoweredTables:
+        return PoweredTables.of(self.network, self.target, self.exponents)
+
     def log_scores(self, evidence: Evidence) -> Floats:
         """Return the log of the product of the tempered conditionals, shape (n_rows, n_classes).
 
@@ -172,66 +197,27 @@ class WeightedNetwork(GraphicalModel):
         evidence : Evidence
             Of features; a finding on the class itself is not looked at.
         """
+        # Classes first in memory: kernels run along the rows.
         found = np.empty((self.target.cardinality, evidence.n_rows)).T
         found[:] = self._log_prior
         given = _without(evidence, self.target)
+        self._tables.add(given, found.T)
+        together = self._tables.place.keys() - given.likelihoods.keys()
         for cpd in self.network.cpds:
-            if cpd.variable != self.target:
-                exponent = self.exponents[cpd.variable.name]
-                logs = self.conditional(cpd, given) if exponent.any() else None
-                if logs is not None:
-                    found += weighted_log(logs, exponent)
+            apart = cpd.variable != self.target and cpd.variable not in together
+            logs = self.tempered(cpd, given) if apart else None
+            if logs is not None:
+                found += logs
         return found
 
-    def conditional(self, cpd: CPD, evidence: Evidence) -> Floats | None:
-        """Return log p(x_i | observed parents, c) of the untempered network, (n_rows, n_classes).
+    def tempered(self, cpd: CPD, evidence: Evidence) -> Floats | None:
+        """Return w_i log p(x_i | observed parents, c) of a feature, shape (n_rows, n_classes).
 
-        None where nothing is said of the feature, or the class is not told by it.
+        None where it is not observed, or its exponent is 0.
         """
-        variable = cpd.variable
-        above = [p for p in cpd.parents if p != self.target and _is_found(p, evidence)]
-        if not _is_found(variable, evidence):
-            return None
-        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
-        if not missing and self.target not in cpd.parents:
-            return None
-        soft = [v for v in (variable, *above) if v in evidence.likelihoods]
-        hard = [] if soft or missing else above
-        known = np.ones(evidence.n_rows, dtype=bool)
-        for parent in hard:
-            known &= evidence.observed_rows(parent)
-        if soft or missing or not known.any():
-            return self._ratio(variable, above, evidence)
-        columns = {v: evidence.columns[v] for v in (*hard, variable)}
-        if known.all():
-            return self._local(cpd, Evidence(evidence.n_rows, columns))
-        found = np.empty((evidence.n_rows, self.target.cardinality))
-        rows = np.flatnonzero(known)
-        part = {v: column[rows] for v, column in columns.items()}
-        found[rows] = self._local(cpd, Evidence(len(rows), part))
-        others = np.flatnonzero(~known)
-        found[others] = self._ratio(variable, above, evidence.rows(others))
-        return found
-
-    def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
-        potential = cpd.potential(evidence)
-        assert isinstance(potential, Factor)  # only the class is free
-        return np.broadcast_to(
-            potential.aligned([self.target]), (evidence.n_rows, self.target.cardinality)
-        )
-
-    def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i, x_S | c) - log p(x_S | c), x_S what is observed of the parents."""
-        with_it = self._joint([*above, variable], evidence)
-        without = self._joint(above, evidence)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(with_it), -np.inf, with_it - without)
-
-    def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
-        columns = {v: evidence.columns[v] for v in variables if v in evidence}
-        soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
-        given = Evidence(evidence.n_rows, columns, soft)
-        return self.network.log_posterior_rows(self.target, given)
+        exponent = self.exponents[cpd.variable.name]
+        logs = self._conditionals.logs(cpd, evidence) if exponent.any() else None
+        return None if logs is None else weighted_log(logs, exponent)
 
     def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
         """See GraphicalModel."""
@@ -319,6 +305,23 @@ class WeightedNetwork(GraphicalModel):
             given.append(1.0)
         return FactorGraph(factors, exponents=given, domain=self.domain)
 
+    def _believed(
+        self,
+        beliefs: dict[Discrete, Floats],
+        values: dict[Variable, Any],
+        likelihoods: dict[Discrete, Floats],
+        evidence: Mapping[Name, Any] | None,
+    ) -> dict[Discrete, Floats]:
+        """Return likelihoods of the class; see BaseModel."""
+        if others := [v.name for v in beliefs if v != self.target]:
+            # What a likelihood does to a feature passes through its exponent: Jeffrey's rule would
+            # no longer be a likelihood.
+            raise UnsupportedModelError(
+                f"A WeightedNetwork takes a Belief about its class {self.target.name!r} only; got "
+                f"one about {quoted(others)}. Give likelihoods, or ask its `network`."
+            )
+        return super()._believed(beliefs, values, likelihoods, evidence)
+
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedModelError(
             f"A WeightedNetwork has no {what}: it tempers what the observed features say of the "
@@ -387,12 +390,8 @@ def _numbers(what: str, values: ArrayLike) -> Floats:
         raise ModelError(f"{what} takes numbers; got {values!r}.") from error
 
 
-def _is_found(variable: Variable, evidence: Evidence) -> bool:
-    return variable in evidence or variable in evidence.likelihoods
-
-
 def _without(evidence: Evidence, target: Discrete) -> Evidence:
-    if not _is_found(target, evidence):
+    if not is_found(target, evidence):
         return evidence
     soft = {v: logs for v, logs in evidence.likelihoods.items() if v != target}
     columns: dict[Variable, NDArray[Any]] = {
@@ -403,8 +402,8 @@ def _without(evidence: Evidence, target: Discrete) -> Evidence:
 
 def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
     """Return an exponent of each class in the place that the class has among a CPD's axes."""
-    if not exponent.ndim or target not in cpd.parents:
-        return exponent if not exponent.ndim else np.array(1.0)
+    if not exponent.ndim:
+        return exponent
     axes = [v for v in cpd.scope if not isinstance(v, (Continuous, CountVector))]
     shape = [len(exponent) if v == target else 1 for v in axes]
     return exponent.reshape(shape)

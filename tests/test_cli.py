@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.cli import main
+from bayesgraph.cli import ModelName, main
 
 HEART = Path(__file__).parents[1] / "examples" / "data" / "heart.csv"
 
@@ -37,14 +37,18 @@ def bif(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", ["auto", "nb", "weighted", "tan", "aode", "forest", "chow-liu"])
+@pytest.mark.parametrize(
+    "name", ["auto", "nb", "weighted", "tan", "forest", "chow-liu", "kdb", "aode"]
+)
 def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
     saved = tmp_path / "m.bayesgraph"
-    code, out, _ = run(
-        capfd, "fit", HEART, "--target", "disease", "--model", name, "-o", saved, "--drop", "chol"
-    )
+    arguments = ("fit", HEART, "--target", "disease", "--drop", "chol")
+    code, out, _ = run(capfd, *arguments, "--model", name, "-o", saved)
     assert code == 0
     assert "303 rows" in out
+    if name == "auto":  # and the default
+        assert run(capfd, *arguments, "-o", tmp_path / "d.bayesgraph")[0] == 0
+        assert (tmp_path / "d.bayesgraph").read_bytes() == saved.read_bytes()
     target = tmp_path / "p.parquet"
     assert run(capfd, "predict", saved, HEART, "-o", target)[0] == 0
     written = pq.read_table(target)
@@ -93,6 +97,49 @@ def test_show_lists_variables_and_scores(capfd, model):
     assert "nats" in out
 
 
+def test_a_weighted_model_is_shown_and_asked(capfd, tmp_path):
+    saved = tmp_path / "m.bayesgraph"
+    arguments = ("fit", HEART, "--target", "disease", "--model", "weighted", "-o", saved)
+    code, out, _ = run(capfd, *arguments, "--discretizer", "modl")
+    assert code == 0
+    assert "with an exponent other than 1" in out
+    classifier = bg.load(saved)
+    assert classifier.discretizer == "modl"
+    code, out, _ = run(capfd, "show", saved)
+    assert code == 0
+    assert "exponent" in out
+    (line,) = (line for line in out.splitlines() if line.startswith("│ thalach"))
+    assert float(line.split("│")[-2]) == pytest.approx(
+        float(classifier.network_.exponents["thalach"]), abs=5e-3
+    )
+    code, out, _ = run(capfd, "query", saved, "-e", "sex=male", "-e", "age=60")
+    assert code == 0
+    assert f"{classifier.query({'sex': 'male', 'age': 60})['yes']:.6f}" in out
+    assert "log" not in out  # rows have no probability
+
+
+def test_numbers_become_intervals_and_categories_groups(capfd, tmp_path):
+    saved, table = tmp_path / "m.bayesgraph", tmp_path / "t.csv"
+    rows = [f"{i % 9},{'pqrs'[i % 4]},{'no' if i % 4 < 2 else 'yes'}" for i in range(144)]
+    table.write_text("x,letter,kind\n" + "\n".join(rows) + "\n")
+    arguments = ("fit", table, "--target", "kind", "-o", saved, "--model", "nb")
+    assert run(capfd, *arguments, "--discretizer", "modl")[0] == 0
+    classifier = bg.load(saved)
+    assert isinstance(classifier.network_.variable("x"), bg.Binned)
+    assert set(classifier.network_.variable("letter").states) == {"{p, q}", "{r, s}"}
+    expected = classifier.query({"x": 3.5, "letter": "q"})
+    for letter in ("letter=q", "letter={p, q}", "letter={p, q}:1,{r, s}:0"):
+        out = run(capfd, "query", saved, "-e", "x=3.5", "-e", letter)[1]
+        assert f"{expected['yes']:.6f}" in out
+    code, _, err = run(capfd, "query", saved, "-e", "x=much")
+    assert code == 2
+    assert "'much'" in err
+    assert run(capfd, "predict", saved, table, "-o", tmp_path / "p.parquet")[0] == 0
+    found = pq.read_table(tmp_path / "p.parquet")["P(kind=yes)"].to_pylist()
+    frame = bg.read_table(table).drop_columns(["kind"])
+    assert found == classifier.predict_proba(frame)[:, 1].tolist()
+
+
 def test_evaluate_prints_measures_and_draws(capfd, tmp_path):
     picture = tmp_path / "roc.png"
     code, out, _ = run(
@@ -113,7 +160,7 @@ def test_evaluate_more_than_two_classes(capfd, tmp_path):
     picture = tmp_path / "roc.svg"
     code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "3", "--plot", picture)
     assert code == 0
-    assert out.count("confusion matrix") == 5
+    assert out.count("confusion matrix") == len(ModelName)
     assert picture.is_file()
 
 
@@ -136,7 +183,7 @@ def test_what_means_missing_can_be_said(capfd, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("x,kind\n" + "?,a\n1.5,a\n2.5,b\n9,b\n" * 3)
     saved = tmp_path / "m.bayesgraph"
-    arguments = ("fit", table, "--target", "kind", "-o", saved)
+    arguments = ("fit", table, "--target", "kind", "-o", saved, "--model", "nb")
     assert run(capfd, *arguments, "--missing", "?")[0] == 0
     assert isinstance(bg.load(saved).network_.variable("x"), bg.Continuous)
 
@@ -245,6 +292,10 @@ WRONG = {
     "picture suffix": (
         ["evaluate", "{heart}", "--target", "disease", "--plot", "{tmp}/x.jpg"],
         ".png",
+    ),
+    "discretizer": (
+        ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph", "--discretizer", "x"],
+        "'mdlp'",
     ),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (

@@ -29,7 +29,7 @@ LAYERS = [
     {"model"},
     {"factor_graph"},
     {"network"},
-    {"mixture", "weighted_network"},
+    {"mixture", "tempering", "weighted_network"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
     {"learning"},

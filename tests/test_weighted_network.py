@@ -170,3 +170,33 @@ def test_what_is_wrong_is_said():
     ):
         with pytest.raises(UnsupportedModelError, match="no distribution of rows"):
             ask()
+
+
+def test_joint_answers_are_those_of_the_joint_distribution():
+    net = bg.BayesianNetwork([cpd for cpd in network().cpds if cpd.variable != X])
+    model = bg.WeightedNetwork(net, "c", {"a": 0.3, "b": [2, 1, 0]}, bias=[0.0, 1.0, 0.5])
+    oracle = oracle_of(model)
+    shares = oracle.posterior(["c"], {"b": "y"})
+    given = np.array([net.query("a", {"b": "y", "c": s}).probabilities for s in "uvw"])
+    joint = shares[:, None] * given
+    found = model.query(["c", "a"], {"b": "y"})
+    np.testing.assert_allclose(found.probabilities, joint, rtol=1e-12)
+    best = model.most_probable({"b": "y"})
+    c, a = np.unravel_index(joint.argmax(), joint.shape)
+    assert best == {"c": C.states[c], "a": A.states[a]}
+    marginals = model.marginals({"b": "y"})
+    np.testing.assert_allclose(marginals["c"].probabilities, shares, rtol=1e-12)
+    np.testing.assert_allclose(marginals["a"].probabilities, joint.sum(axis=0), rtol=1e-12)
+
+
+def test_a_belief_about_the_class_is_its_posterior_and_others_are_refused():
+    model = weighted()
+    belief = bg.Belief({"u": 0.2, "v": 0.5, "w": 0.3})
+    found = model.query("a", {"b": "y", "c": belief}).probabilities
+    parts = [model.network.query("a", {"b": "y", "c": s}).probabilities for s in "uvw"]
+    np.testing.assert_allclose(found, [0.2, 0.5, 0.3] @ np.array(parts), rtol=1e-9)
+    with pytest.raises(UnsupportedModelError, match="a Belief about its class"):
+        model.query("c", {"a": bg.Belief({0: 0.5, 1: 0.5})})
+    for ask in (lambda: model.sensitivity("c", "u", {"a": 1}), lambda: model.conflict({"a": 1})):
+        with pytest.raises(UnsupportedModelError, match="this is WeightedNetwork of 'c'"):
+            ask()

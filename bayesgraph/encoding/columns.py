@@ -496,7 +496,7 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
 def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
-    if isinstance(variable, Binned):
+    if isinstance(variable, Binned) and values:
         raise DataTypeError(
             f"Column {variable.name!r} was numeric when the model was made; now its values are "
             f"text that is none of its intervals ({quoted(values, most=3)}). Convert the column to "

@@ -30,7 +30,6 @@ from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.factors.factor import weighted_log
 from bayesgraph.findings import impossible
 from bayesgraph.graph import ancestral_set
 from bayesgraph.mixture import NetworkMixture
@@ -235,11 +234,8 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 
 def _tempered(model: WeightedNetwork, cpd: CPD, columns: Mapping[Variable, NDArray[Any]]) -> Floats:
     """Return what a feature adds to the log scores of the classes, shape (n_classes,)."""
-    logs = model.conditional(cpd, Evidence(1, columns))
-    exponent = model.exponents[cpd.variable.name]
-    if logs is None or not exponent.any():
-        return np.zeros(model.target.cardinality)
-    return np.asarray(weighted_log(logs[0], exponent))
+    logs = model.tempered(cpd, Evidence(1, columns))
+    return np.zeros(model.target.cardinality) if logs is None else logs[0]
 
 
 # ------------------------------------------------------------------------------------ networks

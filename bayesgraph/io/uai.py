@@ -134,7 +134,10 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     elif isinstance(model, FactorGraph):
         kind, (tables, problems, changes) = "MARKOV", _graph_tables(model)
     else:
-        raise LossyExportError(f"UAI holds Bayesian networks and factor graphs; got {model!r}.")
+        raise LossyExportError(
+            f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
+            "write the to_factor_graph(), which agrees where all features are observed."
+        )
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     problems += [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     lost = _lost_words(variables)

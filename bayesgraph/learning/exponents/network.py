@@ -62,7 +62,8 @@ def weighted_network(
         )
     terms = log_terms(network, source)
     # A feature of one state says nothing, and must not be counted among those that might.
-    told = np.flatnonzero(terms.cards > 1)
+    below = np.array([target in cpd.parents for cpd in _feature_cpds(network, target)])
+    told = np.flatnonzero(below & (terms.cards > 1))
     if scheme in STAR_SCHEMES and any(len(cpd.parents) > 1 for cpd in network.cpds):
         raise UnsupportedModelError(
             f"exponents={scheme!r} weighs features one by one, as a naive Bayes does; use "
@@ -71,7 +72,8 @@ def weighted_network(
     names = [cpd.variable.name for cpd in _feature_cpds(network, target)]
     if scheme == "averaged":
         return WeightedNetwork(_averaged(network, terms, target), target.name, domain="unit")
-    values: dict[Any, Any] = dict.fromkeys(names, 0.0)
+    # One that is no child of the class speaks for it where its parents are missing: as it is.
+    values: dict[Any, Any] = dict(zip(names, np.where(below, 0.0, 1.0).tolist(), strict=True))
     if not len(told):
         return WeightedNetwork(network, target.name, values, domain="unit")
     found = _exponents(_Told(terms.take(told), told, source, target, seed), scheme)
