@@ -68,8 +68,10 @@ class BayesianNetworkClassifier(NetworkClassifier):
 
     A network that is trained to predict is not additive in the rows: it has no `partial_fit`,
     `fit_batches` and `forget`. Numbers become intervals of about equal numbers of rows, 32 at
-    most, unless `discretizer` says otherwise; `alpha`, `smoothing` and `shrinkage` matter only to
-    the tables that `to_factor_graph` starts from. For how it is done see
+    most, unless `discretizer` says otherwise. (One that looks at the classes, as "mdlp" does, has
+    seen the rows that the cross-validation holds out, whose losses are then too good.) `alpha`,
+    `smoothing` and `shrinkage` matter only to the tables that `to_factor_graph` starts from. For
+    how it is done see
     :func:`bayesgraph.learning.loglinear.train_network`.
 
     Examples
