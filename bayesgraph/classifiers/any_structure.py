@@ -79,7 +79,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> clf = BayesianNetworkClassifier().fit(X, y)
-    >>> clf.query({"x6": 1.2}).argmax
+    >>> clf.query({"x6": 0.7, "x9": 8.0}).argmax
     2
     """
 
@@ -242,8 +242,8 @@ class WeightedNaiveBayesClassifier(BayesianNetworkClassifier):
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> clf = WeightedNaiveBayesClassifier().fit(X, y)
-    >>> round(float(clf.network_.exponents["x0"]), 2)
-    1.0
+    >>> round(float(clf.network_.exponents["x0"]), 1)
+    0.8
     """
 
     structure = "star"
