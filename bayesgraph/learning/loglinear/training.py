@@ -44,10 +44,6 @@ class Rows:
     labels: NDArray[np.intp]
     weights: Floats
 
-    def take(self, rows: NDArray[np.intp]) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.cells[rows], self.labels[rows], self.weights[rows])
-
     def scores(self, model: Effects) -> Floats:
         """Return the log of P(class | row) up to a constant of the row, (n_rows, n_classes)."""
         out = np.empty((len(self.cells), len(model.bias)))

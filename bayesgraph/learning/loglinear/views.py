@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,8 +102,3 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
     if not (np.isfinite(scale) and scale > 0):
         return None
     return np.asarray(np.round(np.clip(middle / scale, -_FURTHEST, _FURTHEST), _DECIMALS))
-
-
-def views_of(variables: Sequence[Discrete], counts: Sequence[Floats]) -> tuple[View, ...]:
-    """Return how each of some features is seen."""
-    return tuple(view_of(v, c) for v, c in zip(variables, counts, strict=True))
