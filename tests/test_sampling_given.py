@@ -95,6 +95,10 @@ def test_soft_evidence_and_beliefs():
 def test_classifiers(case, kind):
     data = cases.make_data(kind)
     classifier = case.estimator().fit(data.pandas(), data.y)
+    if not case.likelihood:
+        with pytest.raises(UnsupportedModelError, match="no distribution of rows"):
+            classifier.sample(50, random_state=0)
+        return
     drawn = classifier.sample(50, given={"class": "setosa"}, random_state=0)
     assert set(drawn) == {"class", *cases.NAMES}
     assert set(drawn["class"].tolist()) == {"setosa"}

@@ -211,20 +211,21 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
     columns = findings.row.columns
     prior = model.log_scores(Evidence(1, {}))[0]
     steps = []
-    for cpd in model.cpds:
+    for cpd in model.network.nodes():
         above = [p for p in cpd.parents if p in columns]
         if cpd.variable not in columns:
             continue
-        added = [
-            _tempered(model, cpd, {v: columns[v] for v in (*above[:n], cpd.variable)})
-            for n in range(len(above) + 1)
-        ]
-        moved = [findings.moved(prior, prior + logs) for logs in added]
+        moved = []
+        for n in range(len(above) + 1):
+            known = {v: columns[v] for v in above[:n]}
+            before = model.log_scores(Evidence(1, known))[0]
+            added = _tempered(model, cpd, {**known, cpd.variable: columns[cpd.variable]})
+            moved.append(findings.moved(before, before + added))
         steps.append(
             _Step(
                 name=cpd.variable.name,
                 value=findings.value(cpd.variable),
-                log_likelihoods=added[-1],
+                log_likelihoods=added,
                 alone=moved[0],
                 arcs={p.name: b - a for p, a, b in zip(above, moved, moved[1:], strict=False)},
             )
