@@ -93,11 +93,13 @@ def _seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def tan(n: int, d: int, *, repeats: int, classifier: bool = True) -> Iterator[Row]:
-    """Yield the fit of TAN; with `repeats` of 1 the peer is timed once."""
+def tan(
+    n: int, d: int, *, repeats: int, classifier: bool = True, model: str = "TAN"
+) -> Iterator[Row]:
+    """Yield the fit of TAN or kDB beside the peer's TAN, timed once with `repeats` of 1."""
     X, y = columns(n, d)
-    ours = bg.TANClassifier(categorical="all")
-    case = f"TAN {n:,} x {d}"
+    ours = {"TAN": bg.TANClassifier, "kDB(2)": bg.KDBClassifier}[model](categorical="all")
+    case = f"{model} {n:,} x {d}"
     peers: list[tuple[str, Callable[[], Any]]] = [
         ("pyagrum.BNLearner", lambda: bare(X, y)),
     ]
@@ -193,14 +195,10 @@ def em(n: int, d: int, *, repeats: int) -> Iterator[Row]:
 
 
 def aode(n: int, d: int, *, repeats: int) -> Iterator[Row]:
-    """Yield the predictions of averaged one-dependence estimators, if there are any here."""
+    """Yield the predictions of averaged one-dependence estimators."""
     case = f"AODE {n:,} x {d}"
-    made = getattr(bg, "AODEClassifier", None)
-    if made is None:
-        yield Row(case, "proba", None, None, "bayesgraph has no AODEClassifier yet", None)
-        return
     X, y = columns(n, d)
-    ours = made(categorical="all").fit(X, y)
+    ours = bg.AODEClassifier(categorical="all").fit(X, y)
     peer = AnDE(n_dependence=1, categorical_features=list(range(d))).fit(X, y)
     for metric, method in (("proba", "predict_proba"), ("predict", "predict")):
         calls = (lambda model=model, m=method: getattr(model, m)(X) for model in (ours, peer))
@@ -211,6 +209,7 @@ def cases(*, quick: bool) -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
     """Yield all cases by name."""
     k, repeats = (10, 3) if quick else (1, 5)
     yield "tan", lambda: tan(20_000 // k, 64, repeats=repeats)
+    yield "kdb", lambda: tan(20_000 // k, 64, repeats=repeats, model="kDB(2)")
     yield "memory", lambda: memory(1_000_000 // k, 50)
     yield "rows", lambda: tan(1_000_000 // (20 if quick else 1), 50, repeats=1, classifier=False)
     yield "columns", lambda: tan(20_000 // k, 500 // min(k, 4), repeats=1, classifier=False)
