@@ -410,6 +410,39 @@ def pairs(
     ]
 
 
+# Tests of what all estimators of a class share, whatever their parameters.
+PLUMBING = {
+    "test_every_kind_of_frame_gives_the_same_numbers",
+    "test_every_spelling_of_missing_is_the_same",
+    "test_labels_keep_type_and_classes_are_sorted",
+    "test_numpy_arrays_give_the_same_numbers",
+    "test_pipeline_search_and_cross_validation",
+    "test_stretches_of_rows_answer_as_the_whole",
+    "test_the_terms_add_up_to_the_log_odds",
+}
+
+
+def _class_of(case: Case) -> object:
+    return getattr(case.estimator, "func", case.estimator)
+
+
+_FIRST_OF_CLASS: dict[object, Case] = {}
+for _case in CLASSIFIERS:
+    _FIRST_OF_CLASS.setdefault(_class_of(_case), _case)
+
+
+def is_spared(test: str, case: Case, kind: str | None = None, **_: Any) -> bool:
+    """Tell whether a test runs with `-m slow` only.
+
+    The first row of each class of estimators goes through everything. Other rows do so with one
+    kind of data, and leave what does not depend on parameters to the first row.
+    """
+    if kind is None or _FIRST_OF_CLASS[_class_of(case)] is case or kind not in KINDS:
+        return False
+    one = "mixed" if "mixed" in case.kinds else case.kinds[-1]
+    return kind != one or test in PLUMBING
+
+
 # --------------------------------------------------------------------------------------- data
 
 

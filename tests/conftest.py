@@ -1,10 +1,21 @@
-"""Hypothesis runs the same examples every time, without a clock."""
+"""Hypothesis runs the same examples every time, without a clock; variants are spared."""
 
+import cases
 import pytest
 from hypothesis import settings
 
 settings.register_profile("bayesgraph", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("bayesgraph")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow what differs from other tests in a parameter only; see `cases.is_spared`."""
+    for item in items:
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        test = getattr(item, "originalname", None)
+        if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

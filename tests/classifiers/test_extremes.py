@@ -67,15 +67,15 @@ def test_five_thousand_discrete_features(case, text):
 def test_more_features_than_rows(case):
     random = np.random.default_rng(1)
     y = np.array(["a", "b"])[np.arange(12) % 2]
-    X = random.normal(size=(12, 150)) + (y == "b")[:, None]
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(150)])
-    for j in range(0, 150, 2):
+    X = random.normal(size=(12, 60)) + (y == "b")[:, None]
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(60)])
+    for j in range(0, 60, 2):
         frame[f"c{j}"] = np.where(frame[f"c{j}"] > 0.5, "high", "low")
     for table in (X, frame):
         classifier = case.estimator().fit(table, y)
         assert np.isfinite(finite(classifier, table)).all()
         assert classifier.score(table, y) == 1.0
-        assert classifier.network_.graph.number_of_nodes() == 151
+        assert classifier.network_.graph.number_of_nodes() == 61
 
 
 # ------------------------------------------------------------------------- degenerate columns
