@@ -15,6 +15,10 @@ from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClass
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
 from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
 from .classifiers import SelectiveKDBClassifier as SelectiveKDBClassifier
+from .classifiers import StreamingNaiveBayesClassifier as StreamingNaiveBayesClassifier
+from .classifiers import (
+    StreamingWeightedNaiveBayesClassifier as StreamingWeightedNaiveBayesClassifier,
+)
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
 from .classifiers.discretizers import MDLP as MDLP

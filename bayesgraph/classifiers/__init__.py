@@ -18,6 +18,10 @@ from bayesgraph.classifiers.network_classifiers import (
     SelectiveKDBClassifier,
     TANClassifier,
 )
+from bayesgraph.classifiers.streaming import (
+    StreamingNaiveBayesClassifier,
+    StreamingWeightedNaiveBayesClassifier,
+)
 from bayesgraph.classifiers.trees import (
     DecisionTreeNetworkClassifier,
     DecisionTreeNetworkRegressor,
@@ -37,6 +41,8 @@ __all__ = [
     "NaiveBayesClassifier",
     "QuadraticDiscriminantClassifier",
     "SelectiveKDBClassifier",
+    "StreamingNaiveBayesClassifier",
+    "StreamingWeightedNaiveBayesClassifier",
     "TANClassifier",
     "WeightedNaiveBayesClassifier",
 ]

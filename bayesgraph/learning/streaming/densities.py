@@ -1,0 +1,401 @@
+"""The second layer: conditional densities of columns, made from their summaries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bayesgraph.cpds import CPD, GaussianPlate, TablePlate
+from bayesgraph.errors import ModelError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming import kernels
+from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.sketches import (
+    Cells,
+    ColumnSummaries,
+    CutSummaries,
+    GaussianClass,
+)
+from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable
+
+METHODS = {
+    "smooth": kernels.SMOOTH,
+    "modl": kernels.MODL,
+    "frequency": kernels.FREQUENCY,
+    "entropy": kernels.ENTROPY,
+    "kmeans": kernels.K_MEANS,
+}
+# Numbers below which one thread is enough.
+_THREAD = 1 << 13
+
+
+class Densities(ABC):
+    """Log densities of some columns in each class, frozen between two looks at the summaries.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (n_classes, n_features)
+        Mean of the log densities over the rows that were seen.
+    """
+
+    centre: Floats
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Columns."""
+
+    @abstractmethod
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """Write log densities, 0 where a value is missing.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n)
+        out : ndarray, shape (n, n_classes, n_features of all)
+        first : int
+            Where these features stand.
+        """
+
+    @abstractmethod
+    def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
+        """Return the variables of a network whose leaves are these densities."""
+
+    @abstractmethod
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """Return the densities as a CPD given the class."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the densities as arrays, from which the class is made again."""
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalDensities(Densities):
+    """A probability of each interval in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    cuts : ndarray, shape (number of intervals of all features,)
+        Upper ends; infinite for the last interval of a feature.
+    logs : ndarray, shape (number of intervals of all features, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    start: NDArray[np.int64]
+    cuts: Floats
+    logs: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.start) - 1
+
+    @classmethod
+    def of(
+        cls, summaries: CutSummaries, method: str, most: int, smoothing: float
+    ) -> IntervalDensities:
+        """Return the densities of summaries.
+
+        Parameters
+        ----------
+        summaries : CutSummaries
+        method : {"modl", "frequency", "entropy", "kmeans"}
+            How cells become intervals.
+        most : int
+            Intervals of "frequency" and "kmeans".
+        smoothing : float
+            Rows added to each interval of each class.
+
+        Raises
+        ------
+        ModelError
+            For an unknown method.
+        """
+        if method not in METHODS:
+            raise ModelError(f"method= is one of {quoted(METHODS)}; got {method!r}.")
+        cells = summaries.cells()
+        begins = np.zeros(len(cells.cuts), dtype=np.bool_)
+        held = cells.counts
+        if method == "smooth":
+            held = np.zeros(held.shape)
+            over_rows(
+                lambda a, b: kernels.smooth_cells(cells.start, cells.counts, held, begins, a, b),
+                summaries.n_features,
+                1 + _THREAD // 100,
+            )
+        else:
+            factorial = _factorials(cells)
+            over_rows(
+                lambda a, b: kernels.cut_cells(
+                    cells.start, held, cells.cuts, METHODS[method], most, factorial, begins, a, b
+                ),
+                summaries.n_features,
+                1 + _THREAD // 100,
+            )
+        places = np.flatnonzero(begins)
+        # A feature that nothing is known of has no cell: one interval then, of no weight.
+        sizes = np.diff(np.searchsorted(places, cells.start))
+        counts = np.zeros((int(np.maximum(sizes, 1).sum()), cells.counts.shape[1]))
+        cuts = np.full(len(counts), np.inf)
+        start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))]).astype(np.int64)
+        known = np.repeat(sizes > 0, np.maximum(sizes, 1))
+        if len(places):
+            counts[known] = np.add.reduceat(held, places, axis=0)
+            cuts[known] = cells.cuts[np.append(places[1:], len(begins)) - 1]
+        return cls.from_counts(start, cuts, counts, smoothing)
+
+    @classmethod
+    def from_counts(
+        cls, start: NDArray[np.int64], cuts: Floats, counts: Floats, smoothing: float
+    ) -> IntervalDensities:
+        """Return densities (n_j + a) / (n + a J) of counts, shape (n_intervals, n_classes)."""
+        logs, centre = smoothed_logs(start, counts, smoothing)
+        return cls(start, cuts, logs, centre)
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        part = out[:, :, first:]
+        over_rows(
+            lambda a, b: kernels.log_intervals(
+                columns, self.start, self.cuts, self.logs, part, a, b
+            ),
+            self.n_features,
+            1 + _THREAD // max(1, columns.shape[1]),
+        )
+
+    def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
+        """See Densities: numbers known by their interval."""
+        ends = self.start.tolist()
+        cuts = self.cuts.tolist()
+        return tuple(
+            Binned(name, cuts[a : b - 1])
+            for name, a, b in zip(names, ends[:-1], ends[1:], strict=True)
+        )
+
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """See Densities."""
+        return table_plate(variables, self.start, self.logs, target)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        return {"start": self.start, "cuts": self.cuts, "logs": self.logs, "centre": self.centre}
+
+
+@dataclass(frozen=True, eq=False)
+class StateDensities(Densities):
+    """A probability of each state in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (number of states of all features, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    start: NDArray[np.int64]
+    logs: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.start) - 1
+
+    @classmethod
+    def of(cls, counts: Sequence[Floats], n_classes: int, smoothing: float) -> StateDensities:
+        """Return the densities of tables of counts, each of shape (n_states, n_classes)."""
+        start = np.concatenate([[0], np.cumsum([len(c) for c in counts])]).astype(np.int64)
+        together = np.concatenate([np.zeros((0, n_classes)), *counts])
+        return cls(start, *smoothed_logs(start, together, smoothing))
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        kernels.log_states(columns, self.start, self.logs, out, first)
+
+    def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
+        """Refuse: the states are kept elsewhere."""
+        raise NotImplementedError
+
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """See Densities."""
+        return table_plate(variables, self.start, self.logs, target)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        return {"start": self.start, "logs": self.logs, "centre": self.centre}
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDensities(Densities):
+    """A Gaussian of each class.
+
+    Attributes
+    ----------
+    mean, variance : ndarray, shape (n_features, n_classes)
+        A variance of 0: nothing is known of the feature yet.
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    mean: Floats
+    variance: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.mean)
+
+    @classmethod
+    def of(
+        cls, summaries: GaussianClass, shrinkage: float, var_smoothing: float
+    ) -> GaussianDensities:
+        """Return Gaussians whose moments shrink towards those of all classes together.
+
+        Parameters
+        ----------
+        summaries : GaussianClass
+        shrinkage : float
+            Rows of all classes that each class's variance is taken together with; a class of which
+            nothing is known has the moments of all.
+        var_smoothing : float
+            Of the variance over all classes, added to each.
+        """
+        count, mean, square = summaries.counts, summaries.mean, summaries.moments.square.T
+        total = count.sum(axis=1, keepdims=True)
+        weight = np.where(total > 0, total, 1.0)
+        centre = (count * mean).sum(axis=1, keepdims=True) / weight
+        between = (count * (mean - centre) ** 2).sum(axis=1, keepdims=True)
+        within = square.sum(axis=1, keepdims=True)
+        whole = (within + between) / weight
+        pooled = np.where(within > 0, within / weight, whole)
+        held = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
+        variance = (square + shrinkage * pooled) / held
+        variance = np.where(count > 0, variance, whole)
+        # One distinct value so far: some width, in the unit of the value.
+        floor = var_smoothing * np.where(whole > 0, whole, np.maximum(centre**2, 1.0))
+        variance = np.where(total > 0, variance + floor, 0.0)
+        found = np.where(count > 0, mean, centre)
+        return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        part = out[:, :, first:]
+        over_rows(
+            lambda a, b: kernels.log_gaussians(columns, self.mean, self.variance, part, a, b),
+            self.n_features,
+            1 + _THREAD // max(1, columns.shape[1]),
+        )
+
+    def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
+        """See Densities."""
+        return tuple(Continuous(name) for name in names)
+
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """See Densities; a feature of which nothing is known is a standard Gaussian."""
+        variance = np.where(self.variance > 0, self.variance, 1.0)
+        return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        return {"mean": self.mean, "variance": self.variance, "centre": self.centre}
+
+
+KINDS: Mapping[str, type[Densities]] = {
+    "intervals": IntervalDensities,
+    "states": StateDensities,
+    "gaussians": GaussianDensities,
+}
+
+
+def numeric_densities(
+    summaries: ColumnSummaries,
+    *,
+    method: str,
+    most: int,
+    smoothing: float,
+    shrinkage: float,
+    var_smoothing: float,
+) -> Densities:
+    """Return the densities of numeric columns; parameters as for the classes above."""
+    if isinstance(summaries, GaussianClass):
+        return GaussianDensities.of(summaries, shrinkage, var_smoothing)
+    assert isinstance(summaries, CutSummaries)  # there are no others
+    return IntervalDensities.of(summaries, method, most, smoothing)
+
+
+def smoothed_logs(
+    start: NDArray[np.int64], counts: Floats, smoothing: float
+) -> tuple[Floats, Floats]:
+    """Return logs of (n_j + a) / (n + a J), and their means over the rows counted.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+    smoothing : float
+
+    Returns
+    -------
+    logs : ndarray, shape (n_cells, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+    size = np.diff(start)
+    if not len(counts):
+        return counts, np.zeros((counts.shape[1], len(size)))
+    there = size > 0
+    begin = start[:-1][there]
+    totals = np.zeros((len(size), counts.shape[1]))
+    totals[there] = np.add.reduceat(counts, begin, axis=0)
+    logs = np.log(counts + smoothing) - np.log(
+        np.repeat(totals + smoothing * size[:, None], size, axis=0)
+    )
+    pooled = counts.sum(axis=1, keepdims=True)
+    centre = np.zeros((len(size), counts.shape[1]))
+    centre[there] = np.add.reduceat(pooled * logs, begin, axis=0)
+    weight = totals.sum(axis=1, keepdims=True)
+    return logs, np.ascontiguousarray((centre / np.where(weight > 0, weight, 1.0)).T)
+
+
+def table_plate(
+    variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
+) -> TablePlate:
+    """Return tables of log probabilities as a plate."""
+    values = np.exp(logs.T)
+    sums = np.add.reduceat(values, start[:-1], axis=1)
+    values = values / np.repeat(sums, np.diff(start), axis=1)
+    return TablePlate(variables, values, [target])  # type: ignore[arg-type]
+
+
+def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:
+    """Return E log N(x; mean, variance) under the moments of all classes, (n_classes, n)."""
+    known = variance > 0
+    safe = np.where(known, variance, 1.0)
+    logs = -0.5 * np.log(2 * np.pi * safe) - (whole + (centre - mean) ** 2) / (2 * safe)
+    return np.ascontiguousarray(np.where(known, logs, 0.0).T)
+
+
+def _factorials(cells: Cells) -> Floats:
+    """Return logs of the factorials up to all the weight of a feature, and its cells beyond it."""
+    below = np.concatenate([[0.0], np.cumsum(cells.counts.sum(axis=1))])
+    total = float((below[cells.start[1:]] - below[cells.start[:-1]]).max(initial=0.0))
+    most = int(np.diff(cells.start).max(initial=0))
+    return _table(1 << (int(total) + most + cells.counts.shape[1] + 2).bit_length())
+
+
+_TABLES: dict[int, Floats] = {}
+
+
+def _table(size: int) -> Floats:
+    if size not in _TABLES:
+        _TABLES.clear()
+        _TABLES[size] = np.asarray(gammaln(np.arange(size) + 1.0))
+    return _TABLES[size]

@@ -1,0 +1,683 @@
+"""Compiled loops of the stream: log densities of a block, and one gradient step an example."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.discretize.kernels import improve, merge_greedily, split_recursively
+
+MODL, FREQUENCY, ENTROPY, K_MEANS, SMOOTH = 0, 1, 2, 3, 4
+# Which exponents move.
+FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
+
+
+# ------------------------------------------------------------------- cutting, the second layer
+
+
+@numba.njit(cache=True, nogil=True)
+def _equal_weights(sums: NDArray[np.float64], most: int, begins: NDArray[np.bool_]) -> None:
+    """Mark where intervals of about equal weight begin."""
+    n_cells = len(begins)
+    total = sums[n_cells].sum()
+    begins[0] = True
+    interval = 1
+    for b in range(1, n_cells):
+        # A cell goes where its middle belongs.
+        middle = (sums[b].sum() + sums[b + 1].sum()) / 2
+        if middle * most > interval * total:
+            begins[b] = True
+            interval = int(middle * most / total) + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _one_dimensional_means(
+    sums: NDArray[np.float64], place: NDArray[np.float64], most: int, begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
+    n_cells = len(begins)
+    _equal_weights(sums, most, begins)
+    for _ in range(50):
+        k = 0
+        for b in range(n_cells):
+            k += begins[b]
+        centre, weight = np.zeros(k), np.zeros(k)
+        at = -1
+        for b in range(n_cells):
+            at += begins[b]
+            w = sums[b + 1].sum() - sums[b].sum()
+            centre[at] += w * place[b]
+            weight[at] += w
+        for i in range(k):
+            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
+        moved = False
+        at, last = 0, -1
+        for b in range(n_cells):
+            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
+                at += 1
+            now = b == 0 or at != last
+            moved = moved or now != begins[b]
+            begins[b] = now
+            last = at
+        if not moved:
+            break
+
+
+@numba.njit(cache=True, nogil=True)
+def cut_cells(
+    start: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    method: int,
+    most: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> None:
+    """Mark which cells of some features begin an interval.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+        Sums of them are rounded to whole numbers.
+    cuts : ndarray, shape (n_cells,)
+    method : int
+    most : int
+        Intervals of the methods that do not choose how many.
+    factorial : ndarray
+        Logs of the factorials up to the weight of a feature and beyond by its cells.
+    begins : ndarray of bool, shape (n_cells,)
+        Written to.
+    first, last : int
+        Of the features.
+    """
+    n_classes = counts.shape[1]
+    for f in range(first, last):
+        a, b = start[f], start[f + 1]
+        n_cells = b - a
+        if n_cells == 0:
+            continue
+        sums = np.zeros((n_cells + 1, n_classes))
+        for i in range(n_cells):
+            for k in range(n_classes):
+                sums[i + 1, k] = sums[i, k] + counts[a + i, k]
+        if method == FREQUENCY:
+            _equal_weights(sums, most, begins[a:b])
+            continue
+        if method == K_MEANS:
+            place = cuts[a:b].copy()
+            if n_cells > 1:
+                place[n_cells - 1] = place[n_cells - 2]
+            else:
+                place[0] = 0.0
+            _one_dimensional_means(sums, place, most, begins[a:b])
+            continue
+        for i in range(n_cells + 1):
+            for k in range(n_classes):
+                sums[i, k] = np.rint(sums[i, k])
+        total = int(sums[n_cells].sum())
+        if total < 2:
+            begins[a] = True
+            continue
+        if method == ENTROPY:
+            begins[a:b] = split_recursively(sums)
+            continue
+        prior = np.empty(n_cells + 1)
+        prior[0] = np.inf
+        for i in range(1, n_cells + 1):
+            prior[i] = math.log(total) + factorial[total + i - 1]
+            prior[i] -= factorial[i - 1] + factorial[total]
+        found = merge_greedily(sums, factorial, prior)
+        improve(sums, factorial, prior, found)
+        begins[a:b] = found
+
+
+# ------------------------------------------------------------------ smooth shares of the cells
+
+_MOST_DEGREES = 8
+# Of the standard deviation of the log ratio: what an interval may span.
+_SPAN = 0.5
+
+
+@numba.njit(cache=True, nogil=True)
+def _normal_quantile(u: float) -> float:
+    """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
+    if min(u, 1.0 - u) < 0.02425:
+        q = math.sqrt(-2.0 * math.log(min(u, 1.0 - u)))
+        top = -7.784894002430293e-03 * q - 3.223964580411365e-01
+        top = ((top * q - 2.400758277161838e00) * q - 2.549732539343734e00) * q
+        top = (top + 4.374664141464968e00) * q + 2.938163982698783e00
+        low = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996e00
+        low = (low * q + 3.754408661907416e00) * q + 1.0
+        return top / low if u < 0.5 else -top / low
+    q = u - 0.5
+    r = q * q
+    top = -3.969683028665376e01 * r + 2.209460984245205e02
+    top = ((top * r - 2.759285104469687e02) * r + 1.383577518672690e02) * r
+    top = (top - 3.066479806614716e01) * r + 2.506628277459239e00
+    low = -5.447609879822406e01 * r + 1.615858368580409e02
+    low = ((low * r - 1.556989798598866e02) * r + 6.680131188771972e01) * r
+    low = (low - 1.328068155288572e01) * r + 1.0
+    return top * q / low
+
+
+@numba.njit(cache=True, nogil=True)
+def _polynomials(
+    share: NDArray[np.float64], place: NDArray[np.float64], out: NDArray[np.float64]
+) -> int:
+    """Write polynomials orthonormal under the shares, from degree 1; return how many there are."""
+    n = len(share)
+    before, now = np.zeros(n), np.ones(n)
+    norm = 0.0
+    for d in range(out.shape[0]):
+        shift = 0.0
+        for j in range(n):
+            shift += share[j] * place[j] * now[j] * now[j]
+        square = 0.0
+        for j in range(n):
+            out[d, j] = (place[j] - shift) * now[j] - norm * before[j]
+            square += share[j] * out[d, j] * out[d, j]
+        if square < 1e-8:
+            return d
+        norm = math.sqrt(square)
+        for j in range(n):
+            out[d, j] /= norm
+            before[j], now[j] = now[j], out[d, j]
+    return out.shape[0]
+
+
+@numba.njit(cache=True, nogil=True)
+def _tilt(
+    mean: NDArray[np.float64],
+    weight: float,
+    share: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
+
+    Newton's method on the log likelihood of a class of some weight, with one half of b's square
+    taken off: a class of few rows stays near all classes.
+    """
+    degree, n = basis.shape
+    beta, gradient = np.zeros(degree), np.empty(degree)
+    curvature, expected = np.empty((degree, degree)), np.empty(degree)
+    ridge = 1.0 / max(weight, 1.0)
+    before = -np.inf
+    for _ in range(30):
+        most = -np.inf
+        for j in range(n):
+            out[j] = 0.0
+            for d in range(degree):
+                out[j] += beta[d] * basis[d, j]
+            most = max(most, out[j])
+        total = 0.0
+        for j in range(n):
+            out[j] = share[j] * math.exp(out[j] - most)
+            total += out[j]
+        value = -most - math.log(total)
+        for d in range(degree):
+            value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
+        for j in range(n):
+            out[j] /= total
+        if value - before < 1e-8:
+            break
+        before = value
+        for d in range(degree):
+            expected[d] = 0.0
+            for j in range(n):
+                expected[d] += out[j] * basis[d, j]
+        for d in range(degree):
+            gradient[d] = mean[d] - expected[d] - ridge * beta[d]
+            for e in range(d + 1):
+                both = -expected[d] * expected[e]
+                for j in range(n):
+                    both += out[j] * basis[d, j] * basis[e, j]
+                if d == e:
+                    both += ridge + 1e-9
+                curvature[d, e], curvature[e, d] = both, both
+        change = np.linalg.solve(curvature, gradient)
+        length = 0.0
+        for d in range(degree):
+            length += abs(change[d])
+        # Far steps of a concave function are shortened: its curvature there is another.
+        scale = min(1.0, 2.0 / length) if length > 0.0 else 0.0
+        for d in range(degree):
+            beta[d] += scale * change[d]
+
+
+@numba.njit(cache=True, nogil=True)
+def smooth_cells(
+    start: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> None:
+    """Smooth the class weights of the cells of some features, and mark where intervals begin.
+
+    The distribution of a class is that of all, times the exponential of a polynomial in the normal
+    score of the rank (Neyman's smooth alternatives). The degree has the best BIC, with the
+    likelihood's gain taken from the score test; 0 for a feature that tells nothing. Neighbouring
+    cells whose log ratios differ by less than half a standard deviation make one interval, which
+    keeps about 98 % of their variance.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+    shares : ndarray, shape (n_cells, n_classes)
+        Written to: smoothed weights, which have the sums of the counts.
+    begins : ndarray of bool, shape (n_cells,)
+        Written to.
+    first, last : int
+        Of the features.
+    """
+    n_classes = counts.shape[1]
+    for f in range(first, last):
+        a, b = start[f], start[f + 1]
+        n = b - a
+        if n == 0:
+            continue
+        begins[a] = True
+        totals = np.zeros(n_classes)
+        share, place = np.zeros(n), np.empty(n)
+        for j in range(n):
+            for k in range(n_classes):
+                totals[k] += counts[a + j, k]
+                share[j] += counts[a + j, k]
+        weight = totals.sum()
+        if weight <= 0.0:
+            continue
+        below = 0.0
+        for j in range(n):
+            share[j] /= weight
+            place[j] = _normal_quantile(min(max(below + share[j] / 2, 1e-12), 1.0 - 1e-12))
+            below += share[j]
+        basis = np.empty((min(_MOST_DEGREES, n), n))
+        known = _polynomials(share, place, basis)
+        mean = np.zeros((n_classes, known))
+        gain, best, degree = 0.0, 0.0, 0
+        price = 0.5 * math.log(weight) * (n_classes - 1)
+        for d in range(known):
+            for k in range(n_classes):
+                if totals[k] > 0.0:
+                    for j in range(n):
+                        mean[k, d] += counts[a + j, k] * basis[d, j]
+                    mean[k, d] /= totals[k]
+                    gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
+            if gain - price * (d + 1) > best:
+                best, degree = gain - price * (d + 1), d + 1
+        tilted = np.empty((n_classes, n))
+        for k in range(n_classes):
+            if degree and totals[k] > 0.0:
+                _tilt(mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k])
+            else:
+                tilted[k] = share
+            for j in range(n):
+                shares[a + j, k] = totals[k] * tilted[k, j]
+        if degree:
+            _mark_intervals(tilted, share, totals, begins[a:b])
+
+
+@numba.njit(cache=True, nogil=True)
+def _mark_intervals(
+    tilted: NDArray[np.float64],
+    share: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark where the log ratio of a class to all has left the span of an interval."""
+    n_classes, n = tilted.shape
+    logs = np.zeros((n_classes, n))
+    span = np.zeros(n_classes)
+    for k in range(n_classes):
+        if totals[k] <= 0.0:
+            span[k] = np.inf
+            continue
+        mean, square = 0.0, 0.0
+        for j in range(n):
+            if share[j] > 0.0:
+                # A class that is not there leaves off somewhere: beyond, all cells are alike.
+                logs[k, j] = max(math.log(max(tilted[k, j], 1e-300) / share[j]), -30.0)
+            mean += share[j] * logs[k, j]
+            square += share[j] * logs[k, j] * logs[k, j]
+        span[k] = _SPAN * math.sqrt(max(square - mean * mean, 1e-300))
+    low, high = np.empty(n_classes), np.empty(n_classes)
+    low[:], high[:] = np.inf, -np.inf
+    for j in range(n):
+        out = False
+        for k in range(n_classes):
+            least, most = min(low[k], logs[k, j]), max(high[k], logs[k, j])
+            out = out or most - least > span[k]
+        if out:
+            begins[j] = True
+            low[:], high[:] = logs[:, j], logs[:, j]
+        else:
+            for k in range(n_classes):
+                low[k], high[k] = min(low[k], logs[k, j]), max(high[k], logs[k, j])
+
+
+# ------------------------------------------------------------------------------ log densities
+
+
+@numba.njit(cache=True, nogil=True)
+def log_intervals(
+    columns: NDArray[np.float64],
+    start: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    logs: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write the log probability of each number's interval in each class, 0 where it is missing.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    start : ndarray of int, shape (n_features + 1,)
+    cuts : ndarray, shape (n_intervals,)
+        The upper end of each interval, which belongs to it; the last of a feature is infinite.
+    logs : ndarray, shape (n_intervals, n_classes)
+    out : ndarray, shape (n, n_classes, >= n_features)
+    first, last : int
+        Of the features.
+    """
+    n_classes = logs.shape[1]
+    for f in range(first, last):
+        for row in range(columns.shape[1]):
+            x = columns[f, row]
+            low, high = start[f], start[f + 1] - 1
+            if np.isnan(x) or low > high:
+                for k in range(n_classes):
+                    out[row, k, f] = 0.0
+                continue
+            while low < high:
+                middle = (low + high) // 2
+                if x <= cuts[middle]:
+                    high = middle
+                else:
+                    low = middle + 1
+            for k in range(n_classes):
+                out[row, k, f] = logs[low, k]
+
+
+@numba.njit(cache=True, nogil=True)
+def log_gaussians(
+    columns: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write the log density of each number in each class, 0 where it is missing.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    mean, variance : ndarray, shape (n_features, n_classes)
+        A variance of 0: nothing is known yet, and the density is left out.
+    out : ndarray, shape (n, n_classes, >= n_features)
+    first, last : int
+        Of the features.
+    """
+    for f in range(first, last):
+        for k in range(mean.shape[1]):
+            known = variance[f, k] > 0.0
+            half = 0.5 / variance[f, k] if known else 0.0
+            constant = -0.5 * math.log(2.0 * math.pi * variance[f, k]) if known else 0.0
+            for row in range(columns.shape[1]):
+                x = columns[f, row]
+                if np.isnan(x) or not known:
+                    out[row, k, f] = 0.0
+                else:
+                    out[row, k, f] = constant - half * (x - mean[f, k]) ** 2
+
+
+@numba.njit(cache=True, nogil=True)
+def log_states(
+    codes: NDArray[np.int64],
+    start: NDArray[np.int64],
+    logs: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+) -> None:
+    """Write the log probability of each code in each class, 0 where it is missing or unseen.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_features, n)
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (n_states, n_classes)
+    out : ndarray, shape (n, n_classes, first + n_features)
+    first : int
+        Where the features stand.
+    """
+    for f in range(codes.shape[0]):
+        n_states = start[f + 1] - start[f]
+        for row in range(codes.shape[1]):
+            code = codes[f, row]
+            for k in range(logs.shape[1]):
+                seen = 0 <= code < n_states
+                out[row, k, first + f] = logs[start[f] + code, k] if seen else 0.0
+
+
+# ----------------------------------------------------------------------------- gradient steps
+
+
+@numba.njit(cache=True, nogil=True)
+def _posterior(scores: NDArray[np.float64]) -> None:
+    """Turn log scores into probabilities, in place."""
+    most = scores.max()
+    total = 0.0
+    for k in range(len(scores)):
+        scores[k] = math.exp(scores[k] - most)
+        total += scores[k]
+    for k in range(len(scores)):
+        scores[k] /= total
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def add_scores(
+    logs: NDArray[np.float64],
+    shared: NDArray[np.float64],
+    own: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add ``sum_f (shared_f + own_kf) logs_kf`` of one row to the score of each class.
+
+    Parameters
+    ----------
+    logs, own : ndarray, shape (n_classes, n_features)
+    shared : ndarray, shape (n_features,)
+    out : ndarray, shape (n_classes,)
+    """
+    for k in range(logs.shape[0]):
+        total = 0.0
+        for f in range(logs.shape[1]):
+            total += (shared[f] + own[k, f]) * logs[k, f]
+        out[k] += total
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _move(
+    logs: NDArray[np.float64],
+    error: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    mode: int,
+    step: float,
+    own_step: float,
+    adaptive: bool,
+    least: float,
+    shared: NDArray[np.float64],
+    own: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    own_squares: NDArray[np.float64],
+    bias_squares: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+) -> None:
+    """Take one gradient step; see `learn_rows`."""
+    n_classes, n_features = logs.shape
+    if mode != CLASS:
+        for f in range(n_features):
+            gradient[f] = 0.0
+        for k in range(n_classes):
+            e = error[k]
+            for f in range(n_features):
+                gradient[f] += e * logs[k, f]
+        if adaptive:
+            for f in range(n_features):
+                squares[f] += gradient[f] * gradient[f]
+                shared[f] -= step * gradient[f] / math.sqrt(squares[f])
+        else:
+            for f in range(n_features):
+                shared[f] -= step * gradient[f]
+        if least > -np.inf:
+            for f in range(n_features):
+                shared[f] = max(shared[f], least)
+    if mode != VARIABLE:
+        for k in range(n_classes):
+            e = error[k]
+            if e == 0.0:
+                continue
+            lost = 0.0
+            if adaptive:
+                for f in range(n_features):
+                    # From its mean: the bias takes what all examples have in common.
+                    there = 1.0 if logs[k, f] != 0.0 else 0.0
+                    g = e * (logs[k, f] - there * centre[k, f])
+                    own_squares[k, f] += g * g
+                    change = own_step * g / math.sqrt(own_squares[k, f])
+                    own[k, f] -= change
+                    lost += change * centre[k, f]
+            else:
+                for f in range(n_features):
+                    own[k, f] -= own_step * e * logs[k, f]
+            bias[k] += lost
+            if least > -np.inf:
+                for f in range(n_features):
+                    own[k, f] = max(own[k, f], least - shared[f])
+    for k in range(n_classes):
+        if adaptive:
+            bias_squares[k] += error[k] * error[k]
+            bias[k] -= step * error[k] / math.sqrt(bias_squares[k])
+        else:
+            bias[k] -= step * error[k]
+
+
+@numba.njit(cache=True, nogil=True)
+def learn_rows(
+    logs: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    mode: int,
+    step: float,
+    own_step: float,
+    adaptive: bool,
+    least: float,
+    smoothing: float,
+    totals: NDArray[np.float64],
+    clock: NDArray[np.float64],
+    shared: NDArray[np.float64],
+    own: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    own_squares: NDArray[np.float64],
+    bias_squares: NDArray[np.float64],
+    mean_shared: NDArray[np.float64],
+    mean_own: NDArray[np.float64],
+    mean_bias: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Take one gradient step on the negative log likelihood of each row, in their order.
+
+    With e_k = P_k - T_k, the gradients are sum_k e_k log p_k for an exponent that the classes
+    share, e_k log p_k for one of a class, and e_k for a bias.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (n, n_classes, n_features)
+        Log densities before the rows were seen.
+    classes, weights : ndarray, shape (n,)
+    centre : ndarray, shape (n_classes, n_features)
+        About the mean of the logs.
+    mode : int
+        Which exponents move.
+    step, own_step : float
+        Divided by the root of the sum of squared gradients if `adaptive`.
+    adaptive : bool
+    least : float
+        The least exponent allowed.
+    smoothing : float
+        Rows added to each class in the prior.
+    totals : ndarray, shape (n_classes,)
+        Weight of the rows so far.
+    clock : ndarray, shape (2,)
+        Steps taken, and the power of the weights in the average.
+    shared, squares, mean_shared : ndarray, shape (n_features,)
+    own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
+    bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
+    out : ndarray, shape (n, n_classes) or (0, n_classes)
+        The probabilities that the averaged model gave before it saw each row, if asked for.
+    """
+    n, n_classes, n_features = logs.shape
+    error = np.empty(n_classes)
+    prior = np.empty(n_classes)
+    gradient = np.empty(n_features)
+    for row in range(n):
+        total = totals.sum() + n_classes * smoothing
+        for k in range(n_classes):
+            prior[k] = math.log((totals[k] + smoothing) / total)
+        if len(out):
+            for k in range(n_classes):
+                out[row, k] = prior[k] + mean_bias[k]
+            add_scores(logs[row], mean_shared, mean_own, out[row])
+            _posterior(out[row])
+        totals[classes[row]] += weights[row]
+        if mode == FIXED:
+            continue
+        for k in range(n_classes):
+            error[k] = prior[k] + bias[k]
+        add_scores(logs[row], shared, own, error)
+        _posterior(error)
+        error[classes[row]] -= 1.0
+        for k in range(n_classes):
+            error[k] *= weights[row]
+        _move(
+            logs[row], error, centre, mode, step, own_step, adaptive, least, shared, own, bias,
+            squares, own_squares, bias_squares, gradient,
+        )  # fmt: skip
+        clock[0] += 1.0
+        share = (1.0 + clock[1]) / (clock[0] + clock[1])
+        for f in range(n_features):
+            mean_shared[f] += share * (shared[f] - mean_shared[f])
+        for k in range(n_classes):
+            mean_bias[k] += share * (bias[k] - mean_bias[k])
+            if mode != VARIABLE:
+                for f in range(n_features):
+                    mean_own[k, f] += share * (own[k, f] - mean_own[k, f])
+
+
+@numba.njit(cache=True, nogil=True)
+def score_rows(
+    logs: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    shared: NDArray[np.float64],
+    own: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write the log score of each class for each row, shape (n, n_classes); see `learn_rows`."""
+    for row in range(len(logs)):
+        for k in range(len(prior)):
+            out[row, k] = prior[k]
+        add_scores(logs[row], shared, own, out[row])

@@ -1,0 +1,15 @@
+"""Summaries of streams in bounded memory, of all columns of a table side by side."""
+
+from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
+from bayesgraph.statistics.sketches.gaussians import GaussianClass
+from bayesgraph.statistics.sketches.histograms import PiDClass
+from bayesgraph.statistics.sketches.quantiles import GKClass
+
+__all__ = [
+    "Cells",
+    "ColumnSummaries",
+    "CutSummaries",
+    "GKClass",
+    "GaussianClass",
+    "PiDClass",
+]

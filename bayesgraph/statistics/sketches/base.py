@@ -1,0 +1,180 @@
+"""What all summaries of numeric columns by class have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.errors import DataError, ModelError
+from bayesgraph.factors.algebra import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What summaries know of the places where a column's range may be cut.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+        Where the cells of each feature begin.
+    counts : ndarray, shape (number of cells of all features, n_classes)
+        Weight of each class, cells of a feature in ascending order.
+    cuts : ndarray, shape (number of cells of all features,)
+        A number between a cell and the next one, which belongs to the first; infinite for the last
+        cell of a feature.
+    """
+
+    start: NDArray[np.int64]
+    counts: Floats
+    cuts: Floats
+
+    def of(self, feature: int) -> tuple[Floats, Floats]:
+        """Return the counts of a feature's cells, and the cuts between them."""
+        a, b = self.start[feature], self.start[feature + 1]
+        return self.counts[a:b], self.cuts[a : max(a, b - 1)]
+
+
+class ColumnSummaries(ABC):
+    """Summaries of bounded size of several numeric columns, with a count of each class.
+
+    They are changed in place; `copy` keeps a state.
+
+    Attributes
+    ----------
+    n_features, n_classes : int
+    """
+
+    n_features: int
+    n_classes: int
+
+    def update(
+        self, values: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+    ) -> Self:
+        """Add rows.
+
+        Parameters
+        ----------
+        values : array_like, shape (n, n_features) or (n,) of a single feature
+            NaN where missing.
+        classes : array_like of int, shape (n,)
+            Codes below `n_classes`.
+        weights : array_like, shape (n,), optional
+            Not negative; rows of weight zero are left out.
+
+        Raises
+        ------
+        DataError
+            For infinite values, codes out of range, or arrays of different lengths.
+        """
+        matrix = np.asarray(values, dtype=np.float64)
+        if matrix.ndim == 1 and self.n_features == 1:
+            matrix = matrix[:, None]
+        if matrix.ndim != 2 or matrix.shape[1] != self.n_features:
+            raise DataError(
+                f"{type(self).__name__} takes values of shape (n, {self.n_features}); got "
+                f"{np.shape(values)}."
+            )
+        if np.isinf(matrix).any():
+            raise DataError(
+                f"{type(self).__name__} takes finite numbers or NaN; replace infinite values."
+            )
+        codes = np.asarray(classes)
+        if codes.shape != (len(matrix),) or codes.dtype.kind not in "iu":
+            raise DataError(
+                f"classes takes {len(matrix)} whole numbers, one for each row; got shape "
+                f"{codes.shape} of {codes.dtype}."
+            )
+        if len(codes) and not 0 <= codes.min() <= codes.max() < self.n_classes:
+            raise DataError(
+                f"classes takes codes from 0 to {self.n_classes - 1}; got {codes.min()} to "
+                f"{codes.max()}."
+            )
+        self.absorb(np.ascontiguousarray(matrix.T), codes, _weights(weights, len(matrix)))
+        return self
+
+    @abstractmethod
+    def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """Add rows that have been checked.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n)
+        classes : ndarray, shape (n,)
+        weights : ndarray, shape (n,) or (0,)
+            Empty if every row weighs 1.
+        """
+
+    @property
+    @abstractmethod
+    def counts(self) -> Floats:
+        """Weight of the observed values of each feature and class, (n_features, n_classes)."""
+
+    @abstractmethod
+    def fade(self, factor: float) -> None:
+        """Multiply the weight of all that was seen by a factor in (0, 1]."""
+
+    @abstractmethod
+    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
+        """Make room for more features or classes, which follow those that there are."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the whole state as arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return summaries in the state that `arrays` returned."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return type(self).from_arrays({name: a.copy() for name, a in self.arrays().items()})
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__} of {self.n_features} features and {self.n_classes} classes, "
+            f"weight {self.counts.sum():.6g}, {self.nbytes} bytes"
+        )
+
+
+class CutSummaries(ColumnSummaries):
+    """Summaries that say how much of each class lies up to some places."""
+
+    @abstractmethod
+    def cells(self) -> Cells:
+        """Return the cells between the places that are known."""
+
+
+def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
+    if weights is None:
+        return np.empty(0)
+    found = np.ascontiguousarray(weights, dtype=np.float64)
+    if found.shape != (n_rows,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise DataError(f"weights takes {n_rows} finite numbers that are not negative.")
+    return np.empty(0) if (found == 1.0).all() else found
+
+
+def checked_size(name: str, value: Any, least: int) -> int:
+    """Return a whole number of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ModelError(f"{name} takes a whole number of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array that is longer along some axes, zero where it is new."""
+    if array.shape == shape:
+        return array
+    out = np.zeros(shape, dtype=array.dtype)
+    out[tuple(slice(n) for n in array.shape)] = array
+    return out

@@ -1,0 +1,89 @@
+"""A Gaussian of each class: counts, means and sums of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.moments import GroupMoments
+from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size, widened
+
+
+class GaussianClass(ColumnSummaries):
+    """Weight, mean and variance of each feature and class, merged stably.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+
+    References
+    ----------
+    T. Chan, G. Golub, R. LeVeque: Updating formulae and a pairwise algorithm for computing sample
+    variances. Stanford 1979.
+    """
+
+    def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
+        self.n_features = checked_size("n_features", n_features, 0)
+        self.n_classes = checked_size("n_classes", n_classes, 1)
+        shape = (n_classes, n_features)
+        self.moments = GroupMoments(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """See ColumnSummaries."""
+        found = GroupMoments.collect(columns.T, classes, self.n_classes, weights)
+        self.moments = self.moments + found
+
+    @property
+    def counts(self) -> Floats:
+        """See ColumnSummaries."""
+        return np.ascontiguousarray(self.moments.count.T)
+
+    @property
+    def mean(self) -> Floats:
+        """Means, shape (n_features, n_classes); 0 where nothing was observed."""
+        return np.ascontiguousarray(self.moments.mean.T)
+
+    @property
+    def variance(self) -> Floats:
+        """Variances (divided by the weight), shape (n_features, n_classes); 0 where unknown."""
+        count = self.moments.count
+        return np.ascontiguousarray((self.moments.square / np.where(count > 0, count, 1.0)).T)
+
+    def __add__(self, other: GaussianClass) -> GaussianClass:
+        """Return the summaries of both sets of rows, exact but for rounding."""
+        if (self.n_features, self.n_classes) != (other.n_features, other.n_classes):
+            raise DataError(f"Only summaries of the same shape merge; got {self!r} and {other!r}.")
+        made = GaussianClass(self.n_features, self.n_classes)
+        made.moments = self.moments + other.moments
+        return made
+
+    def fade(self, factor: float) -> None:
+        """See ColumnSummaries."""
+        m = self.moments
+        self.moments = GroupMoments(m.count * factor, m.mean, m.square * factor)
+
+    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
+        """See ColumnSummaries."""
+        self.n_features = n_features or self.n_features
+        self.n_classes = n_classes or self.n_classes
+        shape = (self.n_classes, self.n_features)
+        m = self.moments
+        self.moments = GroupMoments(*(widened(a, shape) for a in (m.count, m.mean, m.square)))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See ColumnSummaries."""
+        m = self.moments
+        return {"count": m.count, "mean": m.mean, "square": m.square}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """See ColumnSummaries."""
+        n_classes, n_features = arrays["count"].shape
+        made = cls(n_features, n_classes)
+        made.moments = GroupMoments(arrays["count"], arrays["mean"], arrays["square"])
+        return made

@@ -1,0 +1,232 @@
+"""Quantiles of each class in bounded memory: Greenwald and Khanna's summary with class counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.errors import ModelError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.sketches import kernels
+from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+
+# Values below which one thread is enough.
+_THREAD = 1 << 12
+
+
+class GKClass(CutSummaries):
+    """Quantile summaries whose tuples count each class.
+
+    A tuple holds a value v, the weight g of each class between the tuple before and v, and how much
+    more than the sum of all g up to it the rank of v may be (delta).
+
+    * **Fixed memory** (the default): `size` tuples a feature. When there are more, neighbours are
+      merged whose g and delta sum to the least number under which `size` are left. The error is
+      not known before; `rank_error` reports what it has become.
+    * **Fixed error**: with `epsilon`, tuples are merged up to g + delta = 2 epsilon n, so that
+      ranks are off by at most epsilon n in any order of arrival; memory grows with log(epsilon n).
+
+    The bound is one of the pooled rank. A class that makes up a share s of the rows has its own
+    quantiles bounded by `rank_error` / s only, relative to its size.
+
+    Rows are added in blocks: all that are given at once are put in their places exactly, then
+    tuples are merged. The result does not depend on the order of rows within a block.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    size : int
+        Tuples a feature, at least 3; ignored with `epsilon`.
+    epsilon : float, optional
+        Greatest relative error of a rank, in (0, 0.5).
+
+    References
+    ----------
+    M. Greenwald, S. Khanna: Space-efficient online computation of quantile summaries. SIGMOD 2001.
+    C. Salperwyck, V. Lemaire, C. Hue: Classifieur naif de Bayes pondere pour flux de donnees. EGC
+    2014 (tuples that count classes).
+
+    Examples
+    --------
+    >>> summary = GKClass(1, 2, size=20)
+    >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
+    GKClass of 1 features and 2 classes, weight 1000, 832 bytes
+    >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_features: int = 1,
+        n_classes: int = 1,
+        *,
+        size: int = 100,
+        epsilon: float | None = None,
+    ) -> None:
+        self.n_features = checked_size("n_features", n_features, 0)
+        self.n_classes = checked_size("n_classes", n_classes, 1)
+        if epsilon is not None and not 0.0 < epsilon < 0.5:
+            raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
+        self.size = checked_size("size", size, 3)
+        self.epsilon = epsilon
+        room = self.size if epsilon is None else 8
+        self._unit = np.inf
+        self._used = np.zeros(n_features, dtype=np.int64)
+        self._value = np.zeros((n_features, room))
+        self._low = np.zeros((n_features, room))
+        self._delta = np.zeros((n_features, room))
+        self._gap = np.zeros((n_features, room, n_classes))
+
+    def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """See ColumnSummaries."""
+        if not columns.size:
+            return
+        positive = weights[weights > 0]
+        self._unit = min(self._unit, float(positive.min()) if len(positive) else 1.0)
+        share = 0.0
+        if self.epsilon is not None:
+            share = 2.0 * self.epsilon
+            self._set_room(int(self._used.max()) + columns.shape[1])
+
+        def work(a: int, b: int) -> None:
+            order = np.argsort(columns[a:b], axis=1)
+            kernels.absorb_quantiles(
+                columns[a:b], order, classes, weights, self._unit, share,
+                self._used[a:b], self._value[a:b], self._low[a:b], self._gap[a:b],
+                self._delta[a:b], 0, b - a,
+            )  # fmt: skip
+
+        over_rows(work, len(columns), 1 + _THREAD // columns.shape[1])
+        if self.epsilon is not None:
+            self._set_room(max(8, int(self._used.max())))
+
+    def _set_room(self, room: int) -> None:
+        for name in ("_value", "_low", "_delta", "_gap"):
+            old = getattr(self, name)[:, :room]
+            shape = (self.n_features, room, *old.shape[2:])
+            setattr(self, name, np.ascontiguousarray(widened(old, shape)))
+
+    @property
+    def counts(self) -> Floats:
+        """See ColumnSummaries."""
+        return np.asarray((self._gap * self._is_used[..., None]).sum(axis=1))
+
+    @property
+    def _is_used(self) -> NDArray[np.bool_]:
+        return np.asarray(np.arange(self._value.shape[1]) < self._used[:, None])
+
+    @property
+    def n_tuples(self) -> NDArray[np.int64]:
+        """Tuples of each feature, shape (n_features,)."""
+        return self._used.copy()
+
+    @property
+    def rank_error(self) -> Floats:
+        """Bound of the error of any rank, in units of weight, shape (n_features,).
+
+        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1).
+        """
+        spread = (self._gap.sum(axis=2) + self._delta) * self._is_used
+        return np.asarray(spread.max(axis=1, initial=0.0) / 2)
+
+    def quantile(self, share: float) -> Floats:
+        """Return a value of each feature up to which lies a share of its weight.
+
+        Its rank is off by at most `rank_error`; NaN where nothing was observed.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
+        found = np.full(self.n_features, np.nan)
+        errors = self.rank_error
+        for f in range(self.n_features):
+            n = self._used[f]
+            if not n:
+                continue
+            least = np.cumsum(self._gap[f, :n].sum(axis=1))
+            most = least + self._delta[f, :n]
+            rank = max(share * least[-1], self._unit)
+            near = (rank - least <= errors[f]) & (most - rank <= errors[f])
+            at = int(np.argmax(near)) if near.any() else int(np.argmin(np.abs(least - rank)))
+            found[f] = self._value[f, at]
+        return found
+
+    def rank(self, values: ArrayLike) -> Floats:
+        """Return about how much weight lies up to one number for each feature."""
+        numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (self.n_features,))
+        found = np.zeros(self.n_features)
+        for f, x in enumerate(numbers.tolist()):
+            n = int(self._used[f])
+            at = int(np.searchsorted(self._value[f, :n], x, side="right"))
+            gap = self._gap[f, :n].sum(axis=1)
+            below = float(gap[:at].sum())
+            if 0 < at < n and self._value[f, at - 1] < x:
+                # Half of what may be on either side.
+                below += (gap[at] + self._delta[f, at] - self._unit) / 2
+            found[f] = below
+        return found
+
+    def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
+        """Return values, class weights and deltas of a feature's tuples."""
+        n = self._used[feature]
+        return (
+            self._value[feature, :n].copy(),
+            self._gap[feature, :n].copy(),
+            self._delta[feature, :n].copy(),
+        )
+
+    def cells(self) -> Cells:
+        """See CutSummaries: a tuple is a cell.
+
+        The cut is halfway to the next tuple's smallest value, as it would be from the rows, or the
+        tuple's value where the next one reaches below it.
+        """
+        used = self._is_used
+        after = np.roll(self._low, -1, axis=1)
+        middle = self._value + (after - self._value) / 2
+        cuts = np.where(after > self._value, np.clip(middle, self._value, after), self._value)
+        start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
+        flat = cuts[used]
+        flat[start[1:][self._used > 0] - 1] = np.inf
+        return Cells(start, self._gap[used], flat)
+
+    def fade(self, factor: float) -> None:
+        """See ColumnSummaries."""
+        self._gap *= factor
+        self._delta *= factor
+        self._unit *= factor
+
+    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
+        """See ColumnSummaries."""
+        self.n_features = n_features or self.n_features
+        self.n_classes = n_classes or self.n_classes
+        room = self._value.shape[1]
+        self._used = widened(self._used, (self.n_features,))
+        for name in ("_value", "_low", "_delta"):
+            setattr(self, name, widened(getattr(self, name), (self.n_features, room)))
+        self._gap = widened(self._gap, (self.n_features, room, self.n_classes))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See ColumnSummaries."""
+        return {
+            "limits": np.array([self.size, self.epsilon or 0.0, self._unit]),
+            "used": self._used,
+            "value": self._value,
+            "low": self._low,
+            "delta": self._delta,
+            "gap": self._gap,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """See ColumnSummaries."""
+        size, epsilon, unit = arrays["limits"].tolist()
+        n_features, _, n_classes = arrays["gap"].shape
+        made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
+        made._unit = unit
+        made._used, made._value = arrays["used"], arrays["value"]
+        made._low, made._delta, made._gap = arrays["low"], arrays["delta"], arrays["gap"]
+        return made
