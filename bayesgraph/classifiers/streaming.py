@@ -67,6 +67,17 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     decay : float
         Factor of the weight of all that was seen after each further row, in (0, 1]: 0.9999 forgets
         half in about 6,900 rows.
+    window : int, optional
+        What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
+        between seven eighths and all of them, and 8 times the memory.
+    detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
+        Of drift: a `bayesgraph.drift.DriftDetector` or an object with `update(error)` and
+        `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
+        before each row. Alarms take effect when the block of rows is full, at most 256 rows later.
+    on_drift : {"forget", "quicken", "note"}
+        What an alarm brings. "forget": what was seen before weighs 100 rows from then on, and
+        exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
+        "note": nothing but an entry in `drifts_`.
     categorical : names, positions or "all", optional
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
@@ -80,6 +91,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Counts, summaries, densities in force and exponents.
     network_ : WeightedNetwork
         What the model is now.
+    drifts_ : ndarray of int
+        Rows that brought an alarm, counted from 0 over all rows of positive weight.
 
     Examples
     --------
@@ -107,6 +120,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         decay: float = 1.0,
+        window: int | None = None,
+        detector: Any = None,
+        on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
     ) -> None:
@@ -119,6 +135,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.decay = decay
+        self.window = window
+        self.detector = detector
+        self.on_drift = on_drift
         self.categorical = categorical
         self.unseen = unseen
 
@@ -131,6 +150,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            window=self.window,
+            detector=self.detector,
+            on_drift=self.on_drift,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -335,9 +357,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
         for j, name in enumerate(self._states):
             factorised = factorise(parts[name], name)
-            used = np.unique(factorised.codes)
+            used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
-            for code in used[used >= 0].tolist():
+            # In the order of their rows, so that batches do not matter.
+            for code in used[np.argsort(first)].tolist():
+                if code < 0:
+                    continue
                 state = factorised.states[code]
                 translation[code] = self._code(j, state, learn=learn)
             codes[j] = translation[factorised.codes]
@@ -490,6 +515,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return tuple(found[name] for name in self.layout_.columns)
 
     @property
+    def drifts_(self) -> NDArray[np.int64]:
+        """Rows that brought an alarm."""
+        check_is_fitted(self, "star_")
+        return np.array(self.star_.watch.rows, dtype=np.int64)
+
+    @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
         """The model as it is now: a star with its exponents and biases."""
         if not hasattr(self, "star_"):
@@ -539,7 +570,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     domain : {"free", "nonnegative"}
         Exponents below zero turn a feature's evidence round. They help where features are
         correlated, and may surprise a reader.
-    summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing, decay
+    summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing
+        As for StreamingNaiveBayesClassifier.
+    decay, window, detector, on_drift
         As for StreamingNaiveBayesClassifier.
     categorical, unseen
         As for StreamingNaiveBayesClassifier.
@@ -567,6 +600,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         decay: float = 1.0,
+        window: int | None = None,
+        detector: Any = None,
+        on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
     ) -> None:
@@ -580,6 +616,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             decay=decay,
+            window=window,
+            detector=detector,
+            on_drift=on_drift,
             categorical=categorical,
             unseen=unseen,
         )
@@ -603,4 +642,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            window=self.window,
+            detector=self.detector,
+            on_drift=self.on_drift,
         )

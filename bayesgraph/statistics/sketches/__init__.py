@@ -4,12 +4,15 @@ from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSumma
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.histograms import PiDClass
 from bayesgraph.statistics.sketches.quantiles import GKClass
+from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
 
 __all__ = [
+    "PANES",
     "Cells",
     "ColumnSummaries",
     "CutSummaries",
     "GKClass",
     "GaussianClass",
     "PiDClass",
+    "WindowedSummaries",
 ]

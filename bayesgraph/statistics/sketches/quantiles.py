@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.union import last_up_to, ragged, union_of
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
@@ -192,6 +193,38 @@ class GKClass(CutSummaries):
         flat = cuts[used]
         flat[start[1:][self._used > 0] - 1] = np.inf
         return Cells(start, self._gap[used], flat)
+
+    @classmethod
+    def united(cls, parts: Sequence[Self]) -> Self:
+        """See ColumnSummaries: the tuples of all parts in order, those of equal values joined.
+
+        Between two tuples of a part lie up to g + delta - 1 of its rows, which adds to the delta of
+        the other parts' tuples there (the merge of Greenwald and Khanna, PODS 2004).
+        """
+        units = min(part._unit for part in parts)
+        used = [part._is_used for part in parts]
+        union = union_of([part._value[u] for part, u in zip(parts, used, strict=True)], used)
+        n = len(union.values)
+        low, delta = np.full(n, np.inf), np.zeros(n)
+        gap = np.zeros((n, parts[0].n_classes))
+        for part, u, places in zip(parts, used, union.places, strict=True):
+            if not len(places):
+                continue
+            np.minimum.at(low, places, part._low[u])
+            np.add.at(gap, places, part._gap[u])
+            own = part._delta[u]
+            spread = np.maximum(part._gap[u].sum(axis=1) + own - part._unit, 0.0)
+            last = last_up_to(places, n)
+            here = (last >= 0) & (places[last] == np.arange(n))
+            after = np.minimum(last + 1, len(places) - 1)
+            there = (last + 1 < len(places)) & (union.features[places[after]] == union.features)
+            delta += np.where(here, own[last], np.where(there, spread[after], 0.0))
+        room = max(3, int(union.sizes.max(initial=0)))
+        made = cls(len(union.sizes), gap.shape[1], size=room)
+        made._unit, made._used = units, union.sizes
+        made._value, made._low = ragged(union.values, union), ragged(low, union)
+        made._delta, made._gap = ragged(delta, union), ragged(gap, union)
+        return made
 
     def fade(self, factor: float) -> None:
         """See ColumnSummaries."""
