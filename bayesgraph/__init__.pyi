@@ -29,6 +29,7 @@ from .classifiers.discretizers import EqualWidth as EqualWidth
 from .classifiers.evaluation import cross_validate as cross_validate
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
+from .classifiers.river_adapter import to_river as to_river
 from .cpds import CPD as CPD
 from .cpds import DirichletMultinomialCPD as DirichletMultinomialCPD
 from .cpds import GaussianCPD as GaussianCPD

@@ -292,12 +292,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.star_ = star
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Return the known classes and after them the new ones."""
+        """Return the known classes and after them the new ones, as they come."""
         together = joined_classes(self.classes_, labels, classes)
         old = set(self.classes_.tolist())
         fresh = [label for label in together.tolist() if label not in old]
         if not fresh:
             return self.classes_
+        if len(fresh) > 1:
+            kinds, first = np.unique(labels, return_index=True)
+            arrived = kinds[np.argsort(first)].tolist()
+            fresh = list(dict.fromkeys(label for label in (*arrived, *fresh) if label not in old))
         joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
         joined[: len(old)] = self.classes_
         joined[len(old) :] = fresh
