@@ -437,14 +437,17 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                 f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go "
                 "to partial_fit and predict."
             )
-        if learn:
+        get = x.get
+        # Most rows have all the numbers in the order of the first: nothing is looked up then.
+        usual = not self._states and list(x) == self._numbers
+        if learn and not usual:
             known = set(self._numbers) | set(self._states)
             fresh = [n for n in x if n not in known and not is_missing(plain(x[n]))]
             if fresh:
                 self._add_features(fresh, x)
-        get = x.get
         try:
-            numbers = np.array([get(n) for n in self._numbers], dtype=np.float64)
+            values = list(x.values()) if usual else [get(n) for n in self._numbers]
+            numbers = np.array(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataTypeError(
                 f"A numeric feature has a value that is no number: {error}."
