@@ -136,7 +136,7 @@ def _for_learning(learner: Any, X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
             if there is not None:
                 first[name] = there
     if first:
-        learner._add_features(list(first), first)
+        learner._one(first, learn=True)  # which makes room for new features
     return _completed(learner, columns, len(labels)), labels
 
 

@@ -292,16 +292,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.star_ = star
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Return the known classes and after them the new ones, as they come."""
+        """Return the known classes and after them the new ones."""
         together = joined_classes(self.classes_, labels, classes)
-        old = set(self.classes_.tolist())
-        fresh = [label for label in together.tolist() if label not in old]
-        if not fresh:
+        if len(together) == len(self.classes_):
             return self.classes_
-        if len(fresh) > 1:
-            kinds, first = np.unique(labels, return_index=True)
-            arrived = kinds[np.argsort(first)].tolist()
-            fresh = list(dict.fromkeys(label for label in (*arrived, *fresh) if label not in old))
+        old = set(self.classes_.tolist())
+        # Those that have rows in the order of these, then those that are announced.
+        order = dict.fromkeys([*labels.tolist(), *together.tolist()])
+        fresh = [label for label in order if label not in old]
         joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
         joined[: len(old)] = self.classes_
         joined[len(old) :] = fresh
@@ -363,7 +361,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             factorised = factorise(parts[name], name)
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
-            # In the order of their rows, so that batches do not matter.
+            # In the order of their first rows, whatever the batches.
             for code in used[np.argsort(first)].tolist():
                 if code < 0:
                     continue
