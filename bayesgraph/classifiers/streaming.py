@@ -75,7 +75,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
         before each row. Alarms take effect when the block of rows is full, at most 256 rows later.
     on_drift : {"forget", "quicken", "note"}
-        What an alarm brings. "forget": what was seen before weighs 100 rows from then on, and
+        What an alarm brings. "forget": what was seen before weighs 50 rows from then on, and
         exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
         "note": nothing but an entry in `drifts_`.
     categorical : names, positions or "all", optional

@@ -90,6 +90,8 @@ class DriftDetector(ABC):
             found = arrays.get(name)
             if found is None or (found.shape, found.dtype) != (array.shape, array.dtype):
                 raise DataError(f"{self!r} takes an array {name!r} of shape {array.shape}.")
+            if np.isnan(found).any():
+                raise DataError(f"{self!r} takes no NaN; its array {name!r} has some.")
             array[...] = found
         return self
 
@@ -170,6 +172,16 @@ class ADWIN(DriftDetector):
             values, self.delta, self.clock, self.least, self.grace, self.falls, self._counts,
             self._totals, self._squares, self._window, flags,
         )  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """See DriftDetector."""
+        super().restore(arrays)
+        known = (self._counts >= 0) & (self._counts <= self.buckets)
+        held = float(self._counts @ 2.0 ** np.arange(_LEVELS))
+        if not known.all() or held != self._window[0] or (self._squares < 0).any():
+            self.reset()
+            raise DataError("The buckets of a saved window do not make up its width.")
+        return self
 
     @property
     def width(self) -> int:

@@ -1,6 +1,7 @@
 """Drift detectors against plain references, and against river's."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -154,6 +155,11 @@ def test_a_restored_detector_goes_on(name):
     np.testing.assert_array_equal(first.feed(errors[700:]), second.feed(errors[700:]))
     first.reset()
     np.testing.assert_array_equal(first.feed(errors), chosen_detector(name).feed(errors))
+    forged = {key: array.copy() for key, array in first.arrays().items()}
+    for array in forged.values():
+        array.flat[0] = 99 if array.dtype == np.int64 else np.nan
+    with pytest.raises(DataError, match="NaN"):
+        second.restore(forged)
     with pytest.raises(DataError, match="shape"):
         second.restore({key: array[:1] for key, array in first.arrays().items()})
 
@@ -189,3 +195,11 @@ def test_bad_input():
             make()
     with pytest.raises(ModelError, match="Did you mean 'adwin'"):
         chosen_detector("adwim")
+
+
+def test_parameters_are_saved():
+    from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
+
+    for detector in (ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(least=50)):
+        item = json.loads(json.dumps(encode_parameter("detector", detector)))
+        assert repr(decode_parameter(item)) == repr(detector)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import ModelError
+from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches import PANES
 from bayesgraph.statistics.sketches.base import widened
@@ -98,11 +99,26 @@ class PaneCounts:
         return state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the state that `arrays` returned."""
+        """Take the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError
+            For arrays that it never returns.
+        """
         self.rows, n = arrays["rows"].tolist()
-        if self.is_on:
-            n_parts = len(self._panes[0])
-            self._panes = [[arrays[f"pane_{i}_{j}"] for j in range(n_parts)] for i in range(n)]
+        if not (self.rows >= 0 and 1 <= n <= PANES):
+            raise DataError(f"A saved state has 1 to {PANES} panes; got {n} of {self.rows} rows.")
+        if not self.is_on:
+            return
+        n_parts, n_classes = len(self._panes[0]), self._panes[0][0].shape[1]
+        self._panes = [[arrays[f"pane_{i}_{j}"] for j in range(n_parts)] for i in range(n)]
+        for counts in itertools.chain(*self._panes):
+            good = counts.dtype == np.float64 and counts.ndim == 2 and counts.shape[1] == n_classes
+            if not good or not (np.isfinite(counts) & (counts >= 0)).all():
+                raise DataError("A saved state has panes of counts for each class, from 0.")
+        if any(len(pane[0]) != 1 for pane in self._panes):
+            raise DataError("A saved state has one total a class and pane.")
 
 
 def _sum(*parts: Floats) -> Floats:

@@ -45,7 +45,7 @@ ADAPTIVE_STEP, _FIRST_SQUARES = 0.2, 1.0
 # Deviations of a class move slower than what all classes share.
 _OWN_SHARE = 0.1
 # Weight of what was seen that an alarm leaves.
-_KEPT = 100.0
+_KEPT = 50.0
 # The average weighs step t by about t to this power: half of it comes from the last eighth.
 _AVERAGE_POWER = 4.0
 
@@ -222,7 +222,9 @@ class StreamingStar:
                     self._look()
 
     def _block_size(self) -> int:
-        return self.panes.room(min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * self._absorbed))))
+        return self.panes.room(
+            min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * (self._absorbed - self.watch.begun))))
+        )
 
     def _step(
         self,
@@ -313,8 +315,9 @@ class StreamingStar:
             self.totals -= waiting
             self._fade(min(1.0, _KEPT / max(self._held, 1.0)))
             self.totals += waiting
-            # Blocks and looks come as in the beginning.
-            self._absorbed, self._looked = 0, -_BLOCK
+            # Blocks come as in the beginning, and the next look after this one.
+            self.watch.begun = self._absorbed
+            self._looked -= _BLOCK
 
     def _look(self) -> None:
         """Make densities from the summaries."""
@@ -483,7 +486,7 @@ class StreamingStar:
         made._weights[:n] = arrays["waiting_weights"]
         made._filled, made.n_seen, made._absorbed = n, seen, absorbed
         made._held = float(arrays["held"][0])
-        made.watch.restore(parts["watch"])
+        made.watch.restore(parts["watch"], n)
         made.panes.restore(parts["panes"])
         kind = "intervals" if "cuts" in parts["numbers"] else "gaussians"
         made.numbers = KINDS[kind](**parts["numbers"])

@@ -1,4 +1,23 @@
-"""What a learner of a stream does about drift: it watches its own errors."""
+"""What a learner of a stream does about drift: it watches its own errors.
+
+Prequential accuracies over 24,000 rows that were compared for the reaction to an alarm, means of
+two seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept after each
+6,000 rows, Hyperplane a little with each row, Gaussians (50 correlated features) change means and
+covariances and flip (20 features) swaps the classes after each 6,000 rows, still is Agrawal without
+a change, on which there was no alarm.
+
+========================  =========  =========  =========  =========  =========  =========
+reaction                  SEA        Agrawal    Hyperplane Gaussians  flip       still
+========================  =========  =========  =========  =========  =========  =========
+none                      .830/.860  .667/.722  .862/.869  .597/.643  .449/.654  .915/.947
+ADWIN, quicken            .830/.869  .667/.779  .862/.880  .597/.734  .449/.733  .915/.947
+ADWIN, forget             .863/.870  .859/.864  .875/.879  .701/.761  .821/.819  .915/.947
+DDM, forget               .862/.867  .856/.864  .877/.880  .697/.757  .809/.808  .915/.947
+window of 2,000           .858/.865  .820/.823  .881/.882  .689/.704  .732/.722  .902/.927
+window of 2,000, forget   .861/.865  .858/.863  .882/.882  .702/.759  .814/.811  .902/.927
+decay 0.999               .857/.865  .826/.827  .886/.885  .691/.707  .755/.751  .900/.931
+========================  =========  =========  =========  =========  =========  =========
+"""
 
 from __future__ import annotations
 
@@ -9,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.drift import DriftDetector, alarms, chosen_detector
+from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
 
@@ -29,11 +49,14 @@ class DriftWatch:
     ----------
     rows : list of int
         Rows that brought an alarm, counted from 0.
+    begun : int
+        Rows before the one with which the model began anew.
     """
 
     def __init__(self, detector: Any, room: int) -> None:
         self.detector = chosen_detector(detector)
         self.rows: list[int] = []
+        self.begun = 0
         self._errors = np.zeros(room)
 
     @property
@@ -55,15 +78,30 @@ class DriftWatch:
 
     def arrays(self, n: int) -> dict[str, NDArray[Any]]:
         """Return the state as arrays while n errors wait."""
-        found = {"rows": np.array(self.rows, dtype=np.int64), "errors": self._errors[:n]}
+        found: dict[str, NDArray[Any]] = {"rows": np.array([*self.rows, self.begun])}
+        if self.is_on:
+            found["errors"] = self._errors[:n]
         if isinstance(self.detector, DriftDetector):
             found |= {f"detector_{name}": a for name, a in self.detector.arrays().items()}
         return found
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the state that `arrays` returned."""
-        self.rows = arrays["rows"].tolist()
-        self._errors[: len(arrays["errors"])] = arrays["errors"]
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n: int) -> None:
+        """Take the state that `arrays` returned while n errors waited.
+
+        Raises
+        ------
+        DataError
+            For arrays that it never returns.
+        """
+        rows = arrays["rows"]
+        if rows.dtype != np.int64 or rows.ndim != 1 or not len(rows) or (rows < 0).any():
+            raise DataError("A saved state has rows of alarms that are whole numbers from 0.")
+        *self.rows, self.begun = rows.tolist()
+        if self.is_on:
+            errors = arrays["errors"]
+            if errors.shape != (n,) or not np.isin(errors, (0.0, 1.0)).all():
+                raise DataError(f"A saved state has errors of 0 and 1 for {n} rows that wait.")
+            self._errors[:n] = errors
         if isinstance(self.detector, DriftDetector):
             prefix = "detector_"
             self.detector.restore(

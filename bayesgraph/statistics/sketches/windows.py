@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size
 
@@ -44,6 +45,11 @@ class WindowedSummaries(ColumnSummaries):
         """See ColumnSummaries."""
         return self._empty.n_classes
 
+    @property
+    def kind(self) -> type[ColumnSummaries]:
+        """Of the panes."""
+        return type(self._empty)
+
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """See ColumnSummaries."""
         self.panes[-1].absorb(columns, classes, weights)
@@ -59,7 +65,7 @@ class WindowedSummaries(ColumnSummaries):
 
     def together(self) -> ColumnSummaries:
         """See ColumnSummaries."""
-        return type(self._empty).united(self.panes)
+        return self.kind.united(self.panes)
 
     def fade(self, factor: float) -> None:
         """See ColumnSummaries."""
@@ -89,11 +95,16 @@ class WindowedSummaries(ColumnSummaries):
     ) -> WindowedSummaries:
         """Return summaries in the state that `arrays` returned, whose panes are of a kind."""
         n_panes, n = arrays["shape"].tolist()
+        if not 1 <= n <= n_panes:
+            raise DataError(f"A saved state has 1 to {n_panes} panes; got {n}.")
         parts = []
         for i in range(n + 1):
             prefix = f"pane_{i}_"
             own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
             parts.append(kind.from_arrays(own))
+        shapes = {(part.n_features, part.n_classes) for part in parts}
+        if len(shapes) > 1:
+            raise DataError(f"The panes of a saved state are of different shapes: {shapes}.")
         made = cls(parts[0], n_panes)
         made.panes = parts[1:]
         return made

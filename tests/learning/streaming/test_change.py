@@ -7,7 +7,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.drift import ADWIN
-from bayesgraph.errors import ModelError
+from bayesgraph.errors import DataError, ModelError
 from bayesgraph.learning.streaming import StreamingStar
 from bayesgraph.statistics.sketches import GaussianClass, GKClass
 
@@ -185,6 +185,26 @@ def test_rivers_detectors_are_taken():
     X, y = turned(1600, turn=800)
     model = bg.StreamingNaiveBayesClassifier(detector=drift.ADWIN()).fit(X, y)
     assert model.drifts_[0] >= 800
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("watch.rows", np.array([-1])),
+        ("watch.errors", np.array([0.5])),
+        ("watch.detector_counts", np.full(48, 7)),
+        ("panes.rows", np.array([3, 9])),
+        ("panes.pane_0_0", np.array([[-1.0, 2.0]])),
+        ("panes.pane_0_0", np.zeros((2, 2))),
+    ],
+)
+def test_forged_states_are_refused(name, value):
+    X, y = turned(301)
+    star = bg.StreamingNaiveBayesClassifier(window=80, detector="adwin").partial_fit(X, y).star_
+    arrays = star.arrays()
+    assert name in arrays
+    with pytest.raises(DataError):
+        StreamingStar.from_arrays(arrays | {name: value}, GKClass, star.settings)
 
 
 def test_a_window_and_an_epsilon():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.errors import ModelError
+from bayesgraph.errors import DataError, ModelError
 from bayesgraph.statistics.sketches import GaussianClass, GKClass, PiDClass, WindowedSummaries
 
 KINDS = {
@@ -117,6 +117,9 @@ def test_state_round_trip(kind):
         summaries.update(*rows(25, 1))
     for name, array in window.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name])
+    forged = window.arrays() | {"shape": np.array([2, 3])}
+    with pytest.raises(DataError, match="panes"):
+        WindowedSummaries.restored(window.kind, forged)
 
 
 @pytest.mark.parametrize("kind", KINDS)
