@@ -208,8 +208,8 @@ def _tilt(
     beta, gradient = np.zeros(degree), np.empty(degree)
     curvature, expected = np.empty((degree, degree)), np.empty(degree)
     ridge = 1.0 / max(weight, 1.0)
-    before = -np.inf
-    for _ in range(30):
+    before, change = -np.inf, np.zeros(degree)
+    for _ in range(60):
         most = -np.inf
         for j in range(n):
             out[j] = 0.0
@@ -225,6 +225,12 @@ def _tilt(
             value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
         for j in range(n):
             out[j] /= total
+        if value < before - 1e-8:
+            # Too far: half way back, or the tilt would end where it overshot.
+            for d in range(degree):
+                change[d] *= 0.5
+                beta[d] -= change[d]
+            continue
         if value - before < 1e-8:
             break
         before = value
@@ -248,7 +254,8 @@ def _tilt(
         # Far steps of a concave function are shortened: its curvature there is another.
         scale = min(1.0, 2.0 / length) if length > 0.0 else 0.0
         for d in range(degree):
-            beta[d] += scale * change[d]
+            change[d] *= scale
+            beta[d] += change[d]
 
 
 @numba.njit(cache=True, nogil=True)
