@@ -24,6 +24,7 @@ from bayesgraph.statistics.sketches import (
 )
 from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable
 
+FLAG = True
 METHODS = {
     "smooth": kernels.SMOOTH,
     "modl": kernels.MODL,
@@ -128,7 +129,15 @@ class IntervalDensities(Densities):
         if method == "smooth":
             held = np.zeros(held.shape)
             over_rows(
-                lambda a, b: kernels.smooth_cells(cells.start, cells.counts, held, begins, a, b),
+                lambda a, b: kernels.smooth_cells(
+                    cells.start,
+                    cells.counts,
+                    held,
+                    begins,
+                    _factorials(cells) if FLAG else np.empty(0),
+                    a,
+                    b,
+                ),
                 summaries.n_features,
                 1 + _THREAD // 100,
             )

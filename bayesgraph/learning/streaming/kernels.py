@@ -141,7 +141,9 @@ def cut_cells(
 
 _MOST_DEGREES = 8
 # Of the standard deviation of the log ratio: what an interval may span.
-_SPAN = 0.5
+_SPAN = 0.3
+# Nats of log likelihood that a parameter must gain.
+_PRICE = 2.0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -198,18 +200,18 @@ def _tilt(
     share: NDArray[np.float64],
     basis: NDArray[np.float64],
     out: NDArray[np.float64],
-) -> None:
+) -> float:
     """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
 
     Newton's method on the log likelihood of a class of some weight, with one half of b's square
     taken off: a class of few rows stays near all classes.
     """
     degree, n = basis.shape
-    beta, gradient = np.zeros(degree), np.empty(degree)
+    beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
     curvature, expected = np.empty((degree, degree)), np.empty(degree)
     ridge = 1.0 / max(weight, 1.0)
-    before, change = -np.inf, np.zeros(degree)
-    for _ in range(60):
+    before = -np.inf
+    for _ in range(30):
         most = -np.inf
         for j in range(n):
             out[j] = 0.0
@@ -225,10 +227,10 @@ def _tilt(
             value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
         for j in range(n):
             out[j] /= total
-        if value < before - 1e-8:
-            # Too far: half way back, or the tilt would end where it overshot.
+        if value < before - 1e-12:
+            # Too far: half of the way back.
             for d in range(degree):
-                change[d] *= 0.5
+                change[d] /= 2.0
                 beta[d] -= change[d]
             continue
         if value - before < 1e-8:
@@ -247,15 +249,10 @@ def _tilt(
                 if d == e:
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
-        change = np.linalg.solve(curvature, gradient)
-        length = 0.0
+        change[:] = np.linalg.solve(curvature, gradient)
         for d in range(degree):
-            length += abs(change[d])
-        # Far steps of a concave function are shortened: its curvature there is another.
-        scale = min(1.0, 2.0 / length) if length > 0.0 else 0.0
-        for d in range(degree):
-            change[d] *= scale
             beta[d] += change[d]
+    return value
 
 
 @numba.njit(cache=True, nogil=True)
@@ -264,6 +261,7 @@ def smooth_cells(
     counts: NDArray[np.float64],
     shares: NDArray[np.float64],
     begins: NDArray[np.bool_],
+    factorial: NDArray[np.float64],
     first: int,
     last: int,
 ) -> None:
@@ -311,7 +309,7 @@ def smooth_cells(
         known = _polynomials(share, place, basis)
         mean = np.zeros((n_classes, known))
         gain, best, degree = 0.0, 0.0, 0
-        price = 0.5 * math.log(weight) * (n_classes - 1)
+        price = _PRICE * (n_classes - 1)
         for d in range(known):
             for k in range(n_classes):
                 if totals[k] > 0.0:
@@ -322,15 +320,57 @@ def smooth_cells(
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
         tilted = np.empty((n_classes, n))
+        gain = 0.0
         for k in range(n_classes):
             if degree and totals[k] > 0.0:
-                _tilt(mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k])
+                gain += totals[k] * _tilt(
+                    mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k]
+                )
             else:
                 tilted[k] = share
             for j in range(n):
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if degree:
             _mark_intervals(tilted, share, totals, begins[a:b])
+        if len(factorial) == 0:
+            continue
+        sums = np.zeros((n + 1, n_classes))
+        exact = np.zeros((n + 1, n_classes))
+        for i in range(n):
+            for k in range(n_classes):
+                exact[i + 1, k] = exact[i, k] + counts[a + i, k]
+                sums[i + 1, k] = np.rint(exact[i + 1, k])
+        total = int(sums[n].sum())
+        if total < 2:
+            continue
+        prior = np.empty(n + 1)
+        prior[0] = np.inf
+        for i in range(1, n + 1):
+            prior[i] = math.log(total) + factorial[total + i - 1]
+            prior[i] -= factorial[i - 1] + factorial[total]
+        found = merge_greedily(sums, factorial, prior)
+        improve(sums, factorial, prior, found)
+        other = 0.0
+        n_int = 0
+        i = 0
+        while i < n:
+            e = i + 1
+            while e < n and not found[e]:
+                e += 1
+            n_int += 1
+            tot = 0.0
+            for k in range(n_classes):
+                tot += sums[e, k] - sums[i, k]
+            for k in range(n_classes):
+                c = sums[e, k] - sums[i, k]
+                if c > 0.0:
+                    other += c * math.log(c / totals[k] * weight / tot)
+            i = e
+        if other - (price + math.log(n)) * (n_int - 1) > gain - price * degree:
+            begins[a:b] = found
+            for j in range(n):
+                for k in range(n_classes):
+                    shares[a + j, k] = counts[a + j, k]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -373,6 +413,9 @@ def _mark_intervals(
 
 # ------------------------------------------------------------------------------ log densities
 
+# Features whose log densities are written together: a line of the cache.
+_TOGETHER = 8
+
 
 @numba.njit(cache=True, nogil=True)
 def log_intervals(
@@ -397,23 +440,25 @@ def log_intervals(
     first, last : int
         Of the features.
     """
-    n_classes = logs.shape[1]
-    for f in range(first, last):
-        for row in range(columns.shape[1]):
-            x = columns[f, row]
-            low, high = start[f], start[f + 1] - 1
-            if np.isnan(x) or low > high:
+    n, n_classes = columns.shape[1], logs.shape[1]
+    # Intervals are counted, cut by cut, over contiguous rows: quicker than a search by halves with
+    # its branches, as intervals are few. Several features are written together, as a row of the
+    # output is far from the next one.
+    place = np.empty((_TOGETHER, n))
+    for begin in range(first, last, _TOGETHER):
+        end = min(last, begin + _TOGETHER)
+        for f in range(begin, end):
+            count = place[f - begin]
+            count[:] = start[f]
+            for cut in cuts[start[f] : start[f + 1] - 1]:
+                for row in range(n):
+                    count[row] += 1.0 if columns[f, row] > cut else 0.0
+        for row in range(n):
+            for f in range(begin, end):
+                at = int(place[f - begin, row])
+                there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
                 for k in range(n_classes):
-                    out[row, k, f] = 0.0
-                continue
-            while low < high:
-                middle = (low + high) // 2
-                if x <= cuts[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
-            for k in range(n_classes):
-                out[row, k, f] = logs[low, k]
+                    out[row, k, f] = logs[at, k] if there else 0.0
 
 
 @numba.njit(cache=True, nogil=True)
