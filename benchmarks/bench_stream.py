@@ -19,7 +19,7 @@ memory      Megabytes of a model after few and after many rows.
 clipping    What exponents that may not be negative cost, on alpha.
 
 Accuracies are in percent, on 100,000 test rows of the same concept (`--quick`: 1,000), and means
-over the concepts 0 to N - 1: one by default, five for clipping. --rows are the sizes of the
+over the concepts 0 to N - 1: one by default, five for clipping (`--quick`: one). --rows are the sizes of the
 training sets; the largest is the number of rows of the other cases, 20,000 at most where river
 takes part. Rows are generated and learned in blocks, offline models aside: the largest table would
 have 6 GB. `--quick` takes alpha and gamma.
@@ -68,7 +68,7 @@ class Plan:
     n_single: int = 5000
 
 
-QUICK = Plan(("alpha", "gamma"), (400, 1000, 2000), 1000, n_stream=300, n_single=300)
+QUICK = Plan(("alpha", "gamma"), (400, 1000, 2000), 1000, 1, n_stream=300, n_single=300)
 
 
 # ------------------------------------------------------------------------------------ accuracies
@@ -252,7 +252,7 @@ def chosen_plan(chosen: argparse.Namespace) -> Plan:
     sizes = plan.sizes
     if chosen.rows:
         sizes = tuple(sorted(int(size) for size in chosen.rows.split(",")))
-    return replace(plan, sets=sets, sizes=sizes, concepts=chosen.concepts)
+    return replace(plan, sets=sets, sizes=sizes, concepts=chosen.concepts or plan.concepts)
 
 
 def main() -> None:
