@@ -67,6 +67,36 @@ def _one_dimensional_means(
 
 
 @numba.njit(cache=True, nogil=True)
+def _summed(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for i in range(len(counts)):
+        for k in range(counts.shape[1]):
+            sums[i + 1, k] = sums[i, k] + counts[i, k]
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _most_probable_cuts(
+    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the intervals of MODL begin; sums are whole numbers."""
+    n_cells = len(begins)
+    total = int(sums[n_cells].sum())
+    begins[0] = True
+    if total < 2:
+        return
+    prior = np.empty(n_cells + 1)
+    prior[0] = np.inf
+    for i in range(1, n_cells + 1):
+        prior[i] = math.log(total) + factorial[total + i - 1]
+        prior[i] -= factorial[i - 1] + factorial[total]
+    found = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, found)
+    begins[:] = found
+
+
+@numba.njit(cache=True, nogil=True)
 def cut_cells(
     start: NDArray[np.int64],
     counts: NDArray[np.float64],
@@ -96,16 +126,12 @@ def cut_cells(
     first, last : int
         Of the features.
     """
-    n_classes = counts.shape[1]
     for f in range(first, last):
         a, b = start[f], start[f + 1]
         n_cells = b - a
         if n_cells == 0:
             continue
-        sums = np.zeros((n_cells + 1, n_classes))
-        for i in range(n_cells):
-            for k in range(n_classes):
-                sums[i + 1, k] = sums[i, k] + counts[a + i, k]
+        sums = _summed(counts[a:b])
         if method == FREQUENCY:
             _equal_weights(sums, most, begins[a:b])
             continue
@@ -117,24 +143,13 @@ def cut_cells(
                 place[0] = 0.0
             _one_dimensional_means(sums, place, most, begins[a:b])
             continue
-        for i in range(n_cells + 1):
-            for k in range(n_classes):
-                sums[i, k] = np.rint(sums[i, k])
-        total = int(sums[n_cells].sum())
-        if total < 2:
-            begins[a] = True
-            continue
+        sums = np.rint(sums)
         if method == ENTROPY:
-            begins[a:b] = split_recursively(sums)
+            begins[a] = True
+            if sums[n_cells].sum() >= 2.0:
+                begins[a:b] = split_recursively(sums)
             continue
-        prior = np.empty(n_cells + 1)
-        prior[0] = np.inf
-        for i in range(1, n_cells + 1):
-            prior[i] = math.log(total) + factorial[total + i - 1]
-            prior[i] -= factorial[i - 1] + factorial[total]
-        found = merge_greedily(sums, factorial, prior)
-        improve(sums, factorial, prior, found)
-        begins[a:b] = found
+        _most_probable_cuts(sums, factorial, begins[a:b])
 
 
 # ------------------------------------------------------------------ smooth shares of the cells
@@ -204,7 +219,8 @@ def _tilt(
     """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
 
     Newton's method on the log likelihood of a class of some weight, with one half of b's square
-    taken off: a class of few rows stays near all classes.
+    taken off: a class of few rows stays near all classes. Returns the gain in log likelihood of
+    a row.
     """
     degree, n = basis.shape
     beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
@@ -270,10 +286,11 @@ def smooth_cells(
     """Smooth the class weights of the cells of some features, and mark where intervals begin.
 
     The distribution of a class is that of all, times the exponential of a polynomial in the normal
-    score of the rank (Neyman's smooth alternatives). The degree has the best BIC, with the
-    likelihood's gain taken from the score test; 0 for a feature that tells nothing. Neighbouring
-    cells whose log ratios differ by less than half a standard deviation make one interval, which
-    keeps about 98 % of their variance.
+    score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
+    likelihood, as the score test has it, at a price for each parameter; 0 for a feature that tells
+    nothing. Neighbouring cells whose log ratios differ by less than a share of their standard
+    deviation make one interval. Where the steps of MODL gain more at the same price, and that of
+    the places of their cuts, they are taken.
 
     Parameters
     ----------
@@ -283,6 +300,8 @@ def smooth_cells(
         Written to: smoothed weights, which have the sums of the counts.
     begins : ndarray of bool, shape (n_cells,)
         Written to.
+    factorial : ndarray
+        As for `cut_cells`.
     first, last : int
         Of the features.
     """
@@ -334,45 +353,35 @@ def smooth_cells(
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if degree:
             _mark_intervals(tilted, share, totals, begins[a:b])
-        if len(factorial) == 0:
-            continue
-        sums = np.zeros((n + 1, n_classes))
-        exact = np.zeros((n + 1, n_classes))
-        for i in range(n):
-            for k in range(n_classes):
-                exact[i + 1, k] = exact[i, k] + counts[a + i, k]
-                sums[i + 1, k] = np.rint(exact[i + 1, k])
-        total = int(sums[n].sum())
-        if total < 2:
-            continue
-        prior = np.empty(n + 1)
-        prior[0] = np.inf
-        for i in range(1, n + 1):
-            prior[i] = math.log(total) + factorial[total + i - 1]
-            prior[i] -= factorial[i - 1] + factorial[total]
-        found = merge_greedily(sums, factorial, prior)
-        improve(sums, factorial, prior, found)
-        other = 0.0
-        n_int = 0
-        i = 0
-        while i < n:
-            e = i + 1
-            while e < n and not found[e]:
-                e += 1
-            n_int += 1
-            tot = 0.0
-            for k in range(n_classes):
-                tot += sums[e, k] - sums[i, k]
-            for k in range(n_classes):
-                c = sums[e, k] - sums[i, k]
-                if c > 0.0:
-                    other += c * math.log(c / totals[k] * weight / tot)
-            i = e
-        if other - (price + math.log(n)) * (n_int - 1) > gain - price * degree:
-            begins[a:b] = found
-            for j in range(n):
-                for k in range(n_classes):
-                    shares[a + j, k] = counts[a + j, k]
+        steps = np.zeros(n, dtype=np.bool_)
+        sums = np.rint(_summed(counts[a:b]))
+        _most_probable_cuts(sums, factorial, steps)
+        # A cut has a place too, one of the cells' ends.
+        cost = (price + math.log(n)) * (steps.sum() - 1)
+        if _gain_of_steps(sums, steps) - cost > gain - price * degree:
+            begins[a:b] = steps
+            shares[a:b] = counts[a:b]
+
+
+@numba.njit(cache=True, nogil=True)
+def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> float:
+    """Return the log likelihood of intervals given the class, less that of the pooled ones."""
+    n, n_classes = len(begins), sums.shape[1]
+    gain, weight = 0.0, sums[n].sum()
+    i = 0
+    while i < n:
+        end = i + 1
+        while end < n and not begins[end]:
+            end += 1
+        total = 0.0
+        for k in range(n_classes):
+            total += sums[end, k] - sums[i, k]
+        for k in range(n_classes):
+            held = sums[end, k] - sums[i, k]
+            if held > 0.0:
+                gain += held * math.log(held / sums[n, k] * weight / total)
+        i = end
+    return gain
 
 
 @numba.njit(cache=True, nogil=True)

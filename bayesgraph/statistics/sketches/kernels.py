@@ -208,14 +208,12 @@ def absorb_quantiles(
     for f in range(start, stop):
         if order.shape[1]:
             n = 0
-            for at in order[f]:
-                if np.isnan(columns[f, at]):
-                    break
+            while n < len(held) and not np.isnan(columns[f, order[f, n]]):
+                at = order[f, n]
                 values[n], held[n] = columns[f, at], weights[at]
-                k = 0
-                while at >= ends[k + 1]:
-                    k += 1
-                codes[n] = k
+                codes[n] = 0
+                while at >= ends[codes[n] + 1]:
+                    codes[n] += 1
                 n += 1
         else:
             n = _in_order(columns[f], ends, values, codes)
