@@ -18,11 +18,11 @@ throughput  Test-then-train at 500 features, by batches of 1,000 and one by one,
 memory      Megabytes of a model after few and after many rows.
 clipping    What exponents that may not be negative cost, on alpha.
 
-Accuracies are in percent, on 100,000 test rows of the same concept (`--quick`: 1,000), and means
-over the concepts 0 to N - 1: one by default, five for clipping (`--quick`: one). --rows are the sizes of the
-training sets; the largest is the number of rows of the other cases, 20,000 at most where river
-takes part. Rows are generated and learned in blocks, offline models aside: the largest table would
-have 6 GB. `--quick` takes alpha and gamma.
+Accuracies are in percent, on 100,000 test rows of the same concept, and means over the concepts 0
+to N - 1: one by default, five for clipping. --rows are the sizes of the training sets; the largest
+is the number of rows of the other cases, 20,000 at most where river takes part. Rows are generated
+and learned in blocks, offline models aside: the largest table would have 6 GB. `--quick` takes
+alpha and gamma, one concept and 1,000 test rows.
 """
 
 from __future__ import annotations
