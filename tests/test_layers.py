@@ -20,7 +20,7 @@ LAYERS = [
     {"errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
-    {"measures", "decisions", "drift"},
+    {"measures", "decisions", "datasets", "drift"},
     {"inference"},
     {"cpds"},
     {"findings"},

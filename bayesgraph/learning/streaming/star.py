@@ -21,7 +21,7 @@ from bayesgraph.learning.streaming.densities import (
     table_plate,
 )
 from bayesgraph.learning.streaming.panes import PaneCounts
-from bayesgraph.learning.streaming.watch import DriftWatch
+from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
 from bayesgraph.statistics.sketches.base import widened
 from bayesgraph.variables import Discrete, Variable
@@ -41,11 +41,9 @@ _BLOCK, _FIRST_BLOCK = 256, 8
 _GROWTH = 0.25
 # Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
 # number serves all streams), and the squared gradients (nats) that are there before any is seen.
-ADAPTIVE_STEP, _FIRST_SQUARES = 0.2, 1.0
+ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
 # Deviations of a class move slower than what all classes share.
-_OWN_SHARE = 0.1
-# Weight of what was seen that an alarm leaves.
-_KEPT = 50.0
+_OWN_SHARE = 0.2
 # The average weighs step t by about t to this power: half of it comes from the last eighth.
 _AVERAGE_POWER = 4.0
 
@@ -313,7 +311,7 @@ class StreamingStar:
             self._begin_exponents()
             waiting = self._waiting()
             self.totals -= waiting
-            self._fade(min(1.0, _KEPT / max(self._held, 1.0)))
+            self._fade(min(1.0, KEPT / max(self._held, 1.0)))
             self.totals += waiting
             # Blocks come as in the beginning, and the next look after this one.
             self.watch.begun = self._absorbed

@@ -31,6 +31,9 @@ from bayesgraph.drift import DriftDetector, alarms, chosen_detector
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
+# Weight of what was seen that an alarm leaves.
+KEPT = 50.0
+
 
 class DriftWatch:
     """A detector, the errors that wait for it, and the alarms that it has raised.
