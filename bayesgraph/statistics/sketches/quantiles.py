@@ -14,7 +14,6 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
-from bayesgraph.statistics.sketches.union import last_up_to, ragged, union_of
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
@@ -209,34 +208,33 @@ class GKClass(CutSummaries):
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
-        """See ColumnSummaries: the tuples of all parts in order, those of equal values joined.
+        """See ColumnSummaries: the tuples of all parts in order (Greenwald and Khanna, PODS 2004).
 
-        Between two tuples of a part lie up to g + delta - 1 of its rows, which adds to the delta of
-        the other parts' tuples there (the merge of Greenwald and Khanna, PODS 2004).
+        Where there are more than 2 `size`, neighbours of up to a weight of 1 / `size` are joined,
+        which adds half of that to the error.
         """
-        units = min(part._unit for part in parts)
-        used = [part._is_used for part in parts]
-        union = union_of([part._value[u] for part, u in zip(parts, used, strict=True)], used)
-        n = len(union.values)
-        low, delta = np.full(n, np.inf), np.zeros(n)
-        gap = np.zeros((n, parts[0].n_classes))
-        for part, u, places in zip(parts, used, union.places, strict=True):
-            if not len(places):
-                continue
-            np.minimum.at(low, places, part._low[u])
-            np.add.at(gap, places, part._gap[u])
-            own = part._delta[u]
-            spread = np.maximum(part._gap[u].sum(axis=1) + own - part._unit, 0.0)
-            last = last_up_to(places, n)
-            here = (last >= 0) & (places[last] == np.arange(n))
-            after = np.minimum(last + 1, len(places) - 1)
-            there = (last + 1 < len(places)) & (union.features[places[after]] == union.features)
-            delta += np.where(here, own[last], np.where(there, spread[after], 0.0))
-        room = max(3, int(union.sizes.max(initial=0)))
-        made = cls(len(union.sizes), gap.shape[1], size=room)
-        made._unit, made._used = units, union.sizes
-        made._value, made._low = ragged(union.values, union), ragged(low, union)
-        made._delta, made._gap = ragged(delta, union), ragged(gap, union)
+        first = parts[0]
+        room = max(part._value.shape[1] for part in parts)
+
+        def stacked(name: str) -> Any:
+            return np.stack([_roomy(getattr(part, name), room) for part in parts])
+
+        shape = (first.n_features, len(parts) * room)
+        made = cls(first.n_features, first.n_classes, size=shape[1])
+        made._unit = min(part._unit for part in parts)
+        made._gap = np.zeros((*shape, first.n_classes))
+        used = np.stack([part._used for part in parts])
+        value, low, gap, delta = map(stacked, ("_value", "_low", "_gap", "_delta"))
+        units = np.array([part._unit for part in parts])
+        share = first.epsilon or 1.0 / first.size
+        over_rows(
+            lambda a, b: kernels.unite_quantiles(
+                used, value, low, gap, delta, units, share, made._used, made._value, made._low,
+                made._gap, made._delta, a, b,
+            ),
+            first.n_features,
+            1 + _THREAD // shape[1],
+        )  # fmt: skip
         return made
 
     def fade(self, factor: float) -> None:
@@ -280,3 +278,8 @@ class GKClass(CutSummaries):
         made._merged = arrays["merged"]
         made._low, made._delta, made._gap = arrays["low"], arrays["delta"], arrays["gap"]
         return made
+
+
+def _roomy(array: Floats, room: int) -> Floats:
+    """Return an array with room for so many tuples a feature."""
+    return widened(array, (len(array), room, *array.shape[2:]))

@@ -82,8 +82,53 @@ def test_the_union_of_quantiles_bounds_its_ranks(seed, ties, n_parts):
     actual = true_ranks(np.concatenate(parts), values)
     assert (below <= actual).all()
     assert (actual <= below + deltas).all()
-    assert union.rank_error[0] <= sum(part.rank_error[0] for part in made) + 1e-9
+    joined = sizes.sum() / 6 / 2
+    assert union.rank_error[0] <= sum(part.rank_error[0] for part in made) + joined + 1e-9
+    assert len(values) <= 13
     assert below[-1:].sum() == sizes.sum()
+
+
+def plain_union(parts):
+    """Return values, lows, class weights and deltas of all tuples, with lists."""
+    found = []
+    for x in sorted({x for part in parts for x in part.tuples()[0].tolist()}):
+        low, gap, delta = x, np.zeros(2), 0.0
+        for part in parts:
+            values, gaps, deltas = part.tuples()
+            i = int(np.searchsorted(values, x))
+            if i < len(values) and values[i] == x:
+                low, gap, delta = min(low, part._low[0, i]), gap + gaps[i], delta + deltas[i]
+            elif i < len(values):
+                delta += max(gaps[i].sum() + deltas[i] - part._unit, 0.0)
+        found.append((x, low, gap, delta))
+    return found
+
+
+@given(seed=st.integers(0, 10**6), ties=st.booleans(), n_parts=st.integers(1, 3))
+def test_the_union_of_quantiles_is_the_plain_one(seed, ties, n_parts):
+    random = np.random.default_rng(seed)
+    parts = []
+    for _ in range(n_parts):
+        values = random.normal(size=int(random.integers(0, 30)))
+        part = GKClass(1, 2, size=12)
+        classes = random.integers(0, 2, len(values))
+        weights = random.choice([1.0, 2.0], len(values))
+        parts.append(part.update(np.round(values * 3) if ties else values, classes, weights))
+    union, expected = GKClass.united(parts), plain_union(parts)
+    total = sum(gap.sum() for _, _, gap, _ in expected)
+    if len(expected) > 24:
+        joined = []
+        for x, low, gap, delta in expected:
+            if joined and joined[-1][2].sum() + gap.sum() <= total / 12:
+                low, gap = min(low, joined[-1][1]), joined.pop()[2] + gap
+            joined.append((x, low, gap, delta))
+        expected = joined
+    values, gaps, deltas = union.tuples()
+    np.testing.assert_array_equal(values, [x for x, _, _, _ in expected])
+    np.testing.assert_array_equal(union._low[0, : len(values)], [low for _, low, _, _ in expected])
+    if expected:
+        np.testing.assert_allclose(gaps, [gap for _, _, gap, _ in expected])
+    np.testing.assert_allclose(deltas, [delta for _, _, _, delta in expected])
 
 
 @given(seed=st.integers(0, 10**6), n_parts=st.integers(1, 4))
