@@ -77,7 +77,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     on_drift : {"forget", "quicken", "note"}
         What an alarm brings. "forget": what was seen before weighs 50 rows from then on, and
         exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
-        "note": nothing but an entry in `drifts_`.
+        "note": nothing but an entry in `drifts_`. On sudden changes "forget" measured best; a slow
+        one is followed better by `decay` or a window, which cost accuracy on a steady stream.
     categorical : names, positions or "all", optional
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
