@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesgraph.classifiers.base import joined_classes
+from bayesgraph.classifiers import prediction
+from bayesgraph.classifiers.base import checked_batches, joined_classes
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -21,9 +22,22 @@ from bayesgraph.classifiers.inputs import (
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding.columns import as_numbers, factorise, infinite, is_discrete
+from bayesgraph.encoding.columns import (
+    as_numbers,
+    factorise,
+    infinite,
+    is_discrete,
+    naturally_ordered,
+)
 from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, DataTypeError, ModelError, UnknownStateError, quoted
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    ModelError,
+    UnknownStateError,
+    quoted,
+    suggestion,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
@@ -184,6 +198,24 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, classes, sample_weight)
         return self
 
+    def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
+        """Learn anew from batches of rows, in their order, and settle.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+        classes : array_like, optional
+            Classes that the first batches may lack.
+
+        Returns
+        -------
+        self
+        """
+        self._forget_all()
+        for X, y, weights in checked_batches(batches):
+            self._learn(X, y, classes, weights)
+        return self.settle()
+
     def test_then_train(
         self, X: Any, y: Any, classes: ArrayLike | None = None
     ) -> tuple[NDArray[Any], Floats]:
@@ -272,10 +304,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
         """Return the known classes and after them the new ones."""
         together = joined_classes(self.classes_, labels, classes)
-        old = set(self.classes_.tolist())
-        fresh = [label for label in together.tolist() if label not in old]
-        if not fresh:
+        if len(together) == len(self.classes_):
             return self.classes_
+        old = set(self.classes_.tolist())
+        # Those that have rows in the order of these, then those that are announced.
+        order = dict.fromkeys([*labels.tolist(), *together.tolist()])
+        fresh = [label for label in order if label not in old]
         joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
         joined[: len(old)] = self.classes_
         joined[len(old) :] = fresh
@@ -333,11 +367,15 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         for j, name in enumerate(self._numbers):
             columns[j] = as_numbers(parts[name], name)
         codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
-        for j, name in enumerate(self._states):
-            factorised = factorise(parts[name], name)
-            used = np.unique(factorised.codes)
+        # All are looked at before any is learned: a batch that is refused changes nothing.
+        looked = [factorise(parts[name], name) for name in self._states]
+        for j, factorised in enumerate(looked):
+            used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
-            for code in used[used >= 0].tolist():
+            # In the order of their first rows, whatever the batches.
+            for code in used[np.argsort(first)].tolist():
+                if code < 0:
+                    continue
                 state = factorised.states[code]
                 translation[code] = self._code(j, state, learn=learn)
             codes[j] = translation[factorised.codes]
@@ -350,8 +388,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if key not in vocabulary:
             if not learn:
                 if self.unseen == "error":
+                    known = self._known_states(j)
                     raise UnknownStateError(
                         f"Column {self._states[j]!r} has a value that was never learned: {state!r}."
+                        f"{suggestion(state, known)} Its states are {quoted(known)}."
                     )
                 return -1
             vocabulary[key] = len(vocabulary)
@@ -377,6 +417,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         label = plain(y)
         if is_missing(label):
             raise DataError("A row without its class teaches nothing here; got a missing label.")
+        if not 0.0 <= w < np.inf:
+            raise DataError(f"The weight of a row is a finite non-negative number; got {w!r}.")
+        if w == 0.0:
+            return self
         if not hasattr(self, "star_"):
             self._begin_one(label)
         columns, codes = self._one(x, learn=True)
@@ -385,10 +429,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if label not in place:
             classes = self._joined(np.array([label]), None)
             place[label] = len(classes) - 1
-        if w > 0:
-            at = np.array([place[label]])
-            self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
-            self._changed()
+        at = np.array([place[label]])
+        self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
+        self._changed()
         return self
 
     def _begin_one(self, label: Any) -> None:
@@ -468,9 +511,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------ the model
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """See GraphClassifier; the star scores its own densities, which is faster."""
         check_is_fitted(self, "star_")
         found = known_columns(self, X, self.layout_.columns, sparse=False)
-        return finish(self.star_.log_scores(*self._encoded(found, learn=False)))
+        result: NDArray[Any] = np.empty(0)
+        for start in range(0, found.n_rows, prediction._CHUNK_ROWS):
+            rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
+            encoded = self._encoded(found.take(rows), learn=False)
+            part = finish(self.star_.log_scores(*encoded))
+            if not rows.start:
+                result = np.empty((found.n_rows, *part.shape[1:]), dtype=part.dtype)
+            result[rows] = part
+        return result
 
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
@@ -484,10 +536,24 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         check_is_fitted(self, "star_")
         found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
         sizes = np.diff(self.star_.states.start).tolist()
-        for name, vocabulary, n in zip(self._states, self._vocabularies, sizes, strict=True):
-            known = [state for _, state in vocabulary][:n]
-            found[name] = Discrete(name, known or ["(none yet)"])
+        for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
+            found[name] = Discrete(name, self._known_states(j, n) or ["(none yet)"])
         return tuple(found[name] for name in self.layout_.columns)
+
+    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
+        """Return the first n states of a column, which came in any order, in ascending order."""
+        return naturally_ordered([state for _, state in self._vocabularies[j]][:n])
+
+    def _state_order(self) -> list[int]:
+        """Return where the densities of each state stand, states as `features_` has them."""
+        start = self.star_.states.start.tolist()
+        return [
+            a + vocabulary[type(state), state]
+            for j, (vocabulary, a, b) in enumerate(
+                zip(self._vocabularies, start[:-1], start[1:], strict=True)
+            )
+            for state in self._known_states(j, b - a)
+        ]
 
     @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
@@ -505,7 +571,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if self._numbers:
             cpds.append(star.numbers.plate([by_name[n] for n in self._numbers], target))
         if self._states:
-            cpds.append(star.state_plate([by_name[n] for n in self._states], target))
+            order = self._state_order()
+            cpds.append(star.state_plate([by_name[n] for n in self._states], target, order))
         exponents = dict(zip([*self._numbers, *self._states], star.exponents.T, strict=True))
         return WeightedNetwork(
             BayesianNetwork(cpds),

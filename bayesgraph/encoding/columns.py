@@ -373,13 +373,14 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
             raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
     found = [value for _, value in first]
     booleans = bool(found) and all(isinstance(value, bool) for value in found)
-    states: list[State] = [False, True] if booleans else _naturally_ordered(found)
+    states: list[State] = [False, True] if booleans else naturally_ordered(found)
     position = {(type(state), state): code for code, state in enumerate(states)}
     rank = np.array([*(position[key] for key in first), -1])
     return Factorised(states, rank[codes])
 
 
-def _naturally_ordered(values: list[Any]) -> list[Any]:
+def naturally_ordered(values: list[Any]) -> list[Any]:
+    """Return values in ascending order; those of different types by type and spelling."""
     try:
         if len({type(value) for value in values}) <= 1:
             return sorted(values)
@@ -489,8 +490,8 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
         return Grouped(variable.name, [*variable.groups, *([value] for value in fresh)])
     known = list(variable.states)
     together = [*known, *fresh]
-    ordered = _naturally_ordered(known) == known
-    return Discrete(variable.name, _naturally_ordered(together) if ordered else together)
+    ordered = naturally_ordered(known) == known
+    return Discrete(variable.name, naturally_ordered(together) if ordered else together)
 
 
 def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
