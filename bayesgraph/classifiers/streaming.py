@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,20 @@ from bayesgraph.classifiers.inputs import (
     known_columns,
     target_column,
     target_name,
-    weighted_rows,
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding.columns import (
+    Factorised,
     as_numbers,
+    check_kinds,
     factorise,
     infinite,
     is_discrete,
     naturally_ordered,
 )
-from bayesgraph.encoding.table import check_unseen
+from bayesgraph.encoding.table import check_magnitudes, check_unseen
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
@@ -42,6 +44,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
 from bayesgraph.statistics.sketches import ColumnSummaries, GaussianClass, GKClass, PiDClass
+from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
@@ -265,23 +268,24 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         else:
             found = known_columns(self, X, self.layout_.columns, sparse=False)
             check_consistent_length(range(found.n_rows), labels)
-        rows = weighted_rows(sample_weight, len(labels))
-        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        if rows is not None:
+        weights = checked_weights(sample_weight, len(labels))
+        if not weights.all():
+            rows = np.flatnonzero(weights)
             found, labels, weights = found.take(rows), labels[rows], weights[rows]
-        if not hasattr(self, "star_"):
-            self._begin(found, labels, name, classes)
+        star = getattr(self, "star_", None) or self._begin(found, labels, name, classes)
         joined = self._joined(labels, classes)
-        columns, codes = self._encoded(found, learn=True)
         at = self._label_codes(joined, labels)
-        out = self._learn_rows(columns, codes, at, joined, weights.astype(np.float64), asked)
+        columns, codes = self._encoded(found, learn=True)
+        self.star_ = star  # now that nothing of the first batch can be refused any more
+        weights = weights if len(weights) else np.ones(len(labels))
+        out = self._learn_rows(columns, codes, at, joined, weights, asked)
         self._changed()
         return out
 
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
-    ) -> None:
-        """Set up an empty model for columns of the kinds found."""
+    ) -> StreamingStar:
+        """Set up an empty model for columns of the kinds found, and return its star."""
         check_unseen(self.unseen)
         settings = self._settings()
         typed = found.typed()
@@ -299,7 +303,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._numbers, self._states = numbers, states
         self._vocabularies: list[dict[Any, int]] = [{} for _ in states]
         self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
-        self.star_ = star
+        return star
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
         """Return the known classes and after them the new ones."""
@@ -358,17 +362,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self._states:
             columns = np.ascontiguousarray(np.ma.filled(matrix.astype(np.float64), np.nan).T)
-            if np.isinf(columns).any():
-                at, row = np.argwhere(np.isinf(columns))[0].tolist()
-                raise infinite(self._numbers[at], row)
+            self._check_numbers(columns, self._numbers, learn=learn)
             return columns, np.empty((0, found.n_rows), dtype=np.int64)
         parts = found.as_columns()
         columns = np.empty((len(self._numbers), found.n_rows))
         for j, name in enumerate(self._numbers):
             columns[j] = as_numbers(parts[name], name)
+        self._check_numbers(columns, self._numbers, learn=learn)
         codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
         # All are looked at before any is learned: a batch that is refused changes nothing.
         looked = [factorise(parts[name], name) for name in self._states]
+        for j, factorised in enumerate(looked):
+            self._check_states(j, factorised)
         for j, factorised in enumerate(looked):
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
@@ -381,10 +386,31 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             codes[j] = translation[factorised.codes]
         return columns, codes
 
+    def _check_numbers(self, columns: Floats, names: Sequence[Name], *, learn: bool) -> None:
+        """Refuse infinite numbers, and to learn those whose squares are."""
+        wrong = np.isinf(columns)
+        if wrong.any():
+            at, row = np.argwhere(wrong)[0].tolist()
+            raise infinite(names[at], row)
+        if learn and self.summary == "gaussian" and columns.size:
+            largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
+            # A row may well be small where others are not.
+            check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))
+
+    def _check_states(self, j: int, factorised: Factorised) -> None:
+        """Refuse a column that has become one of another kind: numbers after text, say."""
+        vocabulary = self._vocabularies[j]
+        if vocabulary and not any((type(s), s) in vocabulary for s in factorised.states):
+            check_kinds(Discrete(self._states[j], self._known_states(j)), factorised)
+
     def _code(self, j: int, state: Any, *, learn: bool) -> int:
         """Return the code of a state, -1 if it is unknown and not to be learned."""
         vocabulary = self._vocabularies[j]
         key = (type(state), state)
+        if key not in vocabulary and isinstance(state, (bool, int, float)):
+            # By type and value first, then by value: whole numbers are floats beside missing ones.
+            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
+            key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
             if not learn:
                 if self.unseen == "error":
@@ -455,36 +481,46 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             known = set(self._numbers) | set(self._states)
             fresh = [n for n in x if n not in known and not is_missing(plain(x[n]))]
             if fresh:
-                self._add_features(fresh, x)
+                states = self._states_among(fresh, x)
+                new = [n for n in fresh if n not in states]
+                self._numbers_of(x, [*self._numbers, *new], learn=True)  # before it is one of us
+                self._add_features(new, states, fresh)
         get = x.get
-        try:
-            numbers = np.array([get(n) for n in self._numbers], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataTypeError(
-                f"A numeric feature has a value that is no number: {error}."
-            ) from error
-        if np.isinf(numbers).any():
-            name = self._numbers[int(np.flatnonzero(np.isinf(numbers))[0])]
-            raise infinite(name, 0)
+        numbers = self._numbers_of(x, self._numbers, learn=learn)
         codes = np.full((len(self._states), 1), -1, dtype=np.int64)
         for j, name in enumerate(self._states):
             value = plain(get(name))
             if not is_missing(value):
                 codes[j, 0] = self._code(j, value, learn=learn)
-        return numbers[:, None], codes
+        return numbers, codes
 
-    def _add_features(self, names: list[Name], x: Mapping[Name, Any]) -> None:
+    def _numbers_of(self, x: Mapping[Name, Any], names: list[Name], *, learn: bool) -> Floats:
+        """Return the numbers of a row, shape (n_names, 1)."""
+        get = x.get
+        try:
+            numbers = np.array([get(n) for n in names], dtype=np.float64)[:, None]
+        except (TypeError, ValueError) as error:
+            raise DataTypeError(
+                f"A numeric feature has a value that is no number: {error}."
+            ) from error
+        self._check_numbers(numbers, names, learn=learn)
+        return numbers
+
+    def _states_among(self, names: list[Name], x: Mapping[Name, Any]) -> list[Name]:
+        """Return which new features are discrete."""
         chosen = self.categorical
         everything = isinstance(chosen, str) and chosen == "all"
         listed = () if chosen is None or isinstance(chosen, str) else tuple(chosen)
-        states = [
+        return [
             n for n in names if everything or n in listed or isinstance(plain(x[n]), (str, bool))
         ]
-        numbers = [n for n in names if n not in states]
+
+    def _add_features(self, numbers: list[Name], states: list[Name], names: list[Name]) -> None:
+        """Make room for new features, which are named in the order in which they came."""
         self._numbers = [*self._numbers, *numbers]
         self._states = [*self._states, *states]
         self._vocabularies += [{} for _ in states]
-        self.layout_ = Layout((*self.layout_.columns, *names))
+        self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
         self.n_features_in_ = len(self.layout_.columns)
         self.feature_names_in_ = np.array(self.layout_.columns, dtype=object)
         self.star_.grow(n_numbers=len(numbers), n_states=len(states))

@@ -430,7 +430,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     factorised = factorise(column, variable.name)
     found = [variable.find(state) for state in factorised.states]
     if all(code is None for code in found):
-        _check_kinds(variable, factorised)
+        check_kinds(variable, factorised)
     translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
     if unseen == "error":
         used = set(np.unique(factorised.codes).tolist())
@@ -485,7 +485,7 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     fresh = [value for value in values if variable.find(value) is None]
     if not fresh:
         return variable
-    _check_kinds(variable, factorised)
+    check_kinds(variable, factorised)
     if isinstance(variable, Grouped):
         return Grouped(variable.name, [*variable.groups, *([value] for value in fresh)])
     known = list(variable.states)
@@ -494,7 +494,13 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     return Discrete(variable.name, naturally_ordered(together) if ordered else together)
 
 
-def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
+def check_kinds(variable: Discrete, factorised: Factorised) -> None:
+    """Refuse a column whose values are of another kind than the states: numbers, say, not text.
+
+    Raises
+    ------
+    DataTypeError
+    """
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
     if isinstance(variable, Binned) and values:

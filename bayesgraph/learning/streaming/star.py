@@ -22,7 +22,7 @@ from bayesgraph.learning.streaming.densities import (
     table_plate,
 )
 from bayesgraph.statistics.sketches import ColumnSummaries
-from bayesgraph.statistics.sketches.base import widened
+from bayesgraph.statistics.sketches.base import checked_size, widened
 from bayesgraph.variables import Discrete, Variable
 
 MODES = {
@@ -85,6 +85,17 @@ class StreamSettings:
                 raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
         if not 0.0 < self.decay <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
+        if not 0.0 < self.alpha < np.inf:
+            raise ModelError(
+                f"alpha is a positive number, so that all logarithms are finite; got "
+                f"{self.alpha!r}."
+            )
+        for name in ("shrinkage", "var_smoothing"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ModelError(
+                    f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
+                )
+        checked_size("n_intervals", self.n_intervals, 1)
         if self.step is not None and not 0.0 < self.step < np.inf:
             raise ModelError(f"step is a positive number or None; got {self.step!r}.")
 
