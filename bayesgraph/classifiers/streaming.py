@@ -16,6 +16,7 @@ from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
     known_columns,
+    note_names,
     target_column,
     target_name,
 )
@@ -233,7 +234,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         -------
         predictions : ndarray, shape (n_rows,)
         probabilities : ndarray, shape (n_rows, n_classes)
-            Of the classes known at the end; 0 for one before its first row.
+            Of the classes known at the end; 0 for one before the row that brings it.
         """
         found = self._learn(X, y, classes, None, asked=True)
         return self.classes_[found.argmax(axis=1)], found
@@ -466,8 +467,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.layout_ = Layout(())
         self.target_name_ = "class"
         self._numbers, self._states, self._vocabularies = [], [], []
-        self.n_features_in_ = 0
-        self.feature_names_in_ = np.empty(0, dtype=object)
+        note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
     def _one(self, x: Mapping[Name, Any], *, learn: bool) -> tuple[Floats, NDArray[np.int64]]:
@@ -521,8 +521,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._states = [*self._states, *states]
         self._vocabularies += [{} for _ in states]
         self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
-        self.n_features_in_ = len(self.layout_.columns)
-        self.feature_names_in_ = np.array(self.layout_.columns, dtype=object)
+        note_names(self, list(self.layout_.columns))
         self.star_.grow(n_numbers=len(numbers), n_states=len(states))
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:

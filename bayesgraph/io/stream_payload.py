@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.classifiers.inputs import note_names
 from bayesgraph.classifiers.streaming import (
     SUMMARIES,
     StreamingNaiveBayesClassifier,
@@ -86,8 +87,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     model.target_name_ = decode_value(item["target"])
     model.n_features_in_ = len(columns)
     if item["named"]:
-        model.feature_names_in_ = np.empty(len(columns), dtype=object)
-        model.feature_names_in_[:] = columns
+        note_names(model, list(columns))
     model.star_ = _star(item, arrays)
     _check_fit(model)
     model._changed()
@@ -108,7 +108,10 @@ def _places(items: Any) -> list[int]:
 
 def _vocabulary(items: Any) -> dict[Any, int]:
     states = [decode_value(value) for value in items]
-    return {(type(state), state): code for code, state in enumerate(states)}
+    found = {(type(state), state): code for code, state in enumerate(states)}
+    if len(found) < len(states):
+        raise ValueError(f"a state is there twice in {states!r:.80}")
+    return found
 
 
 def _labels(items: Any, label_type: Any) -> Any:

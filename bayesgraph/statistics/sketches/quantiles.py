@@ -239,4 +239,6 @@ class GKClass(CutSummaries):
         made._low = state_array(arrays, "low", (n_features, room))
         made._delta = state_array(arrays, "delta", (n_features, room), least=0.0)
         check_ascending("value", made._value, made._is_used, ties=False)
+        if ((made._low > made._value) & made._is_used).any():
+            raise DataError("A saved state has tuples that begin after their end.")
         return made
