@@ -386,3 +386,17 @@ def test_clones_have_learned_nothing():
         again.network_  # noqa: B018
     assert again.predict_one({"x0": 1.0}) is None
     assert again.predict_proba_one({"x0": 1.0}) == {}
+
+
+def test_negative_exponents_of_gaussians_are_answered_like_others():
+    random = np.random.default_rng(1)
+    y = random.integers(2, size=2000)
+    noise = random.normal(size=2000)
+    X = np.stack([noise + y, noise + 0.3 * random.normal(size=2000)], axis=1)
+    model = Weighted(summary="gaussian").fit(X, y)
+    assert (model.star_.exponents < 0).any()
+    for row, p in zip(X[:5], model.predict_proba(X), strict=False):
+        found = model.query({"x0": row[0], "x1": row[1]}).probabilities
+        np.testing.assert_allclose(found, p, rtol=1e-10)
+    with pytest.raises(ModelError, match="not negative"):
+        model.network_.to_factor_graph()
