@@ -3,17 +3,19 @@
 import io
 import json
 import pickle
+import re
 import zipfile
 from functools import partial
 
 import cases
 import numpy as np
 import pandas as pd
+import pygraphviz
 import pytest
 from forgery import forged
 
 import bayesgraph as bg
-from bayesgraph.errors import FileFormatError, LossyExportError
+from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
 
 Weighted = bg.StreamingWeightedNaiveBayesClassifier
 STREAMS = {c.name: c.estimator for c in cases.CLASSIFIERS if c.name.startswith("streaming")}
@@ -131,6 +133,86 @@ def test_what_files_do_not_hold(tmp_path):
     with pytest.raises(LossyExportError, match=r"'a'.*frozenset"):
         model.save(tmp_path / "m.bayesgraph")
     assert not (tmp_path / "m.bayesgraph").exists()
+
+
+# -------------------------------------------------------------------------- pictures and exports
+
+
+def wide(n_features, **options):
+    random = np.random.default_rng(0)
+    y = np.array(["no", "yes"])[random.integers(2, size=400)]
+    X = random.normal(size=(400, n_features)) + (y == "yes")[:, None]
+    return Weighted(**options).fit(X, y)
+
+
+def test_pictures_have_exponents_on_the_arcs():
+    model = wide(5)
+    graph = pygraphviz.AGraph(model.to_dot())
+    written = {e[1]: e.attr["label"].strip() for e in graph.edges()}
+    assert len(written) == 5
+    for i, exponent in enumerate(model.network_.exponents.values(), 1):
+        shown = [float(text.replace("−", "-")) for text in written[f"n{i}"].split(", ")]
+        np.testing.assert_allclose(shown, np.unique(exponent)[:1] if len(shown) == 1 else exponent,
+                                   rtol=0.06)  # fmt: skip
+    assert graph.graph_attr["label"] == "numbers on arcs: exponents of no, yes"
+    one = pygraphviz.AGraph(wide(5, exponents="variable").to_dot())
+    assert one.graph_attr["label"] == "numbers on arcs: exponents"
+    # Ends of intervals in three digits, all of them in the tooltip.
+    label = graph.get_node("n1").attr["label"]
+    longest = max(len(text) for text in re.findall(r"\((.*?)[\])]", label))
+    assert longest < 18
+    assert repr(model.features_[0].cuts[0]) in graph.get_node("n1").attr["tooltip"]
+
+
+def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
+    model = wide(60)
+    text = model.to_dot()
+    assert (
+        "class is a parent of all 60 in this box; under their names the exponents of no, yes"
+        in text
+    )
+    assert text.count("exponent ") == 60
+    assert text.count(" -> ") - text.count('[style="invis"]') == 1
+    model.render(tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert model.to_dot(plate=False).count('label=" ') == 60
+
+
+def test_pictures_of_exponents_that_are_all_one_do_not_name_them():
+    X, y = stream(200)
+    text = bg.StreamingNaiveBayesClassifier().fit(X, y).to_dot()
+    assert "exponent" not in text
+    assert 'label=" 1 "' not in text
+    assert text.count(" -> ") == 4
+
+
+@pytest.mark.parametrize("exponents", ["mixed", "class", "variable"])
+def test_pgmpy_takes_the_powered_tables(exponents):
+    pytest.importorskip("pgmpy")
+    from pgmpy.inference import VariableElimination
+
+    X, y = stream(400)
+    model = Weighted(exponents, method="modl").fit(X, y)
+    graph = model.network_.to_factor_graph()
+    with pytest.warns(LossyExportWarning, match="exponent"):
+        peer = VariableElimination(graph.to_pgmpy())
+    states = {v.name: v for v in model.features_}
+    for row in X.dropna()[:5].to_dict("records"):
+        known = {n: states[n].states[states[n].index(v)] for n, v in row.items()}
+        found = peer.query(["class"], evidence=known, show_progress=False)
+        found = found.normalize(inplace=False)  # a product of powers does not sum to one
+        expected = model.query(row)
+        for state in "abc":
+            assert found.get_value(**{"class": state}) == pytest.approx(expected[state], rel=1e-9)
+
+
+@every
+def test_the_network_and_its_factor_graph_are_saved_too(estimator, tmp_path):
+    X, y = stream(300)
+    network = estimator().fit(X, y).network_
+    for model in (network, network.to_factor_graph()):
+        model.save(tmp_path / "n.bayesgraph")
+        assert bg.load(tmp_path / "n.bayesgraph") == model
 
 
 # ------------------------------------------------------------------------------- forged files
