@@ -13,6 +13,7 @@ from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
+from bayesgraph.learning.streaming.checks import check_star
 from bayesgraph.learning.streaming.densities import (
     KINDS,
     METHODS,
@@ -23,7 +24,7 @@ from bayesgraph.learning.streaming.densities import (
 from bayesgraph.learning.streaming.panes import PaneCounts
 from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
-from bayesgraph.statistics.sketches.base import widened
+from bayesgraph.statistics.sketches.base import checked_size, widened
 from bayesgraph.variables import Discrete, Variable
 
 MODES = {
@@ -101,6 +102,17 @@ class StreamSettings:
                 raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
         if not 0.0 < self.decay <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
+        if not 0.0 < self.alpha < np.inf:
+            raise ModelError(
+                f"alpha is a positive number, so that all logarithms are finite; got "
+                f"{self.alpha!r}."
+            )
+        for name in ("shrinkage", "var_smoothing"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ModelError(
+                    f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
+                )
+        checked_size("n_intervals", self.n_intervals, 1)
         if self.step is not None and not 0.0 < self.step < np.inf:
             raise ModelError(f"step is a positive number or None; got {self.step!r}.")
 
@@ -173,6 +185,12 @@ class StreamingStar:
     def n_features(self) -> int:
         """Columns of either kind."""
         return self.summaries.n_features + len(self.tables)
+
+    @property
+    def kind(self) -> type[ColumnSummaries]:
+        """Of the summaries, or of the panes of a window."""
+        found = self.summaries
+        return found.kind if isinstance(found, WindowedSummaries) else type(found)
 
     # ------------------------------------------------------------------------------- learning
 
@@ -384,9 +402,14 @@ class StreamingStar:
         """Averaged exponents, shape (n_classes, n_features)."""
         return self.mean_shared + self.mean_own
 
-    def state_plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """Return the tables of the columns of states; one that has none yet has a single state."""
-        start, logs = self.states.start, self.states.logs
+    def state_plate(
+        self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
+    ) -> CPD:
+        """Return the tables of the columns of states; one that has none yet has a single state.
+
+        `order` says where the densities of each state stand.
+        """
+        start, logs = self.states.start, self.states.logs[list(order)]
         empty = np.flatnonzero(np.diff(start) == 0)
         logs = np.insert(logs, start[empty], 0.0, axis=0)
         sizes = np.maximum(np.diff(start), 1)
@@ -460,7 +483,13 @@ class StreamingStar:
         summaries: type[ColumnSummaries],
         settings: StreamSettings,
     ) -> StreamingStar:
-        """Return a star in the state that `arrays` returned."""
+        """Return a star in the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError, LookupError, TypeError, ValueError
+            For what it never returns.
+        """
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         for name, array in arrays.items():
             part, dot, rest = name.partition(".")
@@ -489,8 +518,12 @@ class StreamingStar:
         kind = "intervals" if "cuts" in parts["numbers"] else "gaussians"
         made.numbers = KINDS[kind](**parts["numbers"])
         made.states = StateDensities(**parts["states"])
+        made._looked = looked
+        check_star(made, _STEPS, _OWN, _BIASES)
         made._note()
         made._looked = looked
+        if made._filled >= made._block_size():  # a file of a version with longer blocks
+            made._absorb()
         return made
 
     @property

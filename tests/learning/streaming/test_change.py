@@ -80,6 +80,22 @@ def test_a_restored_star_goes_on(options):
         np.testing.assert_array_equal(again.arrays()[name], array, err_msg=name)
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("rows", [699, 853])
+def test_a_saved_model_goes_on(options, rows, tmp_path):
+    X, y = turned(turn=700)
+    table = mixed(X)
+    model = bg.StreamingWeightedNaiveBayesClassifier(**options)
+    model.partial_fit(taken(table, slice(0, rows)), y[:rows]).save(tmp_path / "a.bg")
+    again = bg.load(tmp_path / "a.bg")
+    assert repr(again) == repr(model)
+    for either in (model, again):
+        either.partial_fit(taken(table, slice(rows, 1200)), y[rows:])
+    for name, array in model.star_.arrays().items():
+        np.testing.assert_array_equal(again.star_.arrays()[name], array, err_msg=name)
+    np.testing.assert_array_equal(again.drifts_, model.drifts_)
+
+
 @pytest.mark.parametrize("summary", ["gk", "gaussian"])
 def test_a_window_is_a_model_of_its_rows(summary):
     X, y = turned(1600)
