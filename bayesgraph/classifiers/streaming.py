@@ -27,13 +27,20 @@ from bayesgraph.errors import DataError, DataTypeError, ModelError, UnknownState
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.statistics.sketches import ColumnSummaries, GaussianClass, GKClass, PiDClass
+from bayesgraph.statistics.sketches import (
+    ColumnSummaries,
+    GaussianClass,
+    GKClass,
+    KLLClass,
+    PiDClass,
+)
 from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
     "gk": GKClass,
     "pid": PiDClass,
+    "kll": KLLClass,
     "gaussian": GaussianClass,
 }
 
@@ -49,11 +56,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "gaussian"}
+    summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, or a Gaussian of each class.
+        histogram, quantile sketches of each class that merge (less exact: take a greater `size`),
+        or a Gaussian of each class.
     size : int
-        Tuples or bins of a summary.
+        Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
         For "gk": greatest relative error of a rank, in place of a fixed size.
     method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
@@ -140,6 +148,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             return GaussianClass(n_features, n_classes)
         if self.summary == "pid":
             return PiDClass(n_features, n_classes, size=self.size)
+        if self.summary == "kll":
+            return KLLClass(n_features, n_classes, size=self.size)
         return GKClass(n_features, n_classes, size=self.size, epsilon=self.epsilon)
 
     # ------------------------------------------------------------------------------- learning

@@ -125,18 +125,22 @@ class IntervalDensities(Densities):
         cells = summaries.cells()
         begins = np.zeros(len(cells.cuts), dtype=np.bool_)
         held = cells.counts
+        # A summary that errs by class is trusted as far as a smaller sample is.
+        trust = np.repeat(summaries.evidence, np.diff(cells.start))[:, None]
+        trusted = held if (trust == 1.0).all() else held * trust
         if method == "smooth":
             held = np.zeros(held.shape)
             over_rows(
-                lambda a, b: kernels.smooth_cells(cells.start, cells.counts, held, begins, a, b),
+                lambda a, b: kernels.smooth_cells(cells.start, trusted, held, begins, a, b),
                 summaries.n_features,
                 1 + _THREAD // 100,
             )
+            held /= trust
         else:
             factorial = _factorials(cells)
             over_rows(
                 lambda a, b: kernels.cut_cells(
-                    cells.start, held, cells.cuts, METHODS[method], most, factorial, begins, a, b
+                    cells.start, trusted, cells.cuts, METHODS[method], most, factorial, begins, a, b
                 ),
                 summaries.n_features,
                 1 + _THREAD // 100,

@@ -3,6 +3,7 @@
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.histograms import PiDClass
+from bayesgraph.statistics.sketches.kll import KLLClass
 from bayesgraph.statistics.sketches.quantiles import GKClass
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "CutSummaries",
     "GKClass",
     "GaussianClass",
+    "KLLClass",
     "PiDClass",
 ]

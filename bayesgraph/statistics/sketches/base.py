@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import DataError, ModelError
+from bayesgraph.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.factors.algebra import Floats
 
 
@@ -131,6 +131,20 @@ class ColumnSummaries(ABC):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return summaries in the state that `arrays` returned."""
 
+    def __add__(self, other: Any) -> Any:
+        """Return the summaries of both sets of rows, where the theory has such a thing.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For summaries that do not merge.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} does not merge: no way is known to join two of them in bounded "
+            "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
+            '(summary="kll") or GaussianClass, which do.'
+        )
+
     def copy(self) -> Self:
         """Return an independent copy."""
         return type(self).from_arrays({name: a.copy() for name, a in self.arrays().items()})
@@ -153,6 +167,15 @@ class CutSummaries(ColumnSummaries):
     @abstractmethod
     def cells(self) -> Cells:
         """Return the cells between the places that are known."""
+
+    @property
+    def evidence(self) -> Floats:
+        """Share of the rows of each feature that a sample would need to tell as much of classes.
+
+        1 if every row is counted in one of the cells, with its class: how rows fall into cells is
+        as random as the rows are. Shape (n_features,).
+        """
+        return np.ones(self.n_features)
 
 
 def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
