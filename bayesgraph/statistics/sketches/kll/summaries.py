@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, mixed, widened
 from bayesgraph.statistics.sketches.kll import kernels
 
 # Values below which one thread is enough.
@@ -268,7 +268,7 @@ class KLLClass(CutSummaries):
         else:
             made._variance = self._variance + other._variance
         made._seeds = np.union1d(self._seeds, other._seeds)
-        made._state = _mixed(self._state * np.uint64(3) + other._state)
+        made._state = mixed(self._state * np.uint64(3) + other._state)
         made._scale = min(self._scale, other._scale)
         kernels.merge_items(
             made._capacity, made._room, other._value, other._weight, other._begin, other._levels,
@@ -357,19 +357,12 @@ def _rooms(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return capacity, np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
 
 
-def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return well mixed bits (the finaliser of SplitMix64)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
-
-
 def _first_states(seed: int, n_features: int, n_classes: int) -> NDArray[np.uint64]:
     """Return generators that differ by seed, feature and class, whenever they are added."""
-    made = _mixed(np.array([seed], dtype=np.uint64) + np.uint64(1))
+    made = mixed(np.array([seed], dtype=np.uint64) + np.uint64(1))
     feature = np.arange(n_features, dtype=np.uint64)[:, None]
     label = np.arange(n_classes, dtype=np.uint64)
-    return _mixed(np.asarray(_mixed(made + feature) * np.uint64(3) + label))
+    return mixed(np.asarray(mixed(made + feature) * np.uint64(3) + label))
 
 
 def _changes(array: NDArray[Any]) -> NDArray[np.bool_]:
