@@ -34,7 +34,8 @@ from bayesgraph.statistics.sketches import (
     KLLClass,
     PiDClass,
 )
-from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
+from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
@@ -79,6 +80,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
         What becomes of a category that was never learned.
+    max_categories : int
+        States of a column. When a column has had more, its most frequent values are found by a
+        count-min sketch with a list of this length, and become groups of values that tell the same
+        of the class (MODL); the others are one state, "(other)", to which every value that is not
+        in the list belongs from then on, learned or not.
 
     Attributes
     ----------
@@ -117,6 +123,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         decay: float = 1.0,
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         self.summary = summary
         self.size = size
@@ -129,6 +136,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.decay = decay
         self.categorical = categorical
         self.unseen = unseen
+        self.max_categories = max_categories
 
     def _settings(self) -> StreamSettings:
         return StreamSettings(
@@ -139,6 +147,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -253,6 +262,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         columns, codes = self._encoded(found, learn=True)
         at = self._label_codes(joined, labels)
         out = self._learn_rows(columns, codes, at, joined, weights.astype(np.float64), asked)
+        self._forget_rare()
         self._changed()
         return out
 
@@ -345,7 +355,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
         for j, name in enumerate(self._states):
             factorised = factorise(parts[name], name)
-            used = np.unique(factorised.codes)
+            # In the order of the rows: codes are the same whatever the batches.
+            used, row = np.unique(factorised.codes, return_index=True)
+            used = used[np.argsort(row)]
             translation = np.full(len(factorised.states) + 1, -1)
             for code in used[used >= 0].tolist():
                 state = factorised.states[code]
@@ -358,14 +370,29 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         vocabulary = self._vocabularies[j]
         key = (type(state), state)
         if key not in vocabulary:
+            full = len(vocabulary) >= self.star_.settings.max_categories
             if not learn:
+                if j in self.star_.sketches:
+                    return key_of(state)
                 if self.unseen == "error":
                     raise UnknownStateError(
                         f"Column {self._states[j]!r} has a value that was never learned: {state!r}."
                     )
                 return -1
-            vocabulary[key] = len(vocabulary)
+            vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
+
+    def _forget_rare(self) -> None:
+        """Forget the spelling of values beyond the first ones of a column that are not in use."""
+        most = 4 * self.star_.settings.max_categories + 1024
+        for j, vocabulary in enumerate(self._vocabularies):
+            if len(vocabulary) > most:
+                used = self.star_.keys_in_use(j)
+                self._vocabularies[j] = {
+                    key: code
+                    for key, code in vocabulary.items()
+                    if code < FIRST_KEY or code in used
+                }
 
     # ------------------------------------------------------------------------- one row at a time
 
@@ -398,6 +425,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if w > 0:
             at = np.array([place[label]])
             self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
+            self._forget_rare()
             self._changed()
         return self
 
@@ -494,10 +522,29 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         check_is_fitted(self, "star_")
         found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
         sizes = np.diff(self.star_.states.start).tolist()
-        for name, vocabulary, n in zip(self._states, self._vocabularies, sizes, strict=True):
-            known = [state for _, state in vocabulary][:n]
-            found[name] = Discrete(name, known or ["(none yet)"])
+        for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
+            known = [state for _, state in self._vocabularies[j]][:n]
+            groups = self.star_.states.groups(j)
+            found[name] = (
+                Discrete(name, known or ["(none yet)"])
+                if groups is None
+                else self._grouped(j, n, *groups)
+            )
         return tuple(found[name] for name in self.layout_.columns)
+
+    def _grouped(
+        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Grouped:
+        """Return a column of many values as groups of the frequent ones, and the others."""
+        spelling = {code: state for (_, state), code in self._vocabularies[j].items()}
+        groups: list[list[State]] = [[] for _ in range(n_groups)]
+        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
+            groups[place].append(spelling[key])
+        others = "(other)"
+        while others in spelling.values():
+            others += "'"
+        groups[-1].append(others)
+        return Grouped(self._states[j], groups)
 
     @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
@@ -551,7 +598,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         correlated, and may surprise a reader.
     summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing, decay
         As for StreamingNaiveBayesClassifier.
-    categorical, unseen
+    categorical, unseen, max_categories
         As for StreamingNaiveBayesClassifier.
 
     References
@@ -579,6 +626,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         decay: float = 1.0,
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         super().__init__(
             summary=summary,
@@ -592,6 +640,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             decay=decay,
             categorical=categorical,
             unseen=unseen,
+            max_categories=max_categories,
         )
         self.exponents = exponents
         self.step = step
@@ -613,4 +662,5 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
         )
