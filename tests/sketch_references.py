@@ -8,6 +8,7 @@ class PlainGK:
 
     def __init__(self, n_classes, size=100, epsilon=None):
         self.n_classes, self.size, self.epsilon = n_classes, size, epsilon
+        self.guess = 2 / size
         self.tuples = []  # dicts: v, low, own, g (by class), delta
 
     def absorb(self, values, classes, weights):
@@ -38,18 +39,24 @@ class PlainGK:
             self.tuples = self.merged(self.least_sum(total))
 
     def least_sum(self, total):
-        high, low = 2 * total / self.size, 0.0
-        while len(self.merged(high)) > self.size:
-            high *= 2
+        """Search from the share of the weight that was right last time."""
+        most, bottom = self.guess * total, 0.0
+        left = len(self.merged(most))
+        while left > self.size:
+            bottom = most
+            most *= min(1.5, max(1.02, left / self.size))
+            left = len(self.merged(most))
         for _ in range(12):
-            middle = (low + high) / 2
-            if len(self.merged(middle)) <= self.size:
-                high = middle
-            else:
-                low = middle
-            if high - low < 0.01 * high:
+            if left >= 0.96 * self.size or most - bottom < 0.01 * most:
                 break
-        return high
+            less = max((most + bottom) / 2, most * (left + 2) / self.size)
+            now = len(self.merged(less))
+            if now > self.size:
+                bottom = less
+            else:
+                most, left = less, now
+        self.guess = most / total
+        return most
 
     def merged(self, most):
         """Return the tuples after one pass from the last to the first."""
@@ -58,7 +65,7 @@ class PlainGK:
             t = self.tuples[i]
             if 0 < i < len(self.tuples) - 1:
                 right = kept[-1]
-                if sum(t["g"]) + sum(right["g"]) + right["delta"] <= most:
+                if sum(t["g"]) + sum(right["g"]) <= most - right["delta"]:
                     right["g"] = right["g"] + t["g"]
                     right["low"] = min(right["low"], t["low"])
                     continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -57,7 +58,7 @@ class GKClass(CutSummaries):
     --------
     >>> summary = GKClass(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKClass of 1 features and 2 classes, weight 1000, 984 bytes
+    GKClass of 1 features and 2 classes, weight 1000, 992 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
@@ -77,6 +78,7 @@ class GKClass(CutSummaries):
         self.size = checked_size("size", size, 3)
         self.epsilon = epsilon
         room = self.size if epsilon is None else 8
+        self._merged = np.full(n_features, 2.0 / self.size)
         self._used = np.zeros(n_features, dtype=np.int64)
         self._value = np.zeros((n_features, room))
         self._low = np.zeros((n_features, room))
@@ -93,10 +95,21 @@ class GKClass(CutSummaries):
             share = 2.0 * self.epsilon
             self._set_room(int(self._used.max()) + columns.shape[1])
 
+        # Values of a class are sorted apart: that needs no permutation and is thrice as fast.
+        by_class = np.argsort(classes, kind="stable")
+        ends = np.searchsorted(classes[by_class], np.arange(self.n_classes + 1)).astype(np.int64)
+        held = weights[by_class] if len(weights) else weights
+
         def work(a: int, b: int) -> None:
-            order = np.argsort(columns[a:b], axis=1)
+            part = columns[a:b, by_class]
+            order = np.empty((b - a, 0), dtype=np.int64)
+            if len(held):
+                order = np.argsort(part, axis=1)
+            else:
+                for first, last in pairwise(ends.tolist()):
+                    part[:, first:last].sort(axis=1)
             kernels.absorb_quantiles(
-                columns[a:b], order, classes, weights, share,
+                part, ends, order, held, share, self._merged[a:b],
                 self._used[a:b], self._value[a:b], self._low[a:b], self._own[a:b],
                 self._gap[a:b], self._delta[a:b], 0, b - a,
             )  # fmt: skip
@@ -211,6 +224,8 @@ class GKClass(CutSummaries):
         self.n_classes = n_classes or self.n_classes
         room = self._value.shape[1]
         self._used = widened(self._used, (self.n_features,))
+        fresh = np.full(self.n_features - len(self._merged), 2.0 / self.size)
+        self._merged = np.concatenate([self._merged, fresh])
         for name in ("_value", "_low", "_own", "_delta"):
             setattr(self, name, widened(getattr(self, name), (self.n_features, room)))
         self._gap = widened(self._gap, (self.n_features, room, self.n_classes))
@@ -220,6 +235,7 @@ class GKClass(CutSummaries):
         return {
             "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
+            "merged": self._merged,
             "value": self._value,
             "low": self._low,
             "own": self._own,
@@ -233,6 +249,6 @@ class GKClass(CutSummaries):
         size, epsilon = arrays["limits"].tolist()
         n_features, _, n_classes = arrays["gap"].shape
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        for name in ("used", "value", "low", "own", "delta", "gap"):
+        for name in ("used", "merged", "value", "low", "own", "delta", "gap"):
             setattr(made, f"_{name}", arrays[name])
         return made
