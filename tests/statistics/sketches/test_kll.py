@@ -195,8 +195,8 @@ def test_cells_of_distinct_values_and_of_many():
         assert (np.diff(cuts) > 0).all()
         true = np.searchsorted(np.sort(X[:, j]), cuts, side="right")
         assert np.abs(np.cumsum(counts.sum(axis=1))[:-1] - true).max() < sketch.rank_error[j]
-    # Ten thousand rows of a class tell no more than about five thousand would.
-    assert (sketch.evidence[:2] < 0.6).all()
+    # Ten thousand rows of a class tell no more than about a third of them would.
+    assert (sketch.evidence[:2] < 0.4).all()
     assert sketch.evidence[2] == 1.0
 
 

@@ -155,12 +155,12 @@ class KLLClass(CutSummaries):
     def evidence(self) -> Floats:
         """See CutSummaries.
 
-        The share of a sample of m values below a number has a variance of up to 1 / (4 m), that of
-        a sketch of weight W one of V / W^2: as much is known as of W / (4 V) of the rows.
+        A share of W rows varies with a variance of up to 1 / (4 W), and the sketch adds V / W^2: as
+        much is known as of W / (W + 4 V) of the rows.
         """
-        shares = self.counts / np.where(self._variance > 0, 4.0 * self._variance, np.inf)
-        shares = np.where(self._variance > 0, shares, 1.0)
-        return np.asarray(shares.min(axis=1).clip(max=1.0))
+        weight = self.counts
+        safe = np.where(weight > 0, weight, 1.0)
+        return np.asarray((safe / (safe + 4.0 * self._variance)).min(axis=1))
 
     def items(self, feature: int = 0, label: int = 0) -> tuple[Floats, Floats]:
         """Return the values of a feature and class in ascending order, and their weights."""
