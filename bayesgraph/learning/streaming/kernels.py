@@ -227,7 +227,7 @@ def _tilt(
     curvature, expected = np.empty((degree, degree)), np.empty(degree)
     ridge = 1.0 / max(weight, 1.0)
     before = -np.inf
-    for _ in range(30):
+    for _ in range(60):
         most = -np.inf
         for j in range(n):
             out[j] = 0.0
@@ -266,6 +266,8 @@ def _tilt(
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
         change[:] = np.linalg.solve(curvature, gradient)
+        # Far from the top a step may be thousands long, and half of it ten times over as bad.
+        change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
         for d in range(degree):
             beta[d] += change[d]
     return value

@@ -39,9 +39,9 @@ _BLOCK, _FIRST_BLOCK = 256, 8
 _GROWTH = 0.25
 # Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
 # number serves all streams), and the squared gradients (nats) that are there before any is seen.
-ADAPTIVE_STEP, _FIRST_SQUARES = 0.2, 1.0
+ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
 # Deviations of a class move slower than what all classes share.
-_OWN_SHARE = 0.1
+_OWN_SHARE = 0.2
 # The average weighs step t by about t to this power: half of it comes from the last eighth.
 _AVERAGE_POWER = 4.0
 
