@@ -38,7 +38,26 @@ class GKClass(CutSummaries):
     quantiles bounded by `rank_error` / s only, relative to its size.
 
     Rows are added in blocks: all that are given at once are put in their places exactly, then
-    tuples are merged. The result does not depend on the order of rows within a block.
+    tuples are merged. The result does not depend on the order of rows within a block. It does on
+    that of blocks, and in fixed memory so does the error: it is least when values come in
+    order, and worst when each block falls between the two halves of what was seen, where every new
+    tuple is as uncertain as the one it falls into. `rank_error` says so (4.4 % there, 0.8 %
+    elsewhere).
+
+    Greatest error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
+    `size` 100, blocks of 256 rows):
+
+    ============================  =========  =========  =========
+    order of arrival                GKClass   PiDClass   KLLClass
+    ============================  =========  =========  =========
+    shuffled                        0.5-0.8       0.01    0.6-1.1
+    ascending or descending             0.0    0.1-0.6    0.3-0.5
+    50 ascending runs               0.7-1.0       0.02    0.9-1.3
+    from the middle outwards            0.0    0.3-0.5        0.5
+    from the ends inwards               4.6    2.0-3.0        0.8
+    ============================  =========  =========  =========
+
+    Two of them do not merge; `KLLClass` does.
 
     Parameters
     ----------
