@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,22 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.statistics.sketches import ColumnSummaries, GaussianClass, GKClass, PiDClass
+from bayesgraph.statistics.sketches import (
+    ColumnSummaries,
+    GaussianClass,
+    GKClass,
+    KLLClass,
+    PiDClass,
+)
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
+from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
     "gk": GKClass,
     "pid": PiDClass,
+    "kll": KLLClass,
     "gaussian": GaussianClass,
 }
 
@@ -67,11 +76,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "gaussian"}
+    summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, or a Gaussian of each class.
+        histogram, quantile sketches of each class that merge (less exact: take a greater `size`),
+        or a Gaussian of each class.
     size : int
-        Tuples or bins of a summary.
+        Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
         For "gk": greatest relative error of a rank, in place of a fixed size.
     method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
@@ -89,6 +99,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
         What becomes of a category that was never learned.
+    max_categories : int
+        States of a column. When a column has had more, its most frequent values are found by a
+        count-min sketch with a list of this length, and become groups of values that tell the same
+        of the class (MODL); the others are one state, "(other)", to which every value that is not
+        in the list belongs from then on, learned or not.
 
     Attributes
     ----------
@@ -127,6 +142,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         decay: float = 1.0,
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         self.summary = summary
         self.size = size
@@ -139,6 +155,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.decay = decay
         self.categorical = categorical
         self.unseen = unseen
+        self.max_categories = max_categories
 
     def _settings(self) -> StreamSettings:
         return StreamSettings(
@@ -149,6 +166,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -158,6 +176,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             return GaussianClass(n_features, n_classes)
         if self.summary == "pid":
             return PiDClass(n_features, n_classes, size=self.size)
+        if self.summary == "kll":
+            return KLLClass(n_features, n_classes, size=self.size)
         return GKClass(n_features, n_classes, size=self.size, epsilon=self.epsilon)
 
     # ------------------------------------------------------------------------------- learning
@@ -280,6 +300,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.star_ = star  # now that nothing of the first batch can be refused any more
         weights = weights if len(weights) else np.ones(len(labels))
         out = self._learn_rows(columns, codes, at, joined, weights, asked)
+        self._forget_rare()
         self._changed()
         return out
 
@@ -410,10 +431,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         key = (type(state), state)
         if key not in vocabulary and isinstance(state, (bool, int, float)):
             # By type and value first, then by value: whole numbers are floats beside missing ones.
-            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
+            # A truth value that is learned is a state of its own.
+            alike = (bool, int, float) if not learn else (int, float)
+            kinds = () if learn and isinstance(state, bool) else alike
+            equal = [kind for kind in kinds if (kind, state) in vocabulary]
             key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
+            full = len(vocabulary) >= self.max_categories
             if not learn:
+                if j in self.star_.sketches:
+                    return key_of(state)
                 if self.unseen == "error":
                     known = self._known_states(j)
                     raise UnknownStateError(
@@ -421,8 +448,20 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                         f"{suggestion(state, known)} Its states are {quoted(known)}."
                     )
                 return -1
-            vocabulary[key] = len(vocabulary)
+            vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
+
+    def _forget_rare(self) -> None:
+        """Forget the spelling of values beyond the first ones of a column that are not in use."""
+        most = 4 * self.max_categories + 1024
+        for j, vocabulary in enumerate(self._vocabularies):
+            if len(vocabulary) > most:
+                used = self.star_.keys_in_use(j)
+                self._vocabularies[j] = {
+                    key: code
+                    for key, code in vocabulary.items()
+                    if code < FIRST_KEY or code in used
+                }
 
     # ------------------------------------------------------------------------- one row at a time
 
@@ -458,6 +497,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             place[label] = len(classes) - 1
         at = np.array([place[label]])
         self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
+        self._forget_rare()
         self._changed()
         return self
 
@@ -572,7 +612,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
         sizes = np.diff(self.star_.states.start).tolist()
         for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
-            found[name] = Discrete(name, self._known_states(j, n) or ["(none yet)"])
+            groups = self.star_.states.groups(j)
+            found[name] = (
+                Discrete(name, self._known_states(j, n) or ["(none yet)"])
+                if groups is None
+                else self._grouped(j, n, *groups)
+            )
         return tuple(found[name] for name in self.layout_.columns)
 
     def _known_states(self, j: int, n: int | None = None) -> list[Any]:
@@ -582,13 +627,28 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _state_order(self) -> list[int]:
         """Return where the densities of each state stand, states as `features_` has them."""
         start = self.star_.states.start.tolist()
-        return [
-            a + vocabulary[type(state), state]
-            for j, (vocabulary, a, b) in enumerate(
-                zip(self._vocabularies, start[:-1], start[1:], strict=True)
-            )
-            for state in self._known_states(j, b - a)
-        ]
+        order: list[int] = []
+        for j, (a, b) in enumerate(pairwise(start)):
+            if self.star_.states.groups(j) is None:
+                codes = self._vocabularies[j]
+                order += [a + codes[type(s), s] for s in self._known_states(j, b - a)]
+            else:
+                order += range(a, b)
+        return order
+
+    def _grouped(
+        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Grouped:
+        """Return a column of many values as groups of the frequent ones, and the others."""
+        spelling = {code: state for (_, state), code in self._vocabularies[j].items()}
+        groups: list[list[State]] = [[] for _ in range(n_groups)]
+        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
+            groups[place].append(spelling[key])
+        others = "(other)"
+        while others in spelling.values():
+            others += "'"
+        groups[-1].append(others)
+        return Grouped(self._states[j], groups)
 
     @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
@@ -643,7 +703,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         correlated, and may surprise a reader.
     summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing, decay
         As for StreamingNaiveBayesClassifier.
-    categorical, unseen
+    categorical, unseen, max_categories
         As for StreamingNaiveBayesClassifier.
 
     References
@@ -671,6 +731,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         decay: float = 1.0,
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         super().__init__(
             summary=summary,
@@ -684,6 +745,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             decay=decay,
             categorical=categorical,
             unseen=unseen,
+            max_categories=max_categories,
         )
         self.exponents = exponents
         self.step = step
@@ -705,4 +767,5 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
         )

@@ -47,8 +47,11 @@ def check_star(star: Any, steps: tuple[str, ...], own: tuple[str, ...], bias: An
         raise DataError("A saved state has densities of another kind than its summaries.")
     check_densities(star.numbers, star.summaries.n_features, k)
     check_densities(star.states, len(star.tables), k)
-    if (np.diff(star.states.start) > [len(table) for table in star.tables]).any():
-        raise DataError("A saved state has densities of states that were never counted.")
+    sizes = np.diff(star.states.start).tolist()
+    for j, (size, table) in enumerate(zip(sizes, star.tables, strict=True)):
+        groups = star.states.groups(j)
+        if size > len(table) if groups is None else (groups[1] >= size).any():
+            raise DataError("A saved state has densities of states that were never counted.")
 
 
 def _check_numbers(star: Any) -> None:

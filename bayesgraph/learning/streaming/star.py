@@ -21,8 +21,9 @@ from bayesgraph.learning.streaming.densities import (
     numeric_densities,
     table_plate,
 )
-from bayesgraph.statistics.sketches import ColumnSummaries
+from bayesgraph.statistics.sketches import ColumnSummaries, CountMinClass
 from bayesgraph.statistics.sketches.base import checked_size, widened
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
 from bayesgraph.variables import Discrete, Variable
 
 MODES = {
@@ -67,6 +68,8 @@ class StreamSettings:
         Of Gaussians.
     decay : float
         Factor of all weights after each row, in (0, 1].
+    max_categories : int
+        States of a column that are counted one by one.
     """
 
     exponents: str | None = "mixed"
@@ -78,11 +81,13 @@ class StreamSettings:
     shrinkage: float = 20.0
     var_smoothing: float = 1e-9
     decay: float = 1.0
+    max_categories: int = 1000
 
     def __post_init__(self) -> None:
         for name, known in (("exponents", MODES), ("domain", DOMAINS), ("method", METHODS)):
             if getattr(self, name) not in known:
                 raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
+        checked_size("max_categories", self.max_categories, 1)
         if not 0.0 < self.decay <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         if not 0.0 < self.alpha < np.inf:
@@ -126,6 +131,9 @@ class StreamingStar:
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
         Counts of the columns of states.
+    sketches : dict from int to CountMinClass
+        In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
+        beyond those that are counted one by one.
     totals : ndarray, shape (n_classes,)
         Weight of each class.
     n_seen : int
@@ -137,6 +145,7 @@ class StreamingStar:
         self.summaries = summaries
         n_classes = summaries.n_classes
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_states)]
+        self.sketches: dict[int, CountMinClass] = {}
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
         self._absorbed, self._looked, self._held = 0, 0, 0.0
@@ -253,11 +262,19 @@ class StreamingStar:
             self.summaries.fade(fade)
             for table in self.tables:
                 table *= fade
+            for sketch in self.sketches.values():
+                sketch.fade(fade)
             self.totals *= fade
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(self._columns[:, :n]), classes, unit)
         for j, codes in enumerate(self._codes[:, :n]):
-            self.tables[j] = _counted(self.tables[j], codes, classes, weights)
+            if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
+                self.sketches[j] = _sketched(self.tables[j], self.settings.max_categories)
+                self.tables[j] = self.tables[j][:0]
+            if j in self.sketches:
+                self.sketches[j].absorb(codes, classes, weights)
+            else:
+                self.tables[j] = _counted(self.tables[j], codes, classes, weights)
         self._held = fade * self._held + float(weights.sum())
         self._absorbed += n
         self._filled = 0
@@ -273,7 +290,7 @@ class StreamingStar:
             shrinkage=set_.shrinkage,
             var_smoothing=set_.var_smoothing,
         )
-        self.states = StateDensities.of(self.tables, self.n_classes, set_.alpha)
+        self.states = StateDensities.of(self.tables, self.n_classes, set_.alpha, self.sketches)
         before = self._centre
         self._note()
         # Finer intervals are less probable, each of them: what an exponent other than 1 makes of
@@ -323,6 +340,14 @@ class StreamingStar:
         """Averaged exponents, shape (n_classes, n_features)."""
         return self.mean_shared + self.mean_own
 
+    def keys_in_use(self, column: int) -> set[int]:
+        """Return the codes of a column's states that the model may be asked for."""
+        found = set(self._codes[column, : self._filled].tolist())
+        if column in self.sketches:
+            found.update(self.sketches[column].listed()[0].tolist())
+        groups = self.states.groups(column)
+        return found if groups is None else found.union(groups[0].tolist())
+
     def state_plate(
         self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
     ) -> CPD:
@@ -346,6 +371,8 @@ class StreamingStar:
         k = n_classes or self.n_classes
         self.summaries.grow(n_features=old_numbers + n_numbers, n_classes=k)
         self.tables = [widened(table, (len(table), k)) for table in self.tables]
+        for sketch in self.sketches.values():
+            sketch.grow(n_classes=k)
         self.tables += [np.zeros((0, k)) for _ in range(n_states)]
         self.totals = widened(self.totals, (k,))
         self._columns = widened(self._columns, (self.summaries.n_features, _BLOCK))
@@ -390,6 +417,8 @@ class StreamingStar:
         }
         state |= {name: getattr(self, name) for name in (*_STEPS, *_OWN, *_BIASES)}
         state |= {f"table_{j}": table for j, table in enumerate(self.tables)}
+        for j, sketch in self.sketches.items():
+            state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
         for part in ("summaries", "numbers", "states"):
             found = getattr(self, part).arrays()
             state |= {f"{part}.{name}": array for name, array in found.items()}
@@ -417,6 +446,11 @@ class StreamingStar:
         tables = [arrays[f"table_{j}"] for j in range(len(arrays["waiting_codes"]))]
         made = cls(summaries.from_arrays(parts["summaries"]), len(tables), settings)
         made.tables = tables
+        made.sketches = {
+            j: CountMinClass.from_arrays(parts[f"sketch_{j}"])
+            for j in range(len(tables))
+            if f"sketch_{j}" in parts
+        }
         for name in ("totals", "clock", *_STEPS, *_OWN, *_BIASES):
             setattr(made, name, arrays[name])
         seen, absorbed, looked = arrays["numbers"].tolist()
@@ -444,6 +478,14 @@ class StreamingStar:
         waiting = self._columns.nbytes + self._codes.nbytes
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + waiting + self._classes.nbytes + self._weights.nbytes
+
+
+def _sketched(table: Floats, most: int) -> CountMinClass:
+    """Return a sketch of what a table has counted."""
+    n, k = table.shape
+    sketch = CountMinClass(k, exact=most)
+    sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
+    return sketch
 
 
 def _counted(

@@ -1,15 +1,19 @@
 """Summaries of streams in bounded memory, of all columns of a table side by side."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
+from bayesgraph.statistics.sketches.frequencies import CountMinClass
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.histograms import PiDClass
+from bayesgraph.statistics.sketches.kll import KLLClass
 from bayesgraph.statistics.sketches.quantiles import GKClass
 
 __all__ = [
     "Cells",
     "ColumnSummaries",
+    "CountMinClass",
     "CutSummaries",
     "GKClass",
     "GaussianClass",
+    "KLLClass",
     "PiDClass",
 ]

@@ -39,14 +39,15 @@ def _merge_in(
     classes: NDArray[np.int64],
     weights: NDArray[np.float64],
     n: int,
-    unit: float,
     size: int,
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
     new_value: NDArray[np.float64],
     new_low: NDArray[np.float64],
+    new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
 ) -> int:
@@ -63,30 +64,31 @@ def _merge_in(
             continue
         while old < size and value[old] <= x:
             new_value[count], new_low[count] = value[old], low[old]
-            new_delta[count] = delta[old]
+            new_own[count], new_delta[count] = own[old], delta[old]
             for k in range(n_classes):
                 new_gap[count, k] = gap[old, k]
             old += 1
             count += 1
         if count and new_value[count - 1] == x:
             new_gap[count - 1, classes[row]] += w
+            new_own[count - 1] += w
             continue
-        new_value[count], new_low[count] = x, x
+        new_value[count], new_low[count], new_own[count] = x, x, w
         for k in range(n_classes):
             new_gap[count, k] = 0.0
         new_gap[count, classes[row]] = w
         # The smallest and the largest value are known exactly. What lies in the gap of the next
-        # tuple, but for its own value, may be on either side of the new one.
+        # tuple, but for what equals its value, may be on either side of the new one.
         between = 0.0
         if count and old < size:
-            between = delta[old] - unit
+            between = delta[old] - own[old]
             for k in range(n_classes):
                 between += gap[old, k]
         new_delta[count] = max(between, 0.0)
         count += 1
     while old < size:
         new_value[count], new_low[count] = value[old], low[old]
-        new_delta[count] = delta[old]
+        new_own[count], new_delta[count] = own[old], delta[old]
         for k in range(n_classes):
             new_gap[count, k] = gap[old, k]
         old += 1
@@ -117,12 +119,14 @@ def _left_after(
 def _compress(
     new_value: NDArray[np.float64],
     new_low: NDArray[np.float64],
+    new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
     count: int,
     most: float,
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
 ) -> int:
@@ -145,12 +149,14 @@ def _compress(
                 low[at] = min(low[at], new_low[i])
                 continue
         at -= 1
-        value[at], low[at], delta[at] = new_value[i], new_low[i], new_delta[i]
+        value[at], low[at] = new_value[i], new_low[i]
+        own[at], delta[at] = new_own[i], new_delta[i]
         for k in range(n_classes):
             gap[at, k] = new_gap[i, k]
     kept = room - at
     for i in range(kept):
-        value[i], low[i], delta[i] = value[at + i], low[at + i], delta[at + i]
+        value[i], low[i] = value[at + i], low[at + i]
+        own[i], delta[i] = own[at + i], delta[at + i]
         for k in range(n_classes):
             gap[i, k] = gap[at + i, k]
     return kept
@@ -162,12 +168,12 @@ def absorb_quantiles(
     ends: NDArray[np.int64],
     order: NDArray[np.int64],
     weights: NDArray[np.float64],
-    unit: float,
     share: float,
     guess: NDArray[np.float64],
     size: NDArray[np.int64],
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
     start: int,
@@ -186,21 +192,25 @@ def absorb_quantiles(
         Positions in ascending order of value, NaN last.
     weights : ndarray, shape (n,) or (0,)
         Of the positions; with them `order` is given.
-    unit : float
-        The smallest weight a value has had.
     share : float
         Gaps are merged up to this share of all weight; 0 to merge no more than room asks for.
     guess : ndarray, shape (n_features,)
         The share of all weight up to which gaps were merged last.
     size : ndarray, shape (n_features,)
-    value, low, delta : ndarray, shape (n_features, room)
+    value, low, own, delta : ndarray, shape (n_features, room)
+        Of a tuple: its value, the smallest one among those it counts, the weight of those that
+        equal its value, and how much more its rank may be.
     gap : ndarray, shape (n_features, room, n_classes)
     start, stop : int
         Of the features.
     """
     room, n_classes = gap.shape[1], gap.shape[2]
     most_tuples = room + columns.shape[1]
-    new_value, new_low = np.empty(most_tuples), np.empty(most_tuples)
+    new_value, new_low, new_own = (
+        np.empty(most_tuples),
+        np.empty(most_tuples),
+        np.empty(most_tuples),
+    )
     new_gap, new_delta = np.empty((most_tuples, n_classes)), np.empty(most_tuples)
     total = np.empty(most_tuples)
     values, codes = np.empty(columns.shape[1]), np.empty(columns.shape[1], dtype=np.int64)
@@ -218,9 +228,9 @@ def absorb_quantiles(
         else:
             n = _in_order(columns[f], ends, values, codes)
         count = _merge_in(
-            values, codes, held, n, unit,
-            size[f], value[f], low[f], gap[f], delta[f],
-            new_value, new_low, new_gap, new_delta,
+            values, codes, held, n,
+            size[f], value[f], low[f], own[f], gap[f], delta[f],
+            new_value, new_low, new_own, new_gap, new_delta,
         )  # fmt: skip
         weight = 0.0
         for i in range(count):
@@ -236,8 +246,8 @@ def absorb_quantiles(
             most = _least_sum(total, new_delta, count, room, guess[f] * weight)
             guess[f] = most / weight
         size[f] = _compress(
-            new_value, new_low, new_gap, new_delta, count, most,
-            value[f], low[f], gap[f], delta[f],
+            new_value, new_low, new_own, new_gap, new_delta, count, most,
+            value[f], low[f], own[f], gap[f], delta[f],
         )  # fmt: skip
 
 
