@@ -59,8 +59,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     ----------
     summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, quantile sketches of each class that merge (less exact: take a greater `size`),
-        or a Gaussian of each class.
+        histogram, quantile sketches of each class that merge (less exact: take a `size` of 400
+        or so), or a Gaussian of each class.
     size : int
         Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
