@@ -63,8 +63,8 @@ class WeightedNetwork(GraphicalModel):
     ------
     ModelError
         For a class with parents, exponents of a wrong shape or range, exponents of each class for a
-        feature that is no child of the class, negative ones for tables with zeros, or a bias that
-        is not finite.
+        feature that is no child of the class, negative ones for tables or densities with zeros, or
+        a bias that is not finite.
     UnknownVariableError
         For a name that is not in the network.
 
@@ -130,7 +130,8 @@ class WeightedNetwork(GraphicalModel):
                 f"{name!r} does not have the class {self.target.name!r} as a parent: its exponent "
                 f"is one number, not one for each class; got {given!r}."
             )
-        if (exponent < 0).any():
+        # A feature is tempered where it is observed, and left out elsewhere.
+        if (exponent < 0).any() and not cpd.is_positive_where_observed:
             check_negative(cpd, _spread(exponent, cpd, self.target))
         return exponent
 
@@ -291,6 +292,11 @@ class WeightedNetwork(GraphicalModel):
 
         It answers as this model does where all features are observed. Where some are missing, they
         are summed out of the powered product, while this model leaves them out.
+
+        Raises
+        ------
+        ModelError
+            For a negative exponent of a Gaussian: the product has no integral over it.
         """
         cpds = self.network.cpds
         given: list[ArrayLike] = [

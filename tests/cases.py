@@ -139,6 +139,53 @@ _DRAWN = dict.fromkeys(
 )
 _BY_SCHEME = {"class": _BIASED, "mixed": _BIASED, "tree_depth": _DRAWN}
 
+_KEPT = "Summaries of a stream do not give rows back: there is no forget."
+_NO_WEIGHTS = "A stream has no class_weight: sample_weight says the same."
+_SETTLED = "fit looks at the summaries at its end, partial_fit after fixed numbers of rows."
+_STREAM = {
+    "test_log_likelihood_of_rows_equals_that_of_the_network": _NO_ROWS,
+    "test_priors": "The prior moves with the stream; nobody sets it.",
+    "test_class_weights_are_sample_weights": _NO_WEIGHTS,
+    "test_balanced_classes_need_all_labels_at_once": _NO_WEIGHTS,
+    "test_chunks_make_the_model_of_the_whole": _SETTLED,
+    "test_classes_and_states_may_come_late": _SETTLED,
+    "test_states_and_classes_that_came_late": _SETTLED,
+    "test_only_constant_columns": "A class without rows is possible: alpha is added to its own.",
+    **dict.fromkeys(
+        (
+            "test_a_batch_that_is_refused_changes_nothing",
+            "test_all_rows_may_be_forgotten",
+            "test_forgetting_is_not_having_learned",
+            "test_what_was_forgotten_can_be_learned_again",
+            "test_rows_that_were_not_there_are_not_forgotten",
+            "test_a_loaded_model_learns_and_forgets",
+            "test_files_without_statistics_say_that_they_cannot_be_updated",
+        ),
+        _KEPT,
+    ),
+}
+_IN_ORDER = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "test_weights_are_repetitions",
+        "test_row_order_does_not_matter",
+    ),
+    "Bins split, and exponents move, in the order of the rows.",
+)
+_STREAM_WEIGHTED = {
+    **_STREAM,
+    **_IN_ORDER,
+    "test_nothing_observed_gives_the_prior": "A bias that is learned moves it.",
+}
+_BINS = {
+    "test_a_column_constant_within_one_class": "A bin of one number that grows to the next ones "
+    "does not know any more that all it held was that number."
+}
+_POWERED = {
+    "test_the_unit_of_a_column_does_not_matter": "Densities to the power of an exponent of each "
+    "class have a unit."
+}
+
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
     Case("nb-all-categorical", partial(bg.NaiveBayesClassifier, categorical="all")),
@@ -394,6 +441,35 @@ CLASSIFIERS = (
         partial(bg.ComplementNaiveBayesClassifier, norm=True, alpha=0.1),
         kinds=("counts",),
         without=_COMPLEMENT,
+    ),
+    *(
+        Case(
+            f"streaming-{name}",
+            partial(bg.StreamingNaiveBayesClassifier, **options),
+            without=_STREAM | more,
+            likelihood=False,
+        )
+        for name, options, more in (
+            ("gk", {}, {}),
+            ("modl", {"method": "modl"}, {}),
+            ("pid", {"summary": "pid", "size": 20}, _IN_ORDER | _BINS),
+            ("gaussian", {"summary": "gaussian"}, {}),
+        )
+    ),
+    *(
+        Case(
+            f"streaming-weighted-{name}",
+            partial(bg.StreamingWeightedNaiveBayesClassifier, **options),
+            without=_STREAM_WEIGHTED | more,
+            likelihood=False,
+        )
+        for name, options, more in (
+            ("mixed", {}, {}),
+            ("variable", {"exponents": "variable", "method": "frequency"}, {}),
+            ("class", {"exponents": "class", "step": 0.01}, {}),
+            ("nonnegative", {"domain": "nonnegative", "summary": "pid"}, _BINS),
+            ("gaussian", {"summary": "gaussian"}, _POWERED),
+        )
     ),
 )
 

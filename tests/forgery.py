@@ -6,19 +6,28 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 
-def forged(path: Path, change: Callable[[dict[str, Any]], object], **members: Any) -> None:
-    """Rewrite a file with another header or other members, and a checksum that matches."""
+def forged(
+    path: Path,
+    change: Callable[[dict[str, Any]], object],
+    exact: Mapping[str, Any] | None = None,
+    **members: Any,
+) -> None:
+    """Rewrite a file with another header or other members, and a checksum that matches.
+
+    Underscores of keywords stand for dots; names in `exact` are as they are.
+    """
     with zipfile.ZipFile(path) as file:
         content: dict[str, Any] = {name: file.read(name) for name in file.namelist()}
     header = json.loads(content["header.json"])
     change(header)
     content["header.json"] = json.dumps(header).encode()
     content.update({name.replace("_", "."): value for name, value in members.items()})
+    content.update(exact or {})
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as file:
         file.comment = b"sha256:" + b"0" * 64

@@ -144,6 +144,27 @@ def test_pictures_write_the_exponents_on_the_arcs():
     assert "dashed" in text
 
 
+def test_a_gaussian_takes_negative_exponents_where_it_is_observed():
+    exponents = {"x": [-0.5, 0.25, -1.0], "a": 0.5}
+    model = bg.WeightedNetwork(network(), "c", exponents, domain="free")
+    row = {"x": 0.7}
+    logs = np.array(
+        [
+            model.network.log_probability({**row, "c": state})
+            - model.network.log_probability({"c": state})
+            for state in model.target.states
+        ]
+    )
+    prior = model.network.query("c").probabilities
+    expected = prior * np.exp(exponents["x"] * logs)
+    np.testing.assert_allclose(
+        model.query("c", row).probabilities, expected / expected.sum(), rtol=1e-10
+    )
+    np.testing.assert_allclose(model.query("c").probabilities, prior)
+    with pytest.raises(ModelError, match=r"p\(x \| .*not negative"):
+        model.to_factor_graph()
+
+
 def test_what_is_wrong_is_said():
     net = network()
     for arguments, message in (

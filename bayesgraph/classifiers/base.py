@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -215,15 +215,8 @@ class NetworkClassifier(GraphClassifier):
         """
         self._check_updatable()
         self._forget_all()
-        count = 0
-        for batch in batches:
-            if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-                raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
-            X, y, weights = (*batch, None)[:3]
+        for X, y, weights in checked_batches(batches):
             self.partial_fit(X, y, classes, weights)
-            count += 1
-        if not count:
-            raise DataError("There was no batch to learn from.")
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
@@ -413,6 +406,25 @@ class NetworkClassifier(GraphClassifier):
         # As scikit-learn has it: its checks score on clouds of points, which are no counts.
         tags.classifier_tags.poor_score = self._one_family in VECTORS
         return tags
+
+
+def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield batches as (X, y, sample_weight).
+
+    Raises
+    ------
+    DataTypeError
+        For anything else.
+    DataError
+        If there is none.
+    """
+    batch = None
+    for batch in batches:
+        if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+            raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
+        yield (*batch, None)[:3]
+    if batch is None:
+        raise DataError("There was no batch to learn from.")
 
 
 def check_statistics(estimator: Any) -> None:

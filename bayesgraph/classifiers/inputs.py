@@ -132,7 +132,7 @@ def fit_columns(
         n_rows = length(next(iter(columns.values())))
         if n_labels is not None:
             check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
-        _note_names(estimator, list(columns))
+        note_names(estimator, list(columns))
         return Columns(tuple(columns), n_rows, columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
     _check_feature_names(estimator, X, reset=True)
@@ -264,7 +264,8 @@ def _is_plain_integers(array: NDArray[Any]) -> bool:
     return kind in "iu" and np.can_cast(array.dtype, np.int64) and not np.ma.isMaskedArray(array)
 
 
-def _note_names(estimator: Any, names: list[Name]) -> None:
+def note_names(estimator: Any, names: list[Name]) -> None:
+    """Set scikit-learn's attributes of the features; names are kept if all are text."""
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(names, dtype=object)

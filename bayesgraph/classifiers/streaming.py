@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesgraph.classifiers.base import joined_classes
+from bayesgraph.classifiers import prediction
+from bayesgraph.classifiers.base import checked_batches, joined_classes
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
     known_columns,
+    note_names,
     target_column,
     target_name,
-    weighted_rows,
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding.columns import as_numbers, factorise, infinite, is_discrete
-from bayesgraph.encoding.table import check_unseen
-from bayesgraph.errors import DataError, DataTypeError, ModelError, UnknownStateError, quoted
+from bayesgraph.encoding.columns import (
+    Factorised,
+    as_numbers,
+    check_kinds,
+    factorise,
+    infinite,
+    is_discrete,
+    naturally_ordered,
+)
+from bayesgraph.encoding.table import check_magnitudes, check_unseen
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    ModelError,
+    UnknownStateError,
+    quoted,
+    suggestion,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
@@ -35,6 +52,7 @@ from bayesgraph.statistics.sketches import (
     PiDClass,
 )
 from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
+from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
@@ -203,6 +221,24 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, classes, sample_weight)
         return self
 
+    def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
+        """Learn anew from batches of rows, in their order, and settle.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+        classes : array_like, optional
+            Classes that the first batches may lack.
+
+        Returns
+        -------
+        self
+        """
+        self._forget_all()
+        for X, y, weights in checked_batches(batches):
+            self._learn(X, y, classes, weights)
+        return self.settle()
+
     def test_then_train(
         self, X: Any, y: Any, classes: ArrayLike | None = None
     ) -> tuple[NDArray[Any], Floats]:
@@ -217,7 +253,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         -------
         predictions : ndarray, shape (n_rows,)
         probabilities : ndarray, shape (n_rows, n_classes)
-            Of the classes known at the end; 0 for one before its first row.
+            Of the classes known at the end; 0 for one before the row that brings it.
         """
         found = self._learn(X, y, classes, None, asked=True)
         return self.classes_[found.argmax(axis=1)], found
@@ -252,24 +288,25 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         else:
             found = known_columns(self, X, self.layout_.columns, sparse=False)
             check_consistent_length(range(found.n_rows), labels)
-        rows = weighted_rows(sample_weight, len(labels))
-        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        if rows is not None:
+        weights = checked_weights(sample_weight, len(labels))
+        if not weights.all():
+            rows = np.flatnonzero(weights)
             found, labels, weights = found.take(rows), labels[rows], weights[rows]
-        if not hasattr(self, "star_"):
-            self._begin(found, labels, name, classes)
+        star = getattr(self, "star_", None) or self._begin(found, labels, name, classes)
         joined = self._joined(labels, classes)
-        columns, codes = self._encoded(found, learn=True)
         at = self._label_codes(joined, labels)
-        out = self._learn_rows(columns, codes, at, joined, weights.astype(np.float64), asked)
+        columns, codes = self._encoded(found, learn=True)
+        self.star_ = star  # now that nothing of the first batch can be refused any more
+        weights = weights if len(weights) else np.ones(len(labels))
+        out = self._learn_rows(columns, codes, at, joined, weights, asked)
         self._forget_rare()
         self._changed()
         return out
 
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
-    ) -> None:
-        """Set up an empty model for columns of the kinds found."""
+    ) -> StreamingStar:
+        """Set up an empty model for columns of the kinds found, and return its star."""
         check_unseen(self.unseen)
         settings = self._settings()
         typed = found.typed()
@@ -287,15 +324,17 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._numbers, self._states = numbers, states
         self._vocabularies: list[dict[Any, int]] = [{} for _ in states]
         self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
-        self.star_ = star
+        return star
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
         """Return the known classes and after them the new ones."""
         together = joined_classes(self.classes_, labels, classes)
-        old = set(self.classes_.tolist())
-        fresh = [label for label in together.tolist() if label not in old]
-        if not fresh:
+        if len(together) == len(self.classes_):
             return self.classes_
+        old = set(self.classes_.tolist())
+        # Those that have rows in the order of these, then those that are announced.
+        order = dict.fromkeys([*labels.tolist(), *together.tolist()])
+        fresh = [label for label in order if label not in old]
         joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
         joined[: len(old)] = self.classes_
         joined[len(old) :] = fresh
@@ -344,41 +383,68 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self._states:
             columns = np.ascontiguousarray(np.ma.filled(matrix.astype(np.float64), np.nan).T)
-            if np.isinf(columns).any():
-                at, row = np.argwhere(np.isinf(columns))[0].tolist()
-                raise infinite(self._numbers[at], row)
+            self._check_numbers(columns, self._numbers, learn=learn)
             return columns, np.empty((0, found.n_rows), dtype=np.int64)
         parts = found.as_columns()
         columns = np.empty((len(self._numbers), found.n_rows))
         for j, name in enumerate(self._numbers):
             columns[j] = as_numbers(parts[name], name)
+        self._check_numbers(columns, self._numbers, learn=learn)
         codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
-        for j, name in enumerate(self._states):
-            factorised = factorise(parts[name], name)
-            # In the order of the rows: codes are the same whatever the batches.
-            used, row = np.unique(factorised.codes, return_index=True)
-            used = used[np.argsort(row)]
+        # All are looked at before any is learned: a batch that is refused changes nothing.
+        looked = [factorise(parts[name], name) for name in self._states]
+        for j, factorised in enumerate(looked):
+            self._check_states(j, factorised)
+        for j, factorised in enumerate(looked):
+            used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
-            for code in used[used >= 0].tolist():
+            # In the order of their first rows, whatever the batches.
+            for code in used[np.argsort(first)].tolist():
+                if code < 0:
+                    continue
                 state = factorised.states[code]
                 translation[code] = self._code(j, state, learn=learn)
             codes[j] = translation[factorised.codes]
         return columns, codes
 
+    def _check_numbers(self, columns: Floats, names: Sequence[Name], *, learn: bool) -> None:
+        """Refuse infinite numbers, and to learn those whose squares are."""
+        wrong = np.isinf(columns)
+        if wrong.any():
+            at, row = np.argwhere(wrong)[0].tolist()
+            raise infinite(names[at], row)
+        if learn and self.summary == "gaussian" and columns.size:
+            largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
+            # A row may well be small where others are not.
+            check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))
+
+    def _check_states(self, j: int, factorised: Factorised) -> None:
+        """Refuse a column that has become one of another kind: numbers after text, say."""
+        vocabulary = self._vocabularies[j]
+        if vocabulary and not any((type(s), s) in vocabulary for s in factorised.states):
+            check_kinds(Discrete(self._states[j], self._known_states(j)), factorised)
+
     def _code(self, j: int, state: Any, *, learn: bool) -> int:
         """Return the code of a state, -1 if it is unknown and not to be learned."""
         vocabulary = self._vocabularies[j]
         key = (type(state), state)
+        if key not in vocabulary and isinstance(state, (bool, int, float)):
+            # By type and value first, then by value: whole numbers are floats beside missing ones.
+            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
+            key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
-            full = len(vocabulary) >= self.star_.settings.max_categories
             if not learn:
                 if j in self.star_.sketches:
                     return key_of(state)
                 if self.unseen == "error":
+                    known = self._known_states(j)
                     raise UnknownStateError(
                         f"Column {self._states[j]!r} has a value that was never learned: {state!r}."
+                        f"{suggestion(state, known)} Its states are {quoted(known)}."
                     )
                 return -1
+            settings = self.star_.settings if hasattr(self, "star_") else self
+            full = len(vocabulary) >= settings.max_categories
             vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
 
@@ -414,6 +480,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         label = plain(y)
         if is_missing(label):
             raise DataError("A row without its class teaches nothing here; got a missing label.")
+        if not 0.0 <= w < np.inf:
+            raise DataError(f"The weight of a row is a finite non-negative number; got {w!r}.")
+        if w == 0.0:
+            return self
         if not hasattr(self, "star_"):
             self._begin_one(label)
         columns, codes = self._one(x, learn=True)
@@ -422,11 +492,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if label not in place:
             classes = self._joined(np.array([label]), None)
             place[label] = len(classes) - 1
-        if w > 0:
-            at = np.array([place[label]])
-            self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
-            self._forget_rare()
-            self._changed()
+        at = np.array([place[label]])
+        self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
+        self._forget_rare()
+        self._changed()
         return self
 
     def _begin_one(self, label: Any) -> None:
@@ -435,8 +504,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.layout_ = Layout(())
         self.target_name_ = "class"
         self._numbers, self._states, self._vocabularies = [], [], []
-        self.n_features_in_ = 0
-        self.feature_names_in_ = np.empty(0, dtype=object)
+        note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
     def _one(self, x: Mapping[Name, Any], *, learn: bool) -> tuple[Floats, NDArray[np.int64]]:
@@ -450,38 +518,47 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             known = set(self._numbers) | set(self._states)
             fresh = [n for n in x if n not in known and not is_missing(plain(x[n]))]
             if fresh:
-                self._add_features(fresh, x)
+                states = self._states_among(fresh, x)
+                new = [n for n in fresh if n not in states]
+                self._numbers_of(x, [*self._numbers, *new], learn=True)  # before it is one of us
+                self._add_features(new, states, fresh)
         get = x.get
-        try:
-            numbers = np.array([get(n) for n in self._numbers], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataTypeError(
-                f"A numeric feature has a value that is no number: {error}."
-            ) from error
-        if np.isinf(numbers).any():
-            name = self._numbers[int(np.flatnonzero(np.isinf(numbers))[0])]
-            raise infinite(name, 0)
+        numbers = self._numbers_of(x, self._numbers, learn=learn)
         codes = np.full((len(self._states), 1), -1, dtype=np.int64)
         for j, name in enumerate(self._states):
             value = plain(get(name))
             if not is_missing(value):
                 codes[j, 0] = self._code(j, value, learn=learn)
-        return numbers[:, None], codes
+        return numbers, codes
 
-    def _add_features(self, names: list[Name], x: Mapping[Name, Any]) -> None:
+    def _numbers_of(self, x: Mapping[Name, Any], names: list[Name], *, learn: bool) -> Floats:
+        """Return the numbers of a row, shape (n_names, 1)."""
+        get = x.get
+        try:
+            numbers = np.array([get(n) for n in names], dtype=np.float64)[:, None]
+        except (TypeError, ValueError) as error:
+            raise DataTypeError(
+                f"A numeric feature has a value that is no number: {error}."
+            ) from error
+        self._check_numbers(numbers, names, learn=learn)
+        return numbers
+
+    def _states_among(self, names: list[Name], x: Mapping[Name, Any]) -> list[Name]:
+        """Return which new features are discrete."""
         chosen = self.categorical
         everything = isinstance(chosen, str) and chosen == "all"
         listed = () if chosen is None or isinstance(chosen, str) else tuple(chosen)
-        states = [
+        return [
             n for n in names if everything or n in listed or isinstance(plain(x[n]), (str, bool))
         ]
-        numbers = [n for n in names if n not in states]
+
+    def _add_features(self, numbers: list[Name], states: list[Name], names: list[Name]) -> None:
+        """Make room for new features, which are named in the order in which they came."""
         self._numbers = [*self._numbers, *numbers]
         self._states = [*self._states, *states]
         self._vocabularies += [{} for _ in states]
-        self.layout_ = Layout((*self.layout_.columns, *names))
-        self.n_features_in_ = len(self.layout_.columns)
-        self.feature_names_in_ = np.array(self.layout_.columns, dtype=object)
+        self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
+        note_names(self, list(self.layout_.columns))
         self.star_.grow(n_numbers=len(numbers), n_states=len(states))
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
@@ -506,9 +583,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------ the model
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """See GraphClassifier; the star scores its own densities, which is faster."""
         check_is_fitted(self, "star_")
         found = known_columns(self, X, self.layout_.columns, sparse=False)
-        return finish(self.star_.log_scores(*self._encoded(found, learn=False)))
+        result: NDArray[Any] = np.empty(0)
+        for start in range(0, found.n_rows, prediction._CHUNK_ROWS):
+            rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
+            encoded = self._encoded(found.take(rows), learn=False)
+            part = finish(self.star_.log_scores(*encoded))
+            if not rows.start:
+                result = np.empty((found.n_rows, *part.shape[1:]), dtype=part.dtype)
+            result[rows] = part
+        return result
 
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
@@ -523,10 +609,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
         sizes = np.diff(self.star_.states.start).tolist()
         for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
-            known = [state for _, state in self._vocabularies[j]][:n]
             groups = self.star_.states.groups(j)
             found[name] = (
-                Discrete(name, known or ["(none yet)"])
+                Discrete(name, self._known_states(j, n) or ["(none yet)"])
                 if groups is None
                 else self._grouped(j, n, *groups)
             )
@@ -546,6 +631,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         groups[-1].append(others)
         return Grouped(self._states[j], groups)
 
+    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
+        """Return the first n states of a column, which came in any order, in ascending order."""
+        return naturally_ordered([state for _, state in self._vocabularies[j]][:n])
+
+    def _state_order(self) -> list[int]:
+        """Return where the densities of each state stand, states as `features_` has them."""
+        start, found = self.star_.states.start.tolist(), []
+        for j, (vocabulary, a, b) in enumerate(
+            zip(self._vocabularies, start[:-1], start[1:], strict=True)
+        ):
+            if self.star_.states.groups(j) is None:
+                states = self._known_states(j, b - a)
+                found += [a + vocabulary[type(state), state] for state in states]
+            else:
+                found += range(a, b)
+        return found
+
     @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
         """The model as it is now: a star with its exponents and biases."""
@@ -562,7 +664,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if self._numbers:
             cpds.append(star.numbers.plate([by_name[n] for n in self._numbers], target))
         if self._states:
-            cpds.append(star.state_plate([by_name[n] for n in self._states], target))
+            order = self._state_order()
+            cpds.append(star.state_plate([by_name[n] for n in self._states], target, order))
         exponents = dict(zip([*self._numbers, *self._states], star.exponents.T, strict=True))
         return WeightedNetwork(
             BayesianNetwork(cpds),

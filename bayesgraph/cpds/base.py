@@ -86,6 +86,14 @@ class CPD(ABC):
         """Whether no observed child has probability zero: negative exponents are then possible."""
         return False
 
+    @property
+    def is_positive_where_observed(self) -> bool:
+        """Whether negative exponents are possible as long as the child is observed.
+
+        A density to a negative power has no integral, which nobody needs where the child is known.
+        """
+        return self.is_positive
+
     def to_factor(self) -> Factor | None:
         """Return the distribution as one table; None where it is none."""
         return None

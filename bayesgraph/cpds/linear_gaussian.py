@@ -107,6 +107,11 @@ class GaussianCPD(CPD):
         return array
 
     @property
+    def is_positive_where_observed(self) -> bool:
+        """See CPD: a Gaussian is positive everywhere."""
+        return True
+
+    @property
     def n_parameters(self) -> int:
         """Means, variances and coefficients."""
         return int(self.mean.size + self.variance.size + self.coefficients.size)

@@ -373,13 +373,14 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
             raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
     found = [value for _, value in first]
     booleans = bool(found) and all(isinstance(value, bool) for value in found)
-    states: list[State] = [False, True] if booleans else _naturally_ordered(found)
+    states: list[State] = [False, True] if booleans else naturally_ordered(found)
     position = {(type(state), state): code for code, state in enumerate(states)}
     rank = np.array([*(position[key] for key in first), -1])
     return Factorised(states, rank[codes])
 
 
-def _naturally_ordered(values: list[Any]) -> list[Any]:
+def naturally_ordered(values: list[Any]) -> list[Any]:
+    """Return values in ascending order; those of different types by type and spelling."""
     try:
         if len({type(value) for value in values}) <= 1:
             return sorted(values)
@@ -429,7 +430,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     factorised = factorise(column, variable.name)
     found = [variable.find(state) for state in factorised.states]
     if all(code is None for code in found):
-        _check_kinds(variable, factorised)
+        check_kinds(variable, factorised)
     translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
     if unseen == "error":
         used = set(np.unique(factorised.codes).tolist())
@@ -484,16 +485,22 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     fresh = [value for value in values if variable.find(value) is None]
     if not fresh:
         return variable
-    _check_kinds(variable, factorised)
+    check_kinds(variable, factorised)
     if isinstance(variable, Grouped):
         return Grouped(variable.name, [*variable.groups, *([value] for value in fresh)])
     known = list(variable.states)
     together = [*known, *fresh]
-    ordered = _naturally_ordered(known) == known
-    return Discrete(variable.name, _naturally_ordered(together) if ordered else together)
+    ordered = naturally_ordered(known) == known
+    return Discrete(variable.name, naturally_ordered(together) if ordered else together)
 
 
-def _check_kinds(variable: Discrete, factorised: Factorised) -> None:
+def check_kinds(variable: Discrete, factorised: Factorised) -> None:
+    """Refuse a column whose values are of another kind than the states: numbers, say, not text.
+
+    Raises
+    ------
+    DataTypeError
+    """
     used = np.unique(factorised.codes)
     values = [factorised.states[code] for code in used.tolist() if code >= 0]
     if isinstance(variable, Binned) and values:

@@ -354,7 +354,7 @@ def _checked_table(
         raise infinite(names[j], row)
     _check_counts(variables, values)
     if fitting:
-        _check_magnitudes(names, largest)
+        check_magnitudes(names, largest)
     complete = not missing.any() and (not codes.size or int(codes.min()) >= 0)
     return Table(tuple(variables), codes, values, complete)
 
@@ -371,8 +371,19 @@ def _check_counts(variables: Sequence[Variable], values: Floats) -> None:
             )
 
 
-def _check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
-    """Refuse columns whose squares are not floating-point numbers: they have no variance."""
+def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
+    """Refuse columns whose squares are not floating-point numbers: they have no variance.
+
+    Parameters
+    ----------
+    names : sequence of names
+    largest : ndarray, shape (n_columns,)
+        The largest magnitude in each.
+
+    Raises
+    ------
+    DataError
+    """
     low, high = _MAGNITUDES
     for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
         raise DataError(

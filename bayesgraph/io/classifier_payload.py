@@ -70,7 +70,7 @@ def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
         "features": [at[variable] for variable in model.features_],
         "label_type": model.classes_.dtype.str,
         "named": hasattr(model, "feature_names_in_"),
-        "layout": _encode_layout(model.layout_),
+        "layout": encode_layout(model.layout_),
         "numbers": _encode_numbers(model),
         "arrays": {
             name: arrays.add(name, getattr(model, name)) for name in _ARRAYS if hasattr(model, name)
@@ -132,7 +132,7 @@ def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
         raise ValueError(f"the class {target.name!r} is not discrete")
     model.target_ = target
     model.features_ = tuple(variables[at] for at in item["features"])
-    model.layout_ = _decode_layout(item, model.features_)
+    model.layout_ = decode_layout(item, model.features_)
     model.n_features_in_ = len(model.layout_.columns)
     dtype = np.dtype(item["label_type"])
     model.classes_ = np.empty(target.cardinality, dtype=dtype)
@@ -160,7 +160,7 @@ def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) 
         "network": NETWORK.encode(model.network_, arrays),
         "target": at[model.target_],
         "leaf": at[model.leaf_],
-        "layout": _encode_layout(model.layout_),
+        "layout": encode_layout(model.layout_),
         "features": [at[variable] for variable in model.features_],
         "named": hasattr(model, "feature_names_in_"),
         "numbers": _encode_numbers(model),
@@ -177,7 +177,7 @@ def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegr
         raise ValueError(f"{target.name!r} and {leaf.name!r} are no number and its leaf")
     model.target_, model.leaf_ = target, leaf
     model.features_ = tuple(variables[at] for at in item["features"])
-    model.layout_ = _decode_layout(item, model.features_)
+    model.layout_ = decode_layout(item, model.features_)
     model.n_features_in_ = len(model.layout_.columns)
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
@@ -185,7 +185,8 @@ def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegr
     return model
 
 
-def _encode_layout(layout: Layout) -> dict[str, Any]:
+def encode_layout(layout: Layout) -> dict[str, Any]:
+    """Return a layout as JSON."""
     return {
         "columns": [encode_value(name) for name in layout.columns],
         "families": [[encode_value(name), family] for name, family in layout.families.items()],
@@ -197,7 +198,8 @@ def _encode_layout(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
+def decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
+    """Return the layout of a file's item; that of its features for files that have none."""
     if "layout" not in item:  # files of versions that had one column for each feature
         return Layout(tuple(v.name for v in features))
     layout = item["layout"]

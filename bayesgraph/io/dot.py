@@ -40,6 +40,8 @@ _LEAST_OPACITY = 0.15
 _PLATE_FROM = 13
 # The same where the arrows have scores or exponents.
 _PLATE_FROM_TOLD = 26
+# So many exponents of one feature are written out.
+_MOST_EXPONENTS = 4
 # So many nodes without arcs still make one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
@@ -90,8 +92,8 @@ def to_dot(
         mixture, label them with their probability where that differs.
     plate : bool, optional
         Draw a variable that is a parent of all others, such as the class of a TAN, with a single
-        arrow to a box around them; the scores of its own arcs are then left out. By default from
-        13 others on.
+        arrow to a box around them; the scores of its own arcs are then left out, and exponents
+        stand under the names. By default from 13 others on, or 26 where its arcs have numbers.
     rankdir : {"TB", "BT", "LR", "RL"}
         Where arcs point: from top to bottom, and so on.
     max_states, max_rows : int
@@ -218,7 +220,8 @@ class _Drawing:
         members = [v for v in net.variables if v != hub]
         touched = {end for arc in arcs for end in arc}
         lonely = [v for v in members if v not in touched]
-        inner = [self.node(v, _cpd(net, v)) for v in members]
+        powers = _powers(net, hub)
+        inner = [self.node(v, _cpd(net, v), powers.get(v, "")) for v in members]
         inner += [*lines, *self.rows(lonely)]
         if hub is None:
             return [*inner, *caption]
@@ -227,7 +230,7 @@ class _Drawing:
         tops += lonely[: _row_length(len(lonely))]
         return [
             self.node(hub, _cpd(net, hub)),
-            *self.box(inner, f"{self.titles[hub]} is a parent of all {len(members)} in this box"),
+            *self.box(inner, self.box_note(net, hub, len(members), bool(powers))),
             *self.arrow_to_box(hub, tops),
             *caption,
         ]
@@ -238,8 +241,10 @@ class _Drawing:
         """Return the statements of the arcs, and what explains them."""
         if isinstance(net, WeightedNetwork):
             lines = self.weighted_arcs(net, arcs)
-            told = any(parent == net.target for parent, _ in arcs)
-            return lines, [_caption("numbers on arcs: exponents")] if told else []
+            told = [child.name for parent, child in arcs if parent == net.target]
+            if not told or _is_plain(net):
+                return lines, []
+            return lines, [_caption(f"numbers on arcs: {_whose(net, told)}")]
         if isinstance(net, NetworkMixture):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
@@ -257,7 +262,7 @@ class _Drawing:
         lines = []
         for parent, child in arcs:
             attributes = {"tooltip": f"{parent.name} → {child.name}"}
-            if parent == net.target:
+            if parent == net.target and not _is_plain(net):
                 exponent = net.exponents[child.name]
                 share = float(np.abs(exponent).max()) / highest if highest else 0.0
                 attributes["label"] = f" {_exponent(exponent, 2) or '1'} "
@@ -290,6 +295,13 @@ class _Drawing:
             lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
         caption = [_caption("numbers on arcs: their probability")] if differ else []
         return lines, caption
+
+    def box_note(self, net: _Net, hub: Variable, n: int, powered: bool) -> str:
+        """Return what is written below a box."""
+        note = f"{self.titles[hub]} is a parent of all {n} in this box"
+        if powered and isinstance(net, WeightedNetwork):
+            note += f"; under their names the {_whose(net, list(net.exponents))}"
+        return note
 
     def box(self, inner: Iterable[str], note: str) -> list[str]:
         """Return a box around some statements."""
@@ -372,9 +384,11 @@ class _Drawing:
         return common | {"label": labels.stack([text]), "shape": shape, "width": "0.2",
                          "height": "0.2", "margin": "0.04"}  # fmt: skip
 
-    def node(self, variable: Variable, cpd: CPD | None) -> str:
-        """Return the statement of a variable's node."""
+    def node(self, variable: Variable, cpd: CPD | None, note: str = "") -> str:
+        """Return the statement of a variable's node, perhaps with a note under its name."""
         parts = self.parts(variable, cpd)
+        if note:
+            parts.insert(1, labels.font(note, size=labels.NOTE_SIZE, colour=labels.MUTED))
         attributes: dict[str, str] = {"label": labels.stack(parts)}
         if isinstance(variable, CountVector):
             # Square corners, and a second outline for the many that it stands for.
@@ -420,7 +434,7 @@ class _Drawing:
         if isinstance(variable, CountVector):
             return f"= {labels.counts_seen(variable, value, self.most_states)}"
         if isinstance(variable, Discrete):
-            return f"= {labels.texts(variable.states, labels.LONGEST_STATE)[int(value)]}"
+            return f"= {labels.state_texts(variable, labels.LONGEST_STATE)[int(value)]}"
         return f"= {labels.number(float(value))}"
 
     def belief(self, variable: Variable) -> str:
@@ -465,10 +479,37 @@ def _most_arrows(net: _Net, hub: Variable | None) -> int:
     """
     if hub is None or isinstance(net, NetworkMixture):
         return _PLATE_FROM
-    if isinstance(net, WeightedNetwork):
-        return len(net.variables)  # the exponents are what is to be seen
+    if isinstance(net, WeightedNetwork):  # the exponents are what is to be seen
+        return _PLATE_FROM if _is_plain(net) else _PLATE_FROM_TOLD
     told = any(arc[0] == hub.name for arc in net.arc_scores)
     return _PLATE_FROM_TOLD if told else _PLATE_FROM
+
+
+def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
+    """Return the exponents of features whose arcs are one arrow to the box around them."""
+    if not isinstance(net, WeightedNetwork) or hub != net.target or _is_plain(net):
+        return {}
+    return {
+        variable: f"exponent {_exponent(net.exponents[variable.name], 2) or '1'}"
+        for variable in net.variables
+        if variable != hub
+    }
+
+
+def _is_plain(net: WeightedNetwork) -> bool:
+    """Tell whether all exponents are 1, so that there is nothing to say of them."""
+    return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
+
+
+def _whose(net: WeightedNetwork, told: Sequence[Name]) -> str:
+    """Return what exponents are, and of which class where they differ by class."""
+    differ = [name for name in told if len(set(net.exponents[name].reshape(-1).tolist())) > 1]
+    if not differ:
+        return "exponents"
+    states = labels.texts(net.target.states, labels.LONGEST_HEAD)
+    if len(states) > _MOST_EXPONENTS:
+        return "exponents, from the least to the greatest of the classes"
+    return f"exponents of {', '.join(states)}"
 
 
 def _row_length(n: int) -> int:
@@ -483,7 +524,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
         return ""
     if len(set(flat.tolist())) == 1:
         return labels.number(float(flat[0]), digits)
-    if len(flat) <= 4:
+    if len(flat) <= _MOST_EXPONENTS:
         return ", ".join(labels.number(float(value), min(digits, 3)) for value in flat)
     ends = [labels.number(float(end), min(digits, 3)) for end in (flat.min(), flat.max())]
     return " to ".join(ends)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Variable
 
 # Blue and orange stay apart for every common kind of colour blindness; shading, line width and bold
 # type say the same a second time. All text has a contrast of at least 4.5 on its ground.
@@ -31,6 +32,7 @@ NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
 LONGEST_NAME, LONGEST_STATE = 36, 24
 LONGEST_HEAD = 16
 _LONGEST_LINE = 38
+_FEWEST_DIGITS = 3
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
@@ -66,6 +68,23 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
         longest *= 2
         cut = [_shortened(text, longest) for text in lines]
     return cut
+
+
+def state_texts(variable: Discrete, longest: int) -> list[str]:
+    """Return states as they read on one line; see `texts`.
+
+    The ends of intervals have no more digits than it takes to tell them apart (but three).
+    """
+    if not isinstance(variable, Binned):
+        return texts(variable.states, longest)
+    exact = [repr(cut).removesuffix(".0") for cut in variable.cuts]
+    for digits in range(_FEWEST_DIGITS, 18):
+        rounded = [f"{cut:.{digits}g}" for cut in variable.cuts]
+        if len(set(rounded)) == len(rounded):
+            break
+    ends = ["-inf", *(min(pair, key=len) for pair in zip(exact, rounded, strict=True)), "inf"]
+    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
+    return texts([*found[:-1], f"{found[-1][:-1]})"], longest)
 
 
 def _shortened(text: str, longest: int) -> str:
@@ -178,7 +197,7 @@ def tooltip(variable: Variable) -> str:
 def value_list(variable: Variable, most: int) -> list[str]:
     """Return the values that a variable takes as an HTML-like text; nothing for any number."""
     if isinstance(variable, Discrete):
-        return [_several(texts(variable.states, LONGEST_STATE), most, variable.cardinality)]
+        return [_several(state_texts(variable, LONGEST_STATE), most, variable.cardinality)]
     if isinstance(variable, CountVector):
         few = texts(variable.items[:most], LONGEST_STATE)
         return [_several(few, most, len(variable.items))]
@@ -261,7 +280,7 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
 def bars(variable: Discrete, probabilities: Floats, colour: str, most: int) -> str:
     """Return a bar for each of the most probable states, in the order of the states."""
     kept = np.sort(np.argsort(-probabilities, kind="stable")[:most])
-    names = texts(variable.states, LONGEST_STATE)
+    names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
     rows = []
     for code in kept:
@@ -400,7 +419,7 @@ def _grid(
     table = values.reshape(-1, child.cardinality)
     shown = table[:most_rows, :most_columns]
     header = texts([parent.name for parent in parents], LONGEST_HEAD)
-    header += texts(child.states, LONGEST_HEAD)[:most_columns]
+    header += state_texts(child, LONGEST_HEAD)[:most_columns]
     peak = max(1.0, float(table.max()))
     rows = [
         [*key, *(cell(float(value), probability=probability) for value in row)]
@@ -421,7 +440,7 @@ def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
     """Return the states of the parents in the first n configurations."""
     if not parents:
         return [[]]
-    names = [texts(parent.states, LONGEST_HEAD) for parent in parents]
+    names = [state_texts(parent, LONGEST_HEAD) for parent in parents]
     codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
     return [
         [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)

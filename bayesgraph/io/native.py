@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
     "weighted network": "bayesgraph.io.weighted_payload:WEIGHTED",
     "bag": "bayesgraph.io.bag_payload:BAG",
+    "stream": "bayesgraph.io.stream_payload:STREAM",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,8 +116,8 @@ class GroupMoments:
         centre = one.squeeze(axis) + shift
         spread = mean - np.expand_dims(centre, axis)
         sums = (square + count * spread * spread).sum(axis=axis)
-        n = total.shape[-1]
-        return GroupMoments(total.reshape(-1, n), centre.reshape(-1, n), sums.reshape(-1, n))
+        flat = (math.prod(total.shape[:-1]), total.shape[-1])
+        return GroupMoments(total.reshape(flat), centre.reshape(flat), sums.reshape(flat))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
 from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.sketches import (
     Cells,
     ColumnSummaries,
@@ -320,21 +321,19 @@ class GaussianDensities(Densities):
             Rows of all classes that each class's variance is taken together with; a class of which
             nothing is known has the moments of all.
         var_smoothing : float
-            Of the variance over all classes, added to each.
+            Of the variance over all classes, added to each; 1 is added where that is 0.
         """
         count, mean, square = summaries.counts, summaries.mean, summaries.moments.square.T
-        total = count.sum(axis=1, keepdims=True)
-        weight = np.where(total > 0, total, 1.0)
-        centre = (count * mean).sum(axis=1, keepdims=True) / weight
-        between = (count * (mean - centre) ** 2).sum(axis=1, keepdims=True)
+        overall = summaries.moments.merged((summaries.n_classes,), 0)
+        total, centre = overall.count.T, overall.mean.T
+        whole = safe_divide(overall.square.T, total)
         within = square.sum(axis=1, keepdims=True)
-        whole = (within + between) / weight
-        pooled = np.where(within > 0, within / weight, whole)
+        pooled = np.where(within > 0, safe_divide(within, total), whole)
         held = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
         variance = (square + shrinkage * pooled) / held
         variance = np.where(count > 0, variance, whole)
-        # One distinct value so far: some width, in the unit of the value.
-        floor = var_smoothing * np.where(whole > 0, whole, np.maximum(centre**2, 1.0))
+        # One distinct value so far says nothing of the class, whatever comes.
+        floor = np.where(whole > 0, var_smoothing * whole, 1.0)
         variance = np.where(total > 0, variance + floor, 0.0)
         found = np.where(count > 0, mean, centre)
         return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))

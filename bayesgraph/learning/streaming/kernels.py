@@ -13,6 +13,8 @@ from bayesgraph.discretize.kernels import improve, merge_greedily, split_recursi
 MODL, FREQUENCY, ENTROPY, K_MEANS, SMOOTH = 0, 1, 2, 3, 4
 # Which exponents move.
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
+# Of a Gaussian's log density, so that a number far out leaves everything finite.
+_LEAST_LOG = -1e100
 
 
 # ------------------------------------------------------------------- cutting, the second layer
@@ -502,7 +504,8 @@ def log_gaussians(
                 if np.isnan(x) or not known:
                     out[row, k, f] = 0.0
                 else:
-                    out[row, k, f] = constant - half * (x - mean[f, k]) ** 2
+                    found = constant - half * (x - mean[f, k]) ** 2
+                    out[row, k, f] = max(found, _LEAST_LOG)
 
 
 @numba.njit(cache=True, nogil=True)

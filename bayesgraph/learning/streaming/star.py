@@ -13,6 +13,7 @@ from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
+from bayesgraph.learning.streaming.checks import check_star
 from bayesgraph.learning.streaming.densities import (
     KINDS,
     METHODS,
@@ -89,6 +90,17 @@ class StreamSettings:
         checked_size("max_categories", self.max_categories, 1)
         if not 0.0 < self.decay <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
+        if not 0.0 < self.alpha < np.inf:
+            raise ModelError(
+                f"alpha is a positive number, so that all logarithms are finite; got "
+                f"{self.alpha!r}."
+            )
+        for name in ("shrinkage", "var_smoothing"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ModelError(
+                    f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
+                )
+        checked_size("n_intervals", self.n_intervals, 1)
         if self.step is not None and not 0.0 < self.step < np.inf:
             raise ModelError(f"step is a positive number or None; got {self.step!r}.")
 
@@ -336,9 +348,14 @@ class StreamingStar:
         groups = self.states.groups(column)
         return found if groups is None else found.union(groups[0].tolist())
 
-    def state_plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """Return the tables of the columns of states; one that has none yet has a single state."""
-        start, logs = self.states.start, self.states.logs
+    def state_plate(
+        self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
+    ) -> CPD:
+        """Return the tables of the columns of states; one that has none yet has a single state.
+
+        `order` says where the densities of each state stand.
+        """
+        start, logs = self.states.start, self.states.logs[list(order)]
         empty = np.flatnonzero(np.diff(start) == 0)
         logs = np.insert(logs, start[empty], 0.0, axis=0)
         sizes = np.maximum(np.diff(start), 1)
@@ -414,7 +431,13 @@ class StreamingStar:
         summaries: type[ColumnSummaries],
         settings: StreamSettings,
     ) -> StreamingStar:
-        """Return a star in the state that `arrays` returned."""
+        """Return a star in the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError, LookupError, TypeError, ValueError
+            For what it never returns.
+        """
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         for name, array in arrays.items():
             part, dot, rest = name.partition(".")
@@ -441,8 +464,12 @@ class StreamingStar:
         kind = "intervals" if "cuts" in parts["numbers"] else "gaussians"
         made.numbers = KINDS[kind](**parts["numbers"])
         made.states = StateDensities(**parts["states"])
+        made._looked = looked
+        check_star(made, _STEPS, _OWN, _BIASES)
         made._note()
         made._looked = looked
+        if made._filled >= made._block_size():  # a file of a version with longer blocks
+            made._absorb()
         return made
 
     @property

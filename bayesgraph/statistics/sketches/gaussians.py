@@ -12,6 +12,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import GroupMoments
 from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.checks import state_array
 
 
 class GaussianClass(ColumnSummaries):
@@ -85,7 +86,9 @@ class GaussianClass(ColumnSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        n_classes, n_features = arrays["count"].shape
-        made = cls(n_features, n_classes)
-        made.moments = GroupMoments(arrays["count"], arrays["mean"], arrays["square"])
+        count = state_array(arrays, "count", (None, None), least=0.0)
+        mean = state_array(arrays, "mean", count.shape)
+        square = state_array(arrays, "square", count.shape, least=0.0)
+        made = cls(count.shape[1], count.shape[0])
+        made.moments = GroupMoments(count, mean, square)
         return made

@@ -12,6 +12,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.checks import check_ascending, state_array
 
 _THREAD = 1 << 12
 
@@ -117,8 +118,13 @@ class PiDClass(CutSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        n_features, room, n_classes = arrays["count"].shape
+        count = state_array(arrays, "count", (None, None, None), least=0.0)
+        n_features, room, n_classes = count.shape
         made = cls(n_features, n_classes, size=room - 1)
-        made._used, made._total = arrays["used"], arrays["total"]
-        made._edge, made._count = arrays["edge"], arrays["count"]
+        made._count = count
+        made._used = state_array(arrays, "used", (n_features,), least=0, most=made.size, whole=True)
+        made._total = state_array(arrays, "total", (n_features,), least=0.0)
+        made._edge = state_array(arrays, "edge", (n_features, room + 1))
+        inside = np.arange(room + 1) <= made._used[:, None]
+        check_ascending("edge", made._edge, inside & (made._used > 0)[:, None], ties=True)
         return made

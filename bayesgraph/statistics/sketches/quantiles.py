@@ -9,11 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import ModelError
+from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.checks import check_ascending, state_array
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
@@ -266,8 +267,19 @@ class GKClass(CutSummaries):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
         size, epsilon = arrays["limits"].tolist()
-        n_features, _, n_classes = arrays["gap"].shape
+        gap = state_array(arrays, "gap", (None, None, None), least=0.0)
+        n_features, room, n_classes = gap.shape
+        if epsilon == 0.0 and room != size:
+            raise DataError(f"A saved state has room for {size:g} tuples; got room for {room}.")
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        for name in ("used", "merged", "value", "low", "own", "delta", "gap"):
-            setattr(made, f"_{name}", arrays[name])
+        made._gap = gap
+        made._used = state_array(arrays, "used", (n_features,), least=0, most=room, whole=True)
+        made._merged = state_array(arrays, "merged", (n_features,), least=np.finfo(float).tiny)
+        made._value = state_array(arrays, "value", (n_features, room))
+        made._low = state_array(arrays, "low", (n_features, room))
+        made._own = state_array(arrays, "own", (n_features, room), least=0.0)
+        made._delta = state_array(arrays, "delta", (n_features, room), least=0.0)
+        check_ascending("value", made._value, made._is_used, ties=False)
+        if ((made._low > made._value) & made._is_used).any():
+            raise DataError("A saved state has tuples that begin after their end.")
         return made

@@ -1,0 +1,143 @@
+"""What native files say of classifiers of streams: all that they need to go on to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.classifiers.inputs import note_names
+from bayesgraph.classifiers.streaming import (
+    SUMMARIES,
+    StreamingNaiveBayesClassifier,
+    StreamingWeightedNaiveBayesClassifier,
+)
+from bayesgraph.errors import LossyExportError
+from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.classifier_payload import (
+    decode_layout,
+    decode_parameter,
+    encode_layout,
+    encode_parameter,
+)
+from bayesgraph.io.payloads import Kind
+from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.learning.streaming import StreamingStar, StreamSettings
+from bayesgraph.statistics.sketches.frequencies import key_of
+
+CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
+    kind.__name__: kind
+    for kind in (StreamingNaiveBayesClassifier, StreamingWeightedNaiveBayesClassifier)
+}
+
+
+def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
+    star = model.star_
+    place = {name: i for i, name in enumerate(model.layout_.columns)}
+    return {
+        "estimator": type(model).__name__,
+        "parameters": {
+            name: encode_parameter(name, value)
+            for name, value in model.get_params(deep=False).items()
+        },
+        "classes": _encoded("class", model.classes_.tolist()),
+        "label_type": model.classes_.dtype.str,
+        "target": _encoded("class variable", [model.target_name_])[0],
+        "named": hasattr(model, "feature_names_in_"),
+        "layout": encode_layout(model.layout_),
+        "numbers": [place[name] for name in model._numbers],
+        "states": [place[name] for name in model._states],
+        "vocabularies": [
+            _encoded(repr(name), [state for _, state in vocabulary])
+            for name, vocabulary in zip(model._states, model._vocabularies, strict=True)
+        ],
+        # Those in force: parameters may have been set since.
+        "settings": asdict(star.settings),
+        "summary": next(n for n, kind in SUMMARIES.items() if kind is type(star.summaries)),
+        "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
+    }
+
+
+def _group(name: str) -> str:
+    """Return the group of an array: tables of counts are together, however many there are."""
+    return "stream.table" if name.startswith("table_") else f"stream.{name}"
+
+
+def _encoded(what: str, values: Sequence[Any]) -> list[Any]:
+    try:
+        return [encode_value(value) for value in values]
+    except UnsupportedTypeError as error:
+        raise LossyExportError(
+            f"A value of {what} {error}: the native format cannot hold it. It holds {HELD}."
+        ) from error
+
+
+def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
+    parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
+    model = CLASSES[item["estimator"]](**parameters)
+    model.layout_ = decode_layout(item, ())
+    columns = model.layout_.columns
+    model._numbers = [columns[at] for at in _places(item["numbers"])]
+    model._states = [columns[at] for at in _places(item["states"])]
+    if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
+        raise ValueError("each column has numbers or states; these do not")
+    most = StreamSettings(**item["settings"]).max_categories
+    model._vocabularies = [_vocabulary(states, most) for states in item["vocabularies"]]
+    model.classes_ = _labels(item["classes"], item["label_type"])
+    model.target_name_ = decode_value(item["target"])
+    model.n_features_in_ = len(columns)
+    if item["named"]:
+        note_names(model, list(columns))
+    model.star_ = _star(item, arrays)
+    _check_fit(model)
+    model._changed()
+    return model
+
+
+def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
+    state = {name: arrays.take(reference) for name, reference in item["state"].items()}
+    settings = StreamSettings(**item["settings"])
+    return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
+
+
+def _places(items: Any) -> list[int]:
+    if not all(type(at) is int and at >= 0 for at in items):
+        raise ValueError(f"expected the positions of columns; got {items!r:.80}")
+    return list(items)
+
+
+def _vocabulary(items: Any, most: int) -> dict[Any, int]:
+    states = [decode_value(value) for value in items]
+    found = {
+        (type(state), state): at if at < most else key_of(state) for at, state in enumerate(states)
+    }
+    if len(found) < len(states):
+        raise ValueError(f"a state is there twice in {states!r:.80}")
+    return found
+
+
+def _labels(items: Any, label_type: Any) -> Any:
+    values = [decode_value(value) for value in items]
+    labels = np.empty(len(values), dtype=np.dtype(label_type))
+    labels[:] = values
+    if len(set(labels.tolist())) < len(values) or labels.tolist() != values:
+        raise ValueError(f"{values!r:.80} are not the classes of a model")
+    return labels
+
+
+def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
+    """Refuse a star of other columns or classes than the model's."""
+    star = model.star_
+    found = (star.n_classes, star.summaries.n_features, len(star.tables))
+    if found != (len(model.classes_), len(model._numbers), len(model._states)):
+        raise ValueError("the state is of other classes or columns")
+    sizes = np.diff(star.states.start).tolist()
+    for j, vocabulary in zip(range(len(sizes)), model._vocabularies, strict=True):
+        counted = [] if j in star.sketches else range(max(len(star.tables[j]), sizes[j]))
+        if not star.keys_in_use(j).union(counted) <= {-1, *vocabulary.values()}:
+            raise ValueError("the state has codes without a value")
+
+
+STREAM = Kind(lambda model: type(model) in CLASSES.values(), _encode, _decode)

@@ -1,0 +1,143 @@
+"""Checks of the state of a star that comes from a file: kernels trust what they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError
+from bayesgraph.learning.streaming.densities import (
+    Densities,
+    GaussianDensities,
+    IntervalDensities,
+    StateDensities,
+)
+from bayesgraph.statistics.sketches import GaussianClass
+from bayesgraph.statistics.sketches.checks import state_array
+
+
+def check_star(star: Any, steps: tuple[str, ...], own: tuple[str, ...], bias: Any) -> None:
+    """Refuse a star whose parts do not fit each other, or hold what no star holds.
+
+    Parameters
+    ----------
+    star : StreamingStar
+    steps, own, bias : tuples of str
+        Its arrays of shapes (n_features,), (n_classes, n_features) and (n_classes,).
+
+    Raises
+    ------
+    DataError
+    """
+    k, d = star.summaries.n_classes, star.n_features
+    for names, shape in ((steps, (d,)), (own, (k, d)), (bias, (k,))):
+        for name in names:
+            # A squared gradient of zero would be divided by.
+            least = np.finfo(float).tiny if "squares" in name else -np.inf
+            state_array(vars(star), name, shape, least=least)
+    state_array(vars(star), "totals", (k,), least=0.0)
+    state_array(vars(star), "clock", (2,), least=0.0)
+    for j, table in enumerate(star.tables):
+        state_array({f"table_{j}": table}, f"table_{j}", (None, k), least=0.0)
+    _check_numbers(star)
+    _check_waiting(star)
+    if isinstance(star.numbers, GaussianDensities) != isinstance(star.summaries, GaussianClass):
+        raise DataError("A saved state has densities of another kind than its summaries.")
+    check_densities(star.numbers, star.summaries.n_features, k)
+    check_densities(star.states, len(star.tables), k)
+    most = [
+        star.settings.max_categories + 1 if j in star.sketches else len(table)
+        for j, table in enumerate(star.tables)
+    ]
+    if (np.diff(star.states.start) > most).any() or not _sketches_fit(star):
+        raise DataError("A saved state has densities of states that were never counted.")
+
+
+def _sketches_fit(star: Any) -> bool:
+    """Tell whether groups of values are of columns that have a sketch, of the classes."""
+    sketched = set(star.sketches)
+    return set(star.states.grouped.tolist()) <= sketched and all(
+        sketch.n_classes == star.n_classes for sketch in star.sketches.values()
+    )
+
+
+def _check_numbers(star: Any) -> None:
+    seen, absorbed, looked = star.n_seen, star._absorbed, star._looked
+    if not 0 <= looked <= absorbed or seen != absorbed + star._filled:
+        raise DataError(
+            f"A saved state has seen {seen} rows, of which {absorbed} are in the summaries and "
+            f"{star._filled} wait; {looked} were there when densities were made."
+        )
+    if not 0.0 <= star._held < np.inf:
+        raise DataError(f"A saved state holds a weight of {star._held!r}.")
+
+
+def _check_waiting(star: Any) -> None:
+    n = star._filled
+    classes, codes = star._classes[:n], star._codes[:, :n]
+    columns, weights = star._columns[:, :n], star._weights[:n]
+    if n and not 0 <= classes.min() <= classes.max() < star.n_classes:
+        raise DataError("Rows that wait in a saved state are of a class that it does not have.")
+    if (codes < -1).any() or np.isinf(columns).any():
+        raise DataError("Rows that wait in a saved state have values that are none.")
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise DataError("Rows that wait in a saved state have weights that are none.")
+
+
+def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
+    """Refuse densities whose arrays do not fit each other.
+
+    Raises
+    ------
+    DataError
+    """
+    arrays = found.arrays()
+    state_array(arrays, "centre", (n_classes, n_features))
+    if isinstance(found, GaussianDensities):
+        state_array(arrays, "mean", (n_features, n_classes))
+        state_array(arrays, "variance", (n_features, n_classes), least=0.0)
+        return
+    assert isinstance(found, (IntervalDensities, StateDensities))  # there are no others
+    logs = state_array(arrays, "logs", (None, n_classes))
+    start = state_array(arrays, "start", (n_features + 1,), least=0, whole=True)
+    empty = isinstance(found, StateDensities)
+    if isinstance(found, StateDensities):
+        _check_groups(found)
+    if start[0] != 0 or start[-1] != len(logs) or (np.diff(start) < (0 if empty else 1)).any():
+        raise DataError("A saved state has features whose cells do not follow each other.")
+    if isinstance(found, IntervalDensities):
+        _check_cuts(found.cuts, start)
+
+
+def _check_cuts(cuts: NDArray[Any], start: NDArray[np.int64]) -> None:
+    last = np.zeros(start[-1], dtype=np.bool_)
+    last[start[1:] - 1] = True
+    if cuts.dtype != np.float64 or cuts.shape != last.shape or (np.isposinf(cuts) != last).any():
+        raise DataError("A saved state has an infinite cut at the end of each feature alone.")
+    if not (np.isfinite(cuts) | last).all() or not (cuts[1:] > cuts[:-1])[~last[:-1]].all():
+        raise DataError("A saved state has cuts that ascend; these do not.")
+
+
+def _check_groups(found: StateDensities) -> None:
+    """Refuse groups of values that are none, or in another order than is searched."""
+    arrays, n = found.arrays(), len(found.grouped)
+    grouped = state_array(arrays, "grouped", (None,), least=0, most=found.n_features, whole=True)
+    start = state_array(arrays, "key_start", (n + 1,), least=0, whole=True)
+    keys = state_array(arrays, "keys", (None,), least=0, whole=True)
+    places = state_array(arrays, "places", (len(keys),), least=0, whole=True)
+    good = (
+        (np.diff(grouped) > 0).all()
+        and (grouped < found.n_features).all()
+        and start[0] == 0
+        and start[-1] == len(keys)
+        and (np.diff(start) >= 0).all()
+    )
+    if good:
+        others = np.repeat(np.diff(found.start)[grouped] - 1, np.diff(start))
+        inside = np.ones(len(keys), dtype=np.bool_)
+        inside[start[:-1][np.diff(start) > 0]] = False
+        good = (places < others).all() and (np.diff(keys)[inside[1:]] > 0).all()
+    if not good:
+        raise DataError("A saved state has groups of values that are none.")

@@ -1,0 +1,402 @@
+"""Classifiers of streams: the same model however rows are batched, and what it answers."""
+
+import itertools
+import pickle
+from functools import partial
+
+import cases
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError, DataError, ModelError
+
+NB, Weighted = bg.StreamingNaiveBayesClassifier, bg.StreamingWeightedNaiveBayesClassifier
+STREAMS = {c.name: c.estimator for c in cases.CLASSIFIERS if c.name.startswith("streaming")}
+STREAMS["streaming-epsilon"] = partial(Weighted, epsilon=0.05)
+STREAMS["streaming-decay"] = partial(Weighted, decay=0.99)
+every = pytest.mark.parametrize("estimator", STREAMS.values(), ids=STREAMS)
+SOME = ("streaming-gaussian", "streaming-weighted-mixed", "streaming-weighted-nonnegative")
+some = pytest.mark.parametrize("estimator", [STREAMS[name] for name in SOME], ids=SOME)
+LABELS = np.array(["no", "perhaps", "yes"])
+
+
+def stream(n=700, seed=0):
+    """Return rows of numbers, text and booleans with missing values, labels and weights."""
+    random = np.random.default_rng(seed)
+    code = random.integers(3, size=n)
+    names = np.array(["low", "mid", "high", "top"])
+    X = pd.DataFrame(
+        {
+            "x": random.normal(size=n) + code,
+            "colour": names[np.minimum(random.poisson(0.5 + code), 3)],
+            "z": np.round(random.gamma(1.0 + code), 1),
+            "flag": random.random(n) < 0.2 + 0.3 * code,
+        }
+    )
+    X["x2"] = X["x"] + 0.1 * random.normal(size=n)
+    gone = random.random(X.shape) < 0.15
+    return X.astype(object).mask(gone, None), LABELS[code], random.choice([0.5, 1.0, 2.0], size=n)
+
+
+def assert_same_state(one, other):
+    """Check that two models are the same to the bit."""
+    found, expected = one.star_.arrays(), other.star_.arrays()
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype, name
+        assert found[name].shape == array.shape, name
+        assert found[name].tobytes() == array.tobytes(), name
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert one._vocabularies == other._vocabularies
+
+
+def in_batches(model, data, cuts):
+    X, y, weights = data
+    ends = [0, *sorted(cuts), len(y)]
+    for a, b in itertools.pairwise(ends):
+        if b > a:
+            model.partial_fit(X.iloc[a:b], y[a:b], LABELS, weights[a:b])
+    return model
+
+
+# --------------------------------------------------------------------------------- the order
+
+
+@every
+def test_batches_of_any_size_make_the_same_model(estimator):
+    data = stream()
+    whole = in_batches(estimator(), data, [])
+
+    @settings(max_examples=6)
+    @given(st.sets(st.integers(1, 699), max_size=12))
+    def check(cuts):
+        part = in_batches(estimator(), data, cuts)
+        assert_same_state(part, whole)
+        np.testing.assert_array_equal(part.predict_proba(data[0]), whole.predict_proba(data[0]))
+
+    check()
+
+
+@every
+def test_one_row_at_a_time_makes_the_same_model(estimator):
+    X, y, weights = data = stream(300)
+    whole = in_batches(estimator(), data, [])
+    one = in_batches(estimator(), tuple(part[:10] for part in data), [])
+    for row, label, w in zip(X.to_dict("records")[10:], y[10:], weights[10:], strict=True):
+        one.learn_one(row, label, w)
+    assert_same_state(one, whole)
+    for row, p in zip(X.to_dict("records")[:40], whole.predict_proba(X), strict=False):
+        found = one.predict_proba_one(row)
+        assert list(found) == list(LABELS)
+        np.testing.assert_allclose(list(found.values()), p, rtol=1e-12)
+        assert one.predict_one(row) == LABELS[p.argmax()]
+
+
+@every
+def test_fit_is_learning_all_and_settling(estimator):
+    X, y, weights = data = stream()
+    fitted = estimator().fit(X, y, weights)
+    assert_same_state(fitted, in_batches(estimator(), data, [100, 107]).settle())
+    batches = [(X[a : a + 90], y[a : a + 90], weights[a : a + 90]) for a in range(0, 700, 90)]
+    assert_same_state(estimator().fit_batches(batches, LABELS), fitted)
+    assert_same_state(fitted.fit(X, y, weights), in_batches(estimator(), data, []).settle())
+
+
+def test_fit_batches_takes_batches():
+    with pytest.raises(DataError, match="no batch"):
+        NB().fit_batches([])
+    with pytest.raises(TypeError, match="tuple"):
+        NB().fit_batches([[1, 2]])
+
+
+@some
+def test_testing_then_training_is_predicting_before_learning(estimator):
+    X, y, _ = stream(120)
+    one = estimator().partial_fit(X[:20], y[:20], LABELS)
+    other = pickle.loads(pickle.dumps(one))
+    labels, proba = one.test_then_train(X[20:], y[20:])
+    expected = []
+    for i in range(20, 120):
+        expected.append(other.predict_proba(X[i : i + 1])[0])
+        other.partial_fit(X[i : i + 1], y[i : i + 1])
+    np.testing.assert_allclose(proba, expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_array_equal(labels, LABELS[proba.argmax(axis=1)])
+    assert_same_state(one, other)
+
+
+@every
+def test_memory_does_not_grow_with_the_rows(estimator):
+    sizes = []
+    for n in (2_000, 20_000):
+        X, y, _ = stream(n, seed=n)
+        model = estimator(**({} if estimator().epsilon else {"size": 20}))
+        model.partial_fit({name: X[name].to_numpy() for name in X}, y)
+        sizes.append(model.star_.nbytes)
+    # With epsilon by the logarithm; intervals of the second layer are as many as the data ask for.
+    assert sizes[1] < 1.5 * sizes[0]
+    assert sizes[1] < 200_000
+
+
+@pytest.mark.parametrize("summary", ["gk", "pid", "gaussian"])
+def test_order_matters_little_to_densities_and_much_to_exponents(summary):
+    """Sorted by class: densities lose at most 0.02 of accuracy; steps go where the last class is.
+
+    Exponents that are learned from rows of one class alone fit that class, as with all stochastic
+    gradients: shuffle a table that is sorted, or take StreamingNaiveBayesClassifier.
+    """
+    random = np.random.default_rng(4)
+    y = random.integers(2, size=3000)
+    X = random.normal(size=(3000, 5)) + 0.8 * y[:, None]
+    order = np.argsort(y, kind="stable")
+    shuffled = NB(summary=summary).fit(X, y).score(X, y)
+    assert abs(NB(summary=summary).fit(X[order], y[order]).score(X, y) - shuffled) < 0.02
+    weighted = Weighted(summary=summary).fit(X, y).score(X, y)
+    assert weighted > shuffled - 0.01
+    assert Weighted(summary=summary).fit(X[order], y[order]).score(X, y) > 0.45
+
+
+# -------------------------------------------------------------------------------- the answers
+
+
+@every
+def test_answers_are_those_of_the_network(estimator):
+    X, *_ = data = stream()
+    model = in_batches(estimator(), data, [300])
+    for rows in (X[:40], X.astype({"x": float})[:5].mask(np.eye(5, dtype=bool), None)):
+        proba = model.predict_proba(rows)
+        for row, p in zip(rows.to_dict("records"), proba, strict=True):
+            known = {n: v for n, v in row.items() if v is not None and v == v}
+            found = model.query(known).probabilities
+            np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-12)
+
+
+@every
+def test_missing_features_are_left_out_before_tempering(estimator):
+    model = in_batches(estimator(), stream(), [300])
+    network, star = model.network_, model.star_
+    row = {"x": 0.3, "colour": "mid", "flag": True}
+    scores = star.log_prior + star.mean_bias
+    for name, value in row.items():
+        assert network.network.cpd(name).parents == (network.target,)
+        logs = [
+            network.network.log_probability({name: value, "class": label})
+            - network.network.log_probability({"class": label})
+            for label in LABELS
+        ]
+        scores = scores + network.exponents[name] * np.array(logs)
+    expected = np.exp(scores - np.logaddexp.reduce(scores))
+    np.testing.assert_allclose(model.query(row).probabilities, expected, rtol=1e-10)
+    # A feature as target: that of each class, by the probability of the class.
+    del row["colour"]
+    posterior = model.query(row).probabilities
+    each = [network.network.query("colour", {"class": label}).probabilities for label in LABELS]
+    found = model.query(row, target="colour").probabilities
+    np.testing.assert_allclose(found, posterior @ np.array(each), rtol=1e-9)
+
+
+@every
+def test_complete_rows_agree_with_the_factor_graph(estimator):
+    X, *_ = data = stream()
+    model = in_batches(estimator(), data, [])
+    graph = model.network_.to_factor_graph()
+    complete = X.dropna()[:20]
+    for row in complete.to_dict("records"):
+        # The same product, by another way.
+        found = graph.query("class", row).probabilities
+        np.testing.assert_allclose(model.query(row).probabilities, found, rtol=1e-9, atol=1e-12)
+
+
+# ----------------------------------------------------------------------------- what comes late
+
+
+def test_new_classes_categories_and_features_mid_stream():
+    model = Weighted()
+    model.learn_one({"a": 1.0}, "p").learn_one({"a": 2.0, "b": "u"}, "q")
+    assert model.classes_.tolist() == ["p", "q"]
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    random = np.random.default_rng(0)
+    for i in range(300):
+        label = "pqr"[i % 3] if i > 100 else "pq"[i % 2]
+        row = {"a": random.normal() + 3 * (label == "q"), "b": "uvw"[random.integers(3)]}
+        if i > 150:
+            row["c"] = random.normal() + 4 * (label == "r")
+        model.learn_one(row, label)
+    assert model.n_features_in_ == 3
+    assert model.predict_one({"c": 4.0}) == "r"
+    assert model.predict_one({"a": 3.5, "c": 0.0}) == "q"
+    assert model.predict_one({"b": "never seen", "d": 7}) in "pqr"
+    assert sum(model.predict_proba_one({"b": "w"}).values()) == pytest.approx(1.0)
+    network = model.settle().network_
+    assert network.variable("b").states == ("u", "v", "w")
+    assert network.target.states == ("p", "q", "r")
+    frame = pd.DataFrame({"a": [0.0, 3.0], "b": ["u", None], "c": [4.0, None]})
+    assert model.predict(frame).tolist() == ["r", "q"]
+    np.testing.assert_allclose(
+        model.predict_proba(frame)[1], model.query({"a": 3.0}).probabilities, rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("summary", ["gk", "pid", "gaussian"])
+def test_a_class_that_comes_late_has_no_share_in_what_was_before(summary):
+    X, y, _ = stream(400)
+    y[:200][y[:200] == "yes"] = "no"
+    model = Weighted(summary=summary).partial_fit(X[:50], y[:50])
+    _, proba = model.test_then_train(X[50:], y[50:])
+    first = int(np.flatnonzero(y[50:] == "yes")[0])
+    assert model.classes_.tolist() == ["no", "perhaps", "yes"]
+    assert (proba[:first, 2] == 0.0).all()
+    assert (proba[first:, 2] > 0.0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert model.score(X[200:], y[200:]) > 0.5
+
+
+def test_classes_announced_and_late_keep_their_order_of_arrival():
+    X = np.arange(6.0)[:, None]
+    model = NB().partial_fit(X[:2], ["m", "k"])
+    assert model.classes_.tolist() == ["k", "m"]
+    model.partial_fit(X[2:5], ["z", "a", "k"], classes=["c", "b"])
+    assert model.classes_.tolist() == ["k", "m", "z", "a", "b", "c"]
+    assert model.predict_proba(X).shape == (6, 6)
+    assert model.target_.states == ("k", "m", "z", "a", "b", "c")
+
+
+def test_states_match_by_type_and_then_by_value():
+    model = NB(categorical=["k"]).partial_fit({"k": [1, 2, 1, 2]}, [0, 1, 0, 1])
+    model.partial_fit({"k": [1.0, np.nan, 2.0]}, [0, 0, 1]).settle()
+    assert model.features_[0].states == (1, 2)
+    assert model.predict({"k": [1.0, 2.0]}).tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------ refusals
+
+BATCHES = {
+    "infinity": {"x": [1.0, np.inf], "s": ["new", "p"]},
+    "text for numbers": {"x": ["a", "b"], "s": ["new", "p"]},
+    "numbers for text": {"x": [1.0, 2.0], "s": [3.0, 4.0]},
+    "another column": {"x": [1.0, 2.0], "s": ["new", "p"], "t": [1.0, 2.0]},
+    "a column less": {"x": [1.0, 2.0]},
+}
+
+
+@pytest.mark.parametrize("bad", BATCHES.values(), ids=BATCHES)
+def test_a_batch_that_is_refused_changes_nothing(bad):
+    model = Weighted()
+    with pytest.raises((TypeError, ValueError)):
+        model.partial_fit({**bad, "u": [object(), object()]}, ["k", "l"])
+    model.partial_fit({"x": [1.0, 2.0], "s": ["p", "q"]}, ["k", "l"])
+    before = pickle.dumps(model)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        model.partial_fit(bad, ["k", "new"])
+    assert isinstance(caught.value, BayesGraphError)
+    with pytest.raises((TypeError, ValueError)):
+        model.partial_fit({"x": [1.0, 2.0], "s": ["new", "p"]}, ["k", "l"], None, [1.0, -1.0])
+    with pytest.raises((TypeError, ValueError)):
+        model.partial_fit({"x": [1.0, 2.0], "s": ["new", "p"]}, ["k", None])
+    assert pickle.dumps(model) == before
+
+
+ROWS = {
+    "infinity": ({"x": np.inf, "new": 1.0}, "k", 1.0),
+    "infinity in a new feature": ({"x": 1.0, "new": np.inf}, "k", 1.0),
+    "text": ({"x": "a", "new": 1.0}, "k", 1.0),
+    "no mapping": ([1.0], "k", 1.0),
+    "no label": ({"x": 1.0}, None, 1.0),
+    "a negative weight": ({"x": 1.0, "new": 2.0}, "new", -1.0),
+    "no weight": ({"x": 1.0, "new": 2.0}, "new", np.nan),
+}
+
+
+@pytest.mark.parametrize(("x", "y", "w"), ROWS.values(), ids=ROWS)
+def test_a_row_that_is_refused_changes_nothing(x, y, w):
+    model = Weighted().partial_fit({"x": [1.0, 2.0], "s": ["p", "q"]}, ["k", "l"])
+    before = pickle.dumps(model)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        model.learn_one(x, y, w)
+    assert isinstance(caught.value, BayesGraphError)
+    assert pickle.dumps(model) == before
+
+
+def test_a_row_of_no_weight_is_nothing():
+    model = Weighted().partial_fit({"x": [1.0, 2.0], "s": ["p", "q"]}, ["k", "l"])
+    before = pickle.dumps(model)
+    assert model.learn_one({"x": 1.0, "s": "new", "t": 1.0}, "m", 0.0) is model
+    assert pickle.dumps(model) == before
+
+
+SETTINGS = {
+    "alpha": 0.0,
+    "shrinkage": -1.0,
+    "var_smoothing": np.inf,
+    "n_intervals": 0,
+    "decay": 0.0,
+    "summary": "any",
+    "method": "any",
+    "size": 1,
+    "epsilon": 0.7,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), SETTINGS.items(), ids=SETTINGS)
+def test_parameters_are_checked_when_learning_begins(name, value):
+    model = NB(**{name: value})
+    with pytest.raises(ModelError, match=name):
+        model.partial_fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ModelError, match=name):
+        model.learn_one({"x": 1.0}, 0)
+    assert not hasattr(model, "star_")
+
+
+def test_numbers_far_out_leave_everything_finite():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 3))
+    y = (X[:, 0] > 0).astype(int)
+    for summary in ("gk", "pid", "gaussian"):
+        model = Weighted(summary=summary).partial_fit(X, y)
+        model.partial_fit([[1e130, 0.0, -1e130]], [0])
+        assert all(np.isfinite(model.star_.exponents).ravel())
+        far = [[1e300, 0.0, 0.0], [-1e300, 1e300, 1e-300]]
+        assert np.isfinite(model.predict_proba(far)).all()
+    with pytest.raises(DataError, match="Multiply the column by a constant"):
+        Weighted(summary="gaussian").partial_fit([[1.0], [1e200]], [0, 1])
+
+
+def test_nonnegative_exponents_make_a_network_of_that_domain():
+    random = np.random.default_rng(1)
+    y = random.integers(2, size=2000)
+    base = random.normal(size=2000) + y
+    X = np.stack([base, base + 0.01 * random.normal(size=2000), -base - y], axis=1)
+    for exponents in ("mixed", "class", "variable"):
+        model = Weighted(exponents, domain="nonnegative").fit(X, y)
+        assert model.network_.domain == "nonnegative"
+        assert all((w >= 0).all() for w in model.network_.exponents.values())
+
+
+def test_clones_have_learned_nothing():
+    model = Weighted("class", step=0.1, summary="pid").fit([[1.0], [2.0]], [0, 1])
+    again = clone(model)
+    assert again.get_params() == model.get_params()
+    assert not hasattr(again, "star_")
+    assert not hasattr(again, "network_")
+    with pytest.raises(AttributeError, match="learned nothing"):
+        again.network_  # noqa: B018
+    assert again.predict_one({"x0": 1.0}) is None
+    assert again.predict_proba_one({"x0": 1.0}) == {}
+
+
+def test_negative_exponents_of_gaussians_are_answered_like_others():
+    random = np.random.default_rng(1)
+    y = random.integers(2, size=2000)
+    noise = random.normal(size=2000)
+    X = np.stack([noise + y, noise + 0.3 * random.normal(size=2000)], axis=1)
+    model = Weighted(summary="gaussian").fit(X, y)
+    assert (model.star_.exponents < 0).any()
+    for row, p in zip(X[:5], model.predict_proba(X), strict=False):
+        found = model.query({"x0": row[0], "x1": row[1]}).probabilities
+        np.testing.assert_allclose(found, p, rtol=1e-10)
+    with pytest.raises(ModelError, match="not negative"):
+        model.network_.to_factor_graph()

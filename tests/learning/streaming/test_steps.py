@@ -1,0 +1,163 @@
+"""Gradient steps against plain NumPy, finite differences and the formulas of the 2014 study."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+import bayesgraph as bg
+from bayesgraph.learning.streaming import kernels
+
+MODES = {"variable": kernels.VARIABLE, "class": kernels.CLASS, "mixed": kernels.MIXED}
+K, D = 3, 4
+
+
+def fresh():
+    """Return what the steps change, as a star has it in the beginning."""
+    return {
+        "totals": np.zeros(K),
+        "clock": np.array([0.0, 8.0]),
+        "shared": np.ones(D),
+        "own": np.zeros((K, D)),
+        "bias": np.zeros(K),
+        "squares": np.ones(D),
+        "own_squares": np.ones((K, D)),
+        "bias_squares": np.ones(K),
+        "mean_shared": np.ones(D),
+        "mean_own": np.zeros((K, D)),
+        "mean_bias": np.zeros(K),
+    }
+
+
+def rows(n, seed=0):
+    """Return log densities of rows (0 where missing), their classes, weights and mean logs."""
+    random = np.random.default_rng(seed)
+    logs = -random.gamma(2.0, size=(n, K, D))
+    logs[np.broadcast_to((random.random((n, D)) < 0.2)[:, None], logs.shape)] = 0.0
+    weights = random.choice([0.5, 1.0, 2.0], size=n)
+    return logs, random.integers(K, size=n), weights, logs.mean(axis=0)
+
+
+def learned(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf):
+    """Return what the kernel makes of a state, and the probabilities before each row."""
+    logs, classes, weights, centre = data
+    made = {name: array.copy() for name, array in state.items()}
+    out = np.empty((len(classes), K))
+    kernels.learn_rows(
+        logs, classes, weights, centre, MODES[mode], step, own_step, adaptive, least, 1.0,
+        *made.values(), out,
+    )  # fmt: skip
+    return made, out
+
+
+def reference(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf):
+    """Return the same from formulas, row by row."""
+    s = {name: array.copy() for name, array in state.items()}
+    out = []
+    for logs, c, weight, centre in zip(*data[:3], [data[3]] * len(data[1]), strict=True):
+        prior = np.log((s["totals"] + 1.0) / (s["totals"].sum() + K))
+        answer = prior + s["mean_bias"] + ((s["mean_shared"] + s["mean_own"]) * logs).sum(axis=1)
+        out.append(np.exp(log_softmax(answer)))
+        s["totals"][c] += weight
+        scores = prior + s["bias"] + ((s["shared"] + s["own"]) * logs).sum(axis=1)
+        error = weight * (np.exp(log_softmax(scores)) - np.eye(K)[c])
+        if mode != "class":
+            g = error @ logs
+            s["squares"] += g**2 * adaptive
+            s["shared"] -= step * g / (np.sqrt(s["squares"]) if adaptive else 1.0)
+            s["shared"] = np.maximum(s["shared"], least)
+        if mode != "variable":
+            shift = np.where(logs != 0, centre, 0.0) if adaptive else 0.0
+            g = error[:, None] * (logs - shift)
+            s["own_squares"] += g**2 * adaptive
+            change = own_step * g / (np.sqrt(s["own_squares"]) if adaptive else 1.0)
+            s["own"] -= change
+            s["bias"] += (change * centre).sum(axis=1) * adaptive
+            s["own"] = np.maximum(s["own"], least - s["shared"])
+        s["bias_squares"] += error**2 * adaptive
+        s["bias"] -= step * error / (np.sqrt(s["bias_squares"]) if adaptive else 1.0)
+        s["clock"][0] += 1.0
+        share = (1.0 + s["clock"][1]) / (s["clock"][0] + s["clock"][1])
+        for name in ("shared", "bias", *(("own",) if mode != "variable" else ())):
+            s[f"mean_{name}"] += share * (s[name] - s[f"mean_{name}"])
+    return s, np.array(out)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("adaptive", [True, False], ids=["adaptive", "fixed"])
+@pytest.mark.parametrize("least", [-np.inf, 0.0], ids=["free", "nonnegative"])
+def test_the_kernel_equals_a_plain_loop(mode, adaptive, least):
+    options = {} if adaptive else {"step": 0.01, "own_step": 0.01}
+    options |= {"adaptive": adaptive, "least": least}
+    found, out = learned(fresh(), rows(300), mode, **options)
+    expected, answers = reference(fresh(), rows(300), mode, **options)
+    np.testing.assert_allclose(out, answers, rtol=1e-9, atol=1e-12)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
+    if least == 0.0:
+        assert (found["shared"] + found["own"] >= -1e-15).all()
+    assert found["clock"].tolist() == [300.0, 8.0]
+
+
+def loss(state, data):
+    """Return the weighted negative log likelihood of one row before it is counted."""
+    logs, (c,), (weight,), _ = data
+    prior = np.log((state["totals"] + 1.0) / (state["totals"].sum() + K))
+    scores = prior + state["bias"] + ((state["shared"] + state["own"]) * logs[0]).sum(axis=1)
+    return -weight * log_softmax(scores)[c]
+
+
+MOVED = {"variable": ["shared", "bias"], "class": ["own", "bias"], "mixed": ["shared", "own"]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fixed_step_is_that_of_the_gradient(mode, seed):
+    before, _ = reference(fresh(), rows(50, seed), "mixed")
+    data = rows(1, seed + 10)
+    after, _ = learned(before, data, mode, step=0.1, own_step=0.1, adaptive=False)
+    for name in MOVED[mode]:
+        moved = (before[name] - after[name]) / 0.1
+        for place in np.ndindex(moved.shape):
+            ends = []
+            for change in (1e-5, -1e-5):
+                at = {**before, name: before[name].copy()}
+                at[name][place] += change
+                ends.append(loss(at, data))
+            slope = (ends[0] - ends[1]) / 2e-5
+            np.testing.assert_allclose(moved[place], slope, rtol=1e-6, atol=1e-8)
+
+
+def test_exponents_that_do_not_learn_stay():
+    logs, classes, weights, centre = rows(40)
+    made, out = fresh(), np.empty((40, K))
+    kernels.learn_rows(
+        logs, classes, weights, centre, kernels.FIXED, 0.2, 0.02, True, -np.inf, 1.0,
+        *made.values(), out,
+    )  # fmt: skip
+    for name, array in fresh().items():
+        if name != "totals":
+            np.testing.assert_array_equal(made[name], array)
+    np.testing.assert_allclose(made["totals"], np.bincount(classes, weights))
+    np.testing.assert_allclose(out.sum(axis=1), 1.0)
+
+
+def test_the_form_of_the_study_to_the_letter():
+    """w_ik <- w_ik - step (P_k - T_k) log p(x_i | k) and b_k <- b_k - step (P_k - T_k)."""
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=400)
+    X = random.normal(size=(400, 4)) + y[:, None] * [1.0, 0.5, 0.0, -0.5]
+    step = 0.01
+    model = bg.StreamingWeightedNaiveBayesClassifier("class", step=step)
+    model.partial_fit(X[:300], y[:300])
+    star = model.star_
+    w, b = star.shared + star.own, star.bias.copy()
+    for x, label in zip(X[300:], y[300:], strict=True):
+        logs = star.log_densities(x[:, None], np.empty((0, 1), dtype=np.int64))[0]
+        P = np.exp(log_softmax(star.log_prior + b + (w * logs).sum(axis=1)))
+        T = np.eye(3)[label]
+        w = w - step * (P - T)[:, None] * logs
+        b = b - step * (P - T)
+        model.partial_fit(x[None], [label])
+        np.testing.assert_allclose(star.shared + star.own, w, rtol=1e-12)
+        np.testing.assert_allclose(star.bias, b, rtol=1e-10, atol=1e-14)
+    assert (star.shared == 1.0).all()
