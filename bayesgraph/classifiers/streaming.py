@@ -78,8 +78,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     ----------
     summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, quantile sketches of each class that merge (less exact: take a greater `size`),
-        or a Gaussian of each class.
+        histogram, quantile sketches of each class that merge (less exact: take a `size` of 400
+        or so), or a Gaussian of each class.
     size : int
         Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
@@ -437,7 +437,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             equal = [kind for kind in kinds if (kind, state) in vocabulary]
             key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
-            full = len(vocabulary) >= self.max_categories
             if not learn:
                 if j in self.star_.sketches:
                     return key_of(state)
@@ -448,6 +447,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                         f"{suggestion(state, known)} Its states are {quoted(known)}."
                     )
                 return -1
+            settings = self.star_.settings if hasattr(self, "star_") else self
+            full = len(vocabulary) >= settings.max_categories
             vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
 
@@ -649,6 +650,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             others += "'"
         groups[-1].append(others)
         return Grouped(self._states[j], groups)
+
+    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
+        """Return the first n states of a column, which came in any order, in ascending order."""
+        return naturally_ordered([state for _, state in self._vocabularies[j]][:n])
+
+    def _state_order(self) -> list[int]:
+        """Return where the densities of each state stand, states as `features_` has them."""
+        start, found = self.star_.states.start.tolist(), []
+        for j, (vocabulary, a, b) in enumerate(
+            zip(self._vocabularies, start[:-1], start[1:], strict=True)
+        ):
+            if self.star_.states.groups(j) is None:
+                states = self._known_states(j, b - a)
+                found += [a + vocabulary[type(state), state] for state in states]
+            else:
+                found += range(a, b)
+        return found
 
     @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError, UnknownStateError
+from bayesgraph.errors import DataError, ModelError, UnknownStateError
 from bayesgraph.learning.streaming import StreamingStar
 from bayesgraph.variables import Discrete, Grouped
 
@@ -147,13 +147,13 @@ def test_new_classes_and_fading():
 
 def test_types_of_values_are_kept():
     rng = np.random.default_rng(0)
-    rows = [{"a": v} for v in [1, "1", True, 2.5] * 40] + [{"a": f"id{i}"} for i in range(60)]
+    rows = [{"a": v} for v in [1, "1", "True", 2.5] * 40] + [{"a": f"id{i}"} for i in range(60)]
     clf = model(max_categories=8, categorical="all")
     for row in rows:
         clf.learn_one(row, int(rng.integers(0, 2)))
     clf.settle()
     found = {(type(v), v) for group in clf.features_[0].groups for v in group}
-    assert found > {(int, 1), (str, "1"), (bool, True), (float, 2.5)}
+    assert found > {(int, 1), (str, "1"), (str, "True"), (float, 2.5)}
 
 
 def test_the_name_of_the_others_is_free():
@@ -177,3 +177,35 @@ def test_what_is_refused():
     for wrong in (0, 1.5, True, None):
         with pytest.raises(ModelError, match="max_categories"):
             model(max_categories=wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("at", [900, 1700, 2000])
+def test_files_go_on_to_the_bit(tmp_path, at):
+    X, y = made(3000)
+    clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, summary="kll")
+    clf.partial_fit(X[:at], y[:at])
+    clf.save(tmp_path / "stream.bg")
+    again = bg.load(tmp_path / "stream.bg")
+    assert again.features_ == clf.features_
+    for model_ in (clf, again):
+        model_.partial_fit(X[at:], y[at:])
+    for name, array in states(clf).items():
+        np.testing.assert_array_equal(array, states(again)[name], err_msg=name)
+    np.testing.assert_array_equal(clf.predict_proba(X), again.predict_proba(X))
+    assert again.features_ == clf.features_
+
+
+def test_forged_groups_are_refused():
+    star = model().fit(*made(2000)).star_
+    arrays = star.arrays()
+    for name, change in (
+        ("states.places", lambda a: a + 100),
+        ("states.keys", lambda a: a[::-1].copy()),
+        ("states.key_start", lambda a: a + 1),
+        ("states.grouped", lambda a: a + 1),
+        ("states.grouped", lambda a: a[:0]),
+        ("sketch_0.seen", lambda a: -1 - a),
+    ):
+        forged = {**arrays, name: change(arrays[name])}
+        with pytest.raises(DataError):
+            StreamingStar.from_arrays(forged, type(star.summaries), star.settings)

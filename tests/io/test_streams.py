@@ -253,7 +253,7 @@ def put(value, at=0):
 
 
 ARRAYS = {
-    "gk": ["limits", "used", "merged", "value", "low", "own", "delta", "gap"],
+    "gk": ["limits", "used", "value", "low", "own", "delta", "gap"],
     "pid": ["used", "total", "edge", "count"],
     "gaussian": ["count", "mean", "square"],
 }
@@ -305,7 +305,7 @@ def forgeries():
     yield "pid", "summaries.edge", lambda array: -array
     yield "pid", "waiting", put(np.inf)
     yield "gk", "summaries.limits", put(1e12)
-    yield "gk", "summaries.own", put(-1.0)
+    yield "gk", "summaries.merged", put(0.0)
 
 
 @pytest.fixture(scope="module")

@@ -266,7 +266,7 @@ class GKClass(CutSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        size, epsilon = state_array(arrays, "limits", (2,), least=0.0).tolist()
+        size, epsilon = arrays["limits"].tolist()
         gap = state_array(arrays, "gap", (None, None, None), least=0.0)
         n_features, room, n_classes = gap.shape
         if epsilon == 0.0 and room != size:
@@ -274,7 +274,7 @@ class GKClass(CutSummaries):
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
         made._gap = gap
         made._used = state_array(arrays, "used", (n_features,), least=0, most=room, whole=True)
-        made._merged = state_array(arrays, "merged", (n_features,), least=0.0)
+        made._merged = state_array(arrays, "merged", (n_features,), least=np.finfo(float).tiny)
         made._value = state_array(arrays, "value", (n_features, room))
         made._low = state_array(arrays, "low", (n_features, room))
         made._own = state_array(arrays, "own", (n_features, room), least=0.0)
