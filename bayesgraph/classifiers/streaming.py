@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -431,10 +430,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         key = (type(state), state)
         if key not in vocabulary and isinstance(state, (bool, int, float)):
             # By type and value first, then by value: whole numbers are floats beside missing ones.
-            # A truth value that is learned is a state of its own.
-            alike = (bool, int, float) if not learn else (int, float)
-            kinds = () if learn and isinstance(state, bool) else alike
-            equal = [kind for kind in kinds if (kind, state) in vocabulary]
+            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
             key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
             if not learn:
@@ -454,7 +450,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _forget_rare(self) -> None:
         """Forget the spelling of values beyond the first ones of a column that are not in use."""
-        most = 4 * self.max_categories + 1024
+        most = 4 * self.star_.settings.max_categories + 1024
         for j, vocabulary in enumerate(self._vocabularies):
             if len(vocabulary) > most:
                 used = self.star_.keys_in_use(j)
@@ -620,22 +616,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                 else self._grouped(j, n, *groups)
             )
         return tuple(found[name] for name in self.layout_.columns)
-
-    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
-        """Return the first n states of a column, which came in any order, in ascending order."""
-        return naturally_ordered([state for _, state in self._vocabularies[j]][:n])
-
-    def _state_order(self) -> list[int]:
-        """Return where the densities of each state stand, states as `features_` has them."""
-        start = self.star_.states.start.tolist()
-        order: list[int] = []
-        for j, (a, b) in enumerate(pairwise(start)):
-            if self.star_.states.groups(j) is None:
-                codes = self._vocabularies[j]
-                order += [a + codes[type(s), s] for s in self._known_states(j, b - a)]
-            else:
-                order += range(a, b)
-        return order
 
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
