@@ -1,3 +1,4 @@
+from . import datasets as datasets
 from . import errors as errors
 from . import io as io
 from . import measures as measures

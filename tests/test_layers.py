@@ -20,7 +20,7 @@ LAYERS = [
     {"errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
-    {"measures", "decisions"},
+    {"measures", "decisions", "datasets"},
     {"inference"},
     {"cpds"},
     {"findings"},

@@ -627,7 +627,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
 
     One exponent for each class and feature converges slowly in one pass. By default an exponent is
     what all classes share and a deviation of the class that moves slower (``"mixed"``). Steps are
-    those of AdaGrad: 0.2 over the root of 1 and the sum of the squared gradients of each exponent;
+    those of AdaGrad: 0.1 over the root of 1 and the sum of the squared gradients of each exponent;
     exponents are near 1 and without unit, so there is nothing to tune. The model answers with a
     weighted average of all steps, in which late ones count most.
 

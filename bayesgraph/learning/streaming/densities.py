@@ -125,23 +125,19 @@ class IntervalDensities(Densities):
             raise ModelError(f"method= is one of {quoted(METHODS)}; got {method!r}.")
         cells = summaries.cells()
         begins = np.zeros(len(cells.cuts), dtype=np.bool_)
-        held = cells.counts
+        held, factorial = cells.counts, _factorials(cells)
         if method == "smooth":
             held = np.zeros(held.shape)
-            over_rows(
-                lambda a, b: kernels.smooth_cells(cells.start, cells.counts, held, begins, a, b),
-                summaries.n_features,
-                1 + _THREAD // 100,
-            )
-        else:
-            factorial = _factorials(cells)
-            over_rows(
-                lambda a, b: kernels.cut_cells(
-                    cells.start, held, cells.cuts, METHODS[method], most, factorial, begins, a, b
-                ),
-                summaries.n_features,
-                1 + _THREAD // 100,
-            )
+
+        def work(a: int, b: int) -> None:
+            start, counts = cells.start, cells.counts
+            if method == "smooth":
+                kernels.smooth_cells(start, counts, held, begins, factorial, a, b)
+            else:
+                code = METHODS[method]
+                kernels.cut_cells(start, counts, cells.cuts, code, most, factorial, begins, a, b)
+
+        over_rows(work, summaries.n_features, 1 + _THREAD // 100)
         places = np.flatnonzero(begins)
         # A feature that nothing is known of has no cell: one interval then, of no weight.
         sizes = np.diff(np.searchsorted(places, cells.start))

@@ -69,6 +69,36 @@ def _one_dimensional_means(
 
 
 @numba.njit(cache=True, nogil=True)
+def _summed(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for i in range(len(counts)):
+        for k in range(counts.shape[1]):
+            sums[i + 1, k] = sums[i, k] + counts[i, k]
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _most_probable_cuts(
+    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the intervals of MODL begin; sums are whole numbers."""
+    n_cells = len(begins)
+    total = int(sums[n_cells].sum())
+    begins[0] = True
+    if total < 2:
+        return
+    prior = np.empty(n_cells + 1)
+    prior[0] = np.inf
+    for i in range(1, n_cells + 1):
+        prior[i] = math.log(total) + factorial[total + i - 1]
+        prior[i] -= factorial[i - 1] + factorial[total]
+    found = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, found)
+    begins[:] = found
+
+
+@numba.njit(cache=True, nogil=True)
 def cut_cells(
     start: NDArray[np.int64],
     counts: NDArray[np.float64],
@@ -98,16 +128,12 @@ def cut_cells(
     first, last : int
         Of the features.
     """
-    n_classes = counts.shape[1]
     for f in range(first, last):
         a, b = start[f], start[f + 1]
         n_cells = b - a
         if n_cells == 0:
             continue
-        sums = np.zeros((n_cells + 1, n_classes))
-        for i in range(n_cells):
-            for k in range(n_classes):
-                sums[i + 1, k] = sums[i, k] + counts[a + i, k]
+        sums = _summed(counts[a:b])
         if method == FREQUENCY:
             _equal_weights(sums, most, begins[a:b])
             continue
@@ -119,31 +145,22 @@ def cut_cells(
                 place[0] = 0.0
             _one_dimensional_means(sums, place, most, begins[a:b])
             continue
-        for i in range(n_cells + 1):
-            for k in range(n_classes):
-                sums[i, k] = np.rint(sums[i, k])
-        total = int(sums[n_cells].sum())
-        if total < 2:
-            begins[a] = True
-            continue
+        sums = np.rint(sums)
         if method == ENTROPY:
-            begins[a:b] = split_recursively(sums)
+            begins[a] = True
+            if sums[n_cells].sum() >= 2.0:
+                begins[a:b] = split_recursively(sums)
             continue
-        prior = np.empty(n_cells + 1)
-        prior[0] = np.inf
-        for i in range(1, n_cells + 1):
-            prior[i] = math.log(total) + factorial[total + i - 1]
-            prior[i] -= factorial[i - 1] + factorial[total]
-        found = merge_greedily(sums, factorial, prior)
-        improve(sums, factorial, prior, found)
-        begins[a:b] = found
+        _most_probable_cuts(sums, factorial, begins[a:b])
 
 
 # ------------------------------------------------------------------ smooth shares of the cells
 
 _MOST_DEGREES = 8
 # Of the standard deviation of the log ratio: what an interval may span.
-_SPAN = 0.5
+_SPAN = 0.3
+# Nats of log likelihood that a parameter must gain.
+_PRICE = 2.0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -200,18 +217,19 @@ def _tilt(
     share: NDArray[np.float64],
     basis: NDArray[np.float64],
     out: NDArray[np.float64],
-) -> None:
+) -> float:
     """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
 
     Newton's method on the log likelihood of a class of some weight, with one half of b's square
-    taken off: a class of few rows stays near all classes.
+    taken off: a class of few rows stays near all classes. Returns the gain in log likelihood of
+    a row.
     """
     degree, n = basis.shape
-    beta, gradient = np.zeros(degree), np.empty(degree)
+    beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
     curvature, expected = np.empty((degree, degree)), np.empty(degree)
     ridge = 1.0 / max(weight, 1.0)
     before = -np.inf
-    for _ in range(30):
+    for _ in range(60):
         most = -np.inf
         for j in range(n):
             out[j] = 0.0
@@ -227,6 +245,12 @@ def _tilt(
             value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
         for j in range(n):
             out[j] /= total
+        if value < before - 1e-12:
+            # Too far: half of the way back.
+            for d in range(degree):
+                change[d] /= 2.0
+                beta[d] -= change[d]
+            continue
         if value - before < 1e-8:
             break
         before = value
@@ -243,14 +267,12 @@ def _tilt(
                 if d == e:
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
-        change = np.linalg.solve(curvature, gradient)
-        length = 0.0
+        change[:] = np.linalg.solve(curvature, gradient)
+        # Far from the top a step may be thousands long, and half of it ten times over as bad.
+        change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
         for d in range(degree):
-            length += abs(change[d])
-        # Far steps of a concave function are shortened: its curvature there is another.
-        scale = min(1.0, 2.0 / length) if length > 0.0 else 0.0
-        for d in range(degree):
-            beta[d] += scale * change[d]
+            beta[d] += change[d]
+    return value
 
 
 @numba.njit(cache=True, nogil=True)
@@ -259,16 +281,18 @@ def smooth_cells(
     counts: NDArray[np.float64],
     shares: NDArray[np.float64],
     begins: NDArray[np.bool_],
+    factorial: NDArray[np.float64],
     first: int,
     last: int,
 ) -> None:
     """Smooth the class weights of the cells of some features, and mark where intervals begin.
 
     The distribution of a class is that of all, times the exponential of a polynomial in the normal
-    score of the rank (Neyman's smooth alternatives). The degree has the best BIC, with the
-    likelihood's gain taken from the score test; 0 for a feature that tells nothing. Neighbouring
-    cells whose log ratios differ by less than half a standard deviation make one interval, which
-    keeps about 98 % of their variance.
+    score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
+    likelihood, as the score test has it, at a price for each parameter; 0 for a feature that tells
+    nothing. Neighbouring cells whose log ratios differ by less than a share of their standard
+    deviation make one interval. Where the steps of MODL gain more at the same price, and that of
+    the places of their cuts, they are taken.
 
     Parameters
     ----------
@@ -278,6 +302,8 @@ def smooth_cells(
         Written to: smoothed weights, which have the sums of the counts.
     begins : ndarray of bool, shape (n_cells,)
         Written to.
+    factorial : ndarray
+        As for `cut_cells`.
     first, last : int
         Of the features.
     """
@@ -306,7 +332,7 @@ def smooth_cells(
         known = _polynomials(share, place, basis)
         mean = np.zeros((n_classes, known))
         gain, best, degree = 0.0, 0.0, 0
-        price = 0.5 * math.log(weight) * (n_classes - 1)
+        price = _PRICE * (n_classes - 1)
         for d in range(known):
             for k in range(n_classes):
                 if totals[k] > 0.0:
@@ -317,15 +343,47 @@ def smooth_cells(
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
         tilted = np.empty((n_classes, n))
+        gain = 0.0
         for k in range(n_classes):
             if degree and totals[k] > 0.0:
-                _tilt(mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k])
+                gain += totals[k] * _tilt(
+                    mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k]
+                )
             else:
                 tilted[k] = share
             for j in range(n):
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if degree:
             _mark_intervals(tilted, share, totals, begins[a:b])
+        steps = np.zeros(n, dtype=np.bool_)
+        sums = np.rint(_summed(counts[a:b]))
+        _most_probable_cuts(sums, factorial, steps)
+        # A cut has a place too, one of the cells' ends.
+        cost = (price + math.log(n)) * (steps.sum() - 1)
+        if _gain_of_steps(sums, steps) - cost > gain - price * degree:
+            begins[a:b] = steps
+            shares[a:b] = counts[a:b]
+
+
+@numba.njit(cache=True, nogil=True)
+def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> float:
+    """Return the log likelihood of intervals given the class, less that of the pooled ones."""
+    n, n_classes = len(begins), sums.shape[1]
+    gain, weight = 0.0, sums[n].sum()
+    i = 0
+    while i < n:
+        end = i + 1
+        while end < n and not begins[end]:
+            end += 1
+        total = 0.0
+        for k in range(n_classes):
+            total += sums[end, k] - sums[i, k]
+        for k in range(n_classes):
+            held = sums[end, k] - sums[i, k]
+            if held > 0.0:
+                gain += held * math.log(held / sums[n, k] * weight / total)
+        i = end
+    return gain
 
 
 @numba.njit(cache=True, nogil=True)
@@ -368,6 +426,9 @@ def _mark_intervals(
 
 # ------------------------------------------------------------------------------ log densities
 
+# Features whose log densities are written together: a line of the cache.
+_TOGETHER = 8
+
 
 @numba.njit(cache=True, nogil=True)
 def log_intervals(
@@ -392,23 +453,25 @@ def log_intervals(
     first, last : int
         Of the features.
     """
-    n_classes = logs.shape[1]
-    for f in range(first, last):
-        for row in range(columns.shape[1]):
-            x = columns[f, row]
-            low, high = start[f], start[f + 1] - 1
-            if np.isnan(x) or low > high:
+    n, n_classes = columns.shape[1], logs.shape[1]
+    # Intervals are counted, cut by cut, over contiguous rows: quicker than a search by halves with
+    # its branches, as intervals are few. Several features are written together, as a row of the
+    # output is far from the next one.
+    place = np.empty((_TOGETHER, n))
+    for begin in range(first, last, _TOGETHER):
+        end = min(last, begin + _TOGETHER)
+        for f in range(begin, end):
+            count = place[f - begin]
+            count[:] = start[f]
+            for cut in cuts[start[f] : start[f + 1] - 1]:
+                for row in range(n):
+                    count[row] += 1.0 if columns[f, row] > cut else 0.0
+        for row in range(n):
+            for f in range(begin, end):
+                at = int(place[f - begin, row])
+                there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
                 for k in range(n_classes):
-                    out[row, k, f] = 0.0
-                continue
-            while low < high:
-                middle = (low + high) // 2
-                if x <= cuts[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
-            for k in range(n_classes):
-                out[row, k, f] = logs[low, k]
+                    out[row, k, f] = logs[at, k] if there else 0.0
 
 
 @numba.njit(cache=True, nogil=True)

@@ -39,11 +39,11 @@ _BLOCK, _FIRST_BLOCK = 256, 8
 _GROWTH = 0.25
 # Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
 # number serves all streams), and the squared gradients (nats) that are there before any is seen.
-ADAPTIVE_STEP, _FIRST_SQUARES = 0.2, 1.0
+ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
 # Deviations of a class move slower than what all classes share.
-_OWN_SHARE = 0.1
-# The average weighs step t by about t to this power: half of it comes from the last twelfth.
-_AVERAGE_POWER = 8.0
+_OWN_SHARE = 0.2
+# The average weighs step t by about t to this power: half of it comes from the last eighth.
+_AVERAGE_POWER = 4.0
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ class StreamingStar:
         self._classes = np.empty(_BLOCK, dtype=np.int64)
         self._weights = np.empty(_BLOCK)
         self._filled = 0
+        self._centre = np.zeros((n_classes, d))
         self._look()
 
     @property
@@ -273,7 +274,13 @@ class StreamingStar:
             var_smoothing=set_.var_smoothing,
         )
         self.states = StateDensities.of(self.tables, self.n_classes, set_.alpha)
+        before = self._centre
         self._note()
+        # Finer intervals are less probable, each of them: what an exponent other than 1 makes of
+        # that belongs to the bias.
+        moved = self._centre - before
+        self.bias -= ((self.shared + self.own - 1.0) * moved).sum(axis=1)
+        self.mean_bias -= ((self.mean_shared + self.mean_own - 1.0) * moved).sum(axis=1)
 
     def _note(self) -> None:
         self._centre = np.ascontiguousarray(
@@ -358,6 +365,12 @@ class StreamingStar:
             array = np.full(k, _FIRST_SQUARES if name == "bias_squares" else 0.0)
             array[: len(old)] = old
             setattr(self, name, array)
+        old_centre, self._centre = self._centre, np.zeros((k, self.n_features))
+        part = self._centre[: len(old_centre)]
+        part[:, :old_numbers] = old_centre[:, :old_numbers]
+        part[:, old_numbers + n_numbers : old_centre.shape[1] + n_numbers] = old_centre[
+            :, old_numbers:
+        ]
         self._look()
 
     # ---------------------------------------------------------------------------------- files

@@ -10,11 +10,35 @@ from numpy.typing import NDArray
 
 
 @numba.njit(cache=True, nogil=True)
+def _in_order(
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    out: NDArray[np.float64],
+    classes: NDArray[np.int64],
+) -> int:
+    """Merge stretches of ascending values, one of each class; return how many are not NaN."""
+    n_classes = len(ends) - 1
+    at = ends[:-1].copy()
+    count = 0
+    while True:
+        least, first = np.inf, -1
+        for k in range(n_classes):
+            # NaN, which is last, is not less than anything.
+            if at[k] < ends[k + 1] and values[at[k]] < least:
+                least, first = values[at[k]], k
+        if first < 0:
+            return count
+        out[count], classes[count] = least, first
+        at[first] += 1
+        count += 1
+
+
+@numba.njit(cache=True, nogil=True)
 def _merge_in(
     values: NDArray[np.float64],
-    order: NDArray[np.signedinteger],
-    classes: NDArray[np.signedinteger],
+    classes: NDArray[np.int64],
     weights: NDArray[np.float64],
+    n: int,
     unit: float,
     size: int,
     value: NDArray[np.float64],
@@ -32,11 +56,8 @@ def _merge_in(
     """
     n_classes = gap.shape[1]
     old, count = 0, 0
-    for at in range(len(order)):
-        row = order[at]
+    for row in range(n):
         x = values[row]
-        if np.isnan(x):
-            break  # they are last
         w = weights[row] if len(weights) else 1.0
         if w <= 0.0:
             continue
@@ -81,13 +102,14 @@ def _left_after(
     if count <= 2:
         return count
     kept = 2  # the first and the last
-    g, d = total[count - 1], delta[count - 1]
+    g, room = total[count - 1], most - delta[count - 1]
     for i in range(count - 2, 0, -1):
-        if total[i] + g + d <= most:
-            g += total[i]
-        else:
-            kept += 1
-            g, d = total[i], delta[i]
+        # Selected, not branched on: which it will be cannot be predicted.
+        joined = total[i] + g
+        fits = joined <= room
+        kept += 0 if fits else 1
+        g = joined if fits else total[i]
+        room = room if fits else most - delta[i]
     return kept
 
 
@@ -117,7 +139,7 @@ def _compress(
             g = 0.0
             for k in range(n_classes):
                 g += gap[at, k]
-            if total + g + delta[at] <= most:
+            if total + g <= most - delta[at]:
                 for k in range(n_classes):
                     gap[at, k] += new_gap[i, k]
                 low[at] = min(low[at], new_low[i])
@@ -137,11 +159,12 @@ def _compress(
 @numba.njit(cache=True, nogil=True)
 def absorb_quantiles(
     columns: NDArray[np.float64],
-    order: NDArray[np.signedinteger],
-    classes: NDArray[np.signedinteger],
+    ends: NDArray[np.int64],
+    order: NDArray[np.int64],
     weights: NDArray[np.float64],
     unit: float,
     share: float,
+    guess: NDArray[np.float64],
     size: NDArray[np.int64],
     value: NDArray[np.float64],
     low: NDArray[np.float64],
@@ -155,14 +178,20 @@ def absorb_quantiles(
     Parameters
     ----------
     columns : ndarray, shape (n_features, n)
-    order : ndarray of int, shape (n_features, n)
-        Rows in ascending order of value, NaN last.
-    classes : ndarray, shape (n,)
+        Values of one class after the other; ascending within each, NaN last, unless `order` is
+        given.
+    ends : ndarray of int, shape (n_classes + 1,)
+        Where the classes begin and end.
+    order : ndarray of int, shape (n_features, n) or (n_features, 0)
+        Positions in ascending order of value, NaN last.
     weights : ndarray, shape (n,) or (0,)
+        Of the positions; with them `order` is given.
     unit : float
         The smallest weight a value has had.
     share : float
         Gaps are merged up to this share of all weight; 0 to merge no more than room asks for.
+    guess : ndarray, shape (n_features,)
+        The share of all weight up to which gaps were merged last.
     size : ndarray, shape (n_features,)
     value, low, delta : ndarray, shape (n_features, room)
     gap : ndarray, shape (n_features, room, n_classes)
@@ -174,9 +203,22 @@ def absorb_quantiles(
     new_value, new_low = np.empty(most_tuples), np.empty(most_tuples)
     new_gap, new_delta = np.empty((most_tuples, n_classes)), np.empty(most_tuples)
     total = np.empty(most_tuples)
+    values, codes = np.empty(columns.shape[1]), np.empty(columns.shape[1], dtype=np.int64)
+    held = np.empty(len(weights))
     for f in range(start, stop):
+        if order.shape[1]:
+            n = 0
+            while n < len(held) and not np.isnan(columns[f, order[f, n]]):
+                at = order[f, n]
+                values[n], held[n] = columns[f, at], weights[at]
+                codes[n] = 0
+                while at >= ends[codes[n] + 1]:
+                    codes[n] += 1
+                n += 1
+        else:
+            n = _in_order(columns[f], ends, values, codes)
         count = _merge_in(
-            columns[f], order[f], classes, weights, unit,
+            values, codes, held, n, unit,
             size[f], value[f], low[f], gap[f], delta[f],
             new_value, new_low, new_gap, new_delta,
         )  # fmt: skip
@@ -191,7 +233,8 @@ def absorb_quantiles(
         elif count <= room:
             most = -1.0
         else:
-            most = _least_sum(total, new_delta, count, room, weight)
+            most = _least_sum(total, new_delta, count, room, guess[f] * weight)
+            guess[f] = most / weight
         size[f] = _compress(
             new_value, new_low, new_gap, new_delta, count, most,
             value[f], low[f], gap[f], delta[f],
@@ -200,24 +243,27 @@ def absorb_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _least_sum(
-    total: NDArray[np.float64], delta: NDArray[np.float64], count: int, room: int, weight: float
+    total: NDArray[np.float64], delta: NDArray[np.float64], count: int, room: int, guess: float
 ) -> float:
     """Return nearly the least sum up to which gaps must merge to leave so many tuples."""
-    # A pass leaves fewer than 2 n / s + 2 tuples, as two neighbours sum to more than s less what
-    # is uncertain; the search doubles where that is much.
-    high = 2.0 * weight / room
-    while _left_after(total, delta, count, high) > room:
-        high *= 2.0
-    bottom = 0.0
+    # The share of the weight that was right last time is nearly right again.
+    most, bottom = guess, 0.0
+    left = _left_after(total, delta, count, most)
+    while left > room:
+        bottom = most
+        most *= min(1.5, max(1.02, left / room))
+        left = _left_after(total, delta, count, most)
     for _ in range(12):
-        middle = (bottom + high) / 2
-        if _left_after(total, delta, count, middle) <= room:
-            high = middle
-        else:
-            bottom = middle
-        if high - bottom < 0.01 * high:
+        # Nearly full, or nearly the same sum.
+        if left >= 0.96 * room or most - bottom < 0.01 * most:
             break
-    return high
+        less = max((most + bottom) / 2, most * (left + 2.0) / room)
+        now = _left_after(total, delta, count, less)
+        if now > room:
+            bottom = less
+        else:
+            most, left = less, now
+    return most
 
 
 # ----------------------------------------------------------------------- histograms (PiDClass)

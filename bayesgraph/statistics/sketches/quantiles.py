@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,7 @@ class GKClass(CutSummaries):
         self.epsilon = epsilon
         room = self.size if epsilon is None else 8
         self._unit = np.inf
+        self._merged = np.full(n_features, 2.0 / self.size)
         self._used = np.zeros(n_features, dtype=np.int64)
         self._value = np.zeros((n_features, room))
         self._low = np.zeros((n_features, room))
@@ -93,10 +95,21 @@ class GKClass(CutSummaries):
             share = 2.0 * self.epsilon
             self._set_room(int(self._used.max()) + columns.shape[1])
 
+        # Values of a class are sorted apart: that needs no permutation and is thrice as fast.
+        by_class = np.argsort(classes, kind="stable")
+        ends = np.searchsorted(classes[by_class], np.arange(self.n_classes + 1)).astype(np.int64)
+        held = weights[by_class] if len(weights) else weights
+
         def work(a: int, b: int) -> None:
-            order = np.argsort(columns[a:b], axis=1)
+            part = columns[a:b, by_class]
+            order = np.empty((b - a, 0), dtype=np.int64)
+            if len(held):
+                order = np.argsort(part, axis=1)
+            else:
+                for first, last in pairwise(ends.tolist()):
+                    part[:, first:last].sort(axis=1)
             kernels.absorb_quantiles(
-                columns[a:b], order, classes, weights, self._unit, share,
+                part, ends, order, held, self._unit, share, self._merged[a:b],
                 self._used[a:b], self._value[a:b], self._low[a:b], self._gap[a:b],
                 self._delta[a:b], 0, b - a,
             )  # fmt: skip
@@ -206,6 +219,8 @@ class GKClass(CutSummaries):
         self.n_classes = n_classes or self.n_classes
         room = self._value.shape[1]
         self._used = widened(self._used, (self.n_features,))
+        fresh = np.full(self.n_features - len(self._merged), 2.0 / self.size)
+        self._merged = np.concatenate([self._merged, fresh])
         for name in ("_value", "_low", "_delta"):
             setattr(self, name, widened(getattr(self, name), (self.n_features, room)))
         self._gap = widened(self._gap, (self.n_features, room, self.n_classes))
@@ -215,6 +230,7 @@ class GKClass(CutSummaries):
         return {
             "limits": np.array([self.size, self.epsilon or 0.0, self._unit]),
             "used": self._used,
+            "merged": self._merged,
             "value": self._value,
             "low": self._low,
             "delta": self._delta,
@@ -235,6 +251,8 @@ class GKClass(CutSummaries):
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
         made._unit, made._gap = unit, gap
         made._used = state_array(arrays, "used", (n_features,), least=0, most=room, whole=True)
+        # Of zero the search for what must merge would never leave.
+        made._merged = state_array(arrays, "merged", (n_features,), least=1e-200, most=1e200)
         made._value = state_array(arrays, "value", (n_features, room))
         made._low = state_array(arrays, "low", (n_features, room))
         made._delta = state_array(arrays, "delta", (n_features, room), least=0.0)

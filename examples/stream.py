@@ -1,0 +1,56 @@
+"""A stream that never ends and changes on the way: learn it in one pass, in bounded memory."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import bayesgraph as bg
+
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+
+# Six sources of two classes, and sensors that hear them: three of them hear the first.
+SENSORS = ("pressure", "pressure_2", "pressure_3", "flow", "vibration", "noise")
+mixing = np.eye(6)
+mixing[0, 1:3] = 1.5
+means = np.array([1.5, 0, 0, 1, 1, 0])
+before = bg.datasets.GaussianConcept(means, np.zeros(6), mixing)
+# Then somebody changes the plant: flow speaks the other way, vibration by its variance.
+means, log_variances = np.array([1.5, 0, 0, -2, 0, 0]), np.array([0, 0, 0, 0, 3.0, 0])
+after = bg.datasets.GaussianConcept(means, log_variances, mixing)
+parts = [before.draw(10_000, random_state=0), after.draw(10_000, random_state=1)]
+X, y = (np.concatenate(both) for both in zip(*parts, strict=True))
+rows = pa.table(dict(zip(SENSORS, X.T, strict=True)))
+labels = pa.table({"state": np.where(y == 1, "fault", "fine")})
+
+models = {
+    "naive Bayes": bg.StreamingNaiveBayesClassifier(),
+    "that forgets": bg.StreamingNaiveBayesClassifier(decay=0.999),
+    "weighted": bg.StreamingWeightedNaiveBayesClassifier(),
+    "and forgets": bg.StreamingWeightedNaiveBayesClassifier(decay=0.999),
+}
+print("Each row is predicted and then learned from; accuracy of every 2,000 rows, drift at 10,000:")
+truth = labels["state"].to_numpy(zero_copy_only=False)
+for name, model in models.items():
+    shares = []
+    for first in range(0, len(y), 2000):
+        batch, classes = rows.slice(first, 2000), labels.slice(first, 2000)
+        predicted, _ = model.test_then_train(batch, classes)
+        shares.append(np.mean(predicted == truth[first : first + 2000]))
+    print(f"  {name:<13}" + " ".join(f"{share:.3f}" for share in shares))
+
+clf = models["and forgets"].settle()
+print("\nThree sensors say the same; exponents of each class, learned on the way:")
+for sensor, exponent in clf.network_.exponents.items():
+    print(f"  {sensor:<11}" + " ".join(f"{value:.2f}" for value in np.atleast_1d(exponent)))
+print(f"The model holds {clf.star_.nbytes / 1e3:,.0f} kB, however long the stream is.")
+clf.render(folder / "stream.svg", states=False)
+
+print("\nHalf of the sensors are silent; what is missing is left out before the exponents:")
+print(clf.query({"pressure": 1.0, "flow": -1.0, "vibration": 2.5}))
+print(clf.query({"vibration": 2.5}))
+
+print("\nOne row at a time, with a sensor and a state that nobody has seen:")
+clf.learn_one({"pressure": 9.0, "humidity": 0.4}, "flooded")
+print(clf.classes_.tolist(), clf.predict_one({"pressure": -1.0, "flow": 1.0}))
