@@ -56,7 +56,7 @@ class GKClass(CutSummaries):
     --------
     >>> summary = GKClass(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKClass of 1 features and 2 classes, weight 1000, 832 bytes
+    GKClass of 1 features and 2 classes, weight 1000, 840 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
