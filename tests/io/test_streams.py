@@ -304,6 +304,7 @@ def forgeries():
     yield "gk", "summaries.low", put(10.0)
     yield "pid", "summaries.edge", lambda array: -array
     yield "pid", "waiting", put(np.inf)
+    yield "gk", "summaries.merged", put(0.0)
     yield "gk", "summaries.limits", put(1e12)
     yield "gk", "summaries.merged", put(0.0)
 
