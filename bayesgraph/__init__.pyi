@@ -92,6 +92,11 @@ from .learning import tan as tan
 from .learning import unrestricted as unrestricted
 from .mixture import NetworkMixture as NetworkMixture
 from .network import BayesianNetwork as BayesianNetwork
+from .statistics.sketches import CountMinClass as CountMinClass
+from .statistics.sketches import GaussianClass as GaussianClass
+from .statistics.sketches import GKClass as GKClass
+from .statistics.sketches import KLLClass as KLLClass
+from .statistics.sketches import PiDClass as PiDClass
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous
 from .variables import Count as Count

@@ -66,6 +66,8 @@ class ModelName(StrEnum):
     FOREST = "forest"
     CHOW_LIU = "chow-liu"
     TREE = "tree"
+    STREAM = "stream"
+    STREAM_WEIGHTED = "stream-weighted"
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -88,7 +90,8 @@ DiscretizerName = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for trees).",
+        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for trees and "
+        "streams).",
     ),
 ]
 Evidence = Annotated[
@@ -471,6 +474,10 @@ def _classifier(
     }
     if model is ModelName.TREE:
         return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
+    if model is ModelName.STREAM:
+        return bg.StreamingNaiveBayesClassifier(**options)
+    if model is ModelName.STREAM_WEIGHTED:
+        return bg.StreamingWeightedNaiveBayesClassifier(**options)
     options["discretizer"] = discretizer
     if model in _ESTIMATORS:
         return getattr(bg, _ESTIMATORS[model])(**options)  # type: ignore[no-any-return]

@@ -179,7 +179,8 @@ _STREAM_WEIGHTED = {
 }
 _BINS = {
     "test_a_column_constant_within_one_class": "A bin of one number that grows to the next ones "
-    "does not know any more that all it held was that number."
+    "does not know any more that all it held was that number.",
+    "test_more_features_than_rows": "Where a few rows lie within their bin is a guess.",
 }
 _POWERED = {
     "test_the_unit_of_a_column_does_not_matter": "Densities to the power of an exponent of each "

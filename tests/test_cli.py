@@ -38,7 +38,19 @@ def bif(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["auto", "nb", "weighted", "tan", "forest", "chow-liu", "kdb", "aode"]
+    "name",
+    [
+        "auto",
+        "nb",
+        "weighted",
+        "tan",
+        "forest",
+        "chow-liu",
+        "kdb",
+        "aode",
+        "stream",
+        "stream-weighted",
+    ],
 )
 def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
     saved = tmp_path / "m.bayesgraph"

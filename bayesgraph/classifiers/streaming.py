@@ -44,14 +44,22 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.network import BayesianNetwork
-from bayesgraph.statistics.sketches import ColumnSummaries, GaussianClass, GKClass, PiDClass
+from bayesgraph.statistics.sketches import (
+    ColumnSummaries,
+    GaussianClass,
+    GKClass,
+    KLLClass,
+    PiDClass,
+)
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
+from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
     "gk": GKClass,
     "pid": PiDClass,
+    "kll": KLLClass,
     "gaussian": GaussianClass,
 }
 
@@ -67,11 +75,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "gaussian"}
+    summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, or a Gaussian of each class.
+        histogram, quantile sketches of each class that merge (less exact: take a `size` of 400
+        or so), or a Gaussian of each class.
     size : int
-        Tuples or bins of a summary.
+        Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
         For "gk": greatest relative error of a rank, in place of a fixed size.
     method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
@@ -87,7 +96,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         half in about 6,900 rows.
     window : int, optional
         What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
-        between seven eighths and all of them, and 8 times the memory.
+        between seven eighths and all of them, and 8 times the memory. A column of more than
+        `max_categories` has no panes: it fades by an eighth with each.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
         Of drift: a `bayesgraph.drift.DriftDetector` or an object with `update(error)` and
         `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
@@ -101,6 +111,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
         What becomes of a category that was never learned.
+    max_categories : int
+        States of a column. When a column has had more, its most frequent values are found by a
+        count-min sketch with a list of this length, and become groups of values that tell the same
+        of the class (MODL); the others are one state, "(other)", to which every value that is not
+        in the list belongs from then on, learned or not.
 
     Attributes
     ----------
@@ -144,6 +159,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         self.summary = summary
         self.size = size
@@ -159,6 +175,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.on_drift = on_drift
         self.categorical = categorical
         self.unseen = unseen
+        self.max_categories = max_categories
 
     def _settings(self) -> StreamSettings:
         return StreamSettings(
@@ -172,6 +189,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             window=self.window,
             detector=self.detector,
             on_drift=self.on_drift,
+            max_categories=self.max_categories,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -181,6 +199,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             return GaussianClass(n_features, n_classes)
         if self.summary == "pid":
             return PiDClass(n_features, n_classes, size=self.size)
+        if self.summary == "kll":
+            return KLLClass(n_features, n_classes, size=self.size)
         return GKClass(n_features, n_classes, size=self.size, epsilon=self.epsilon)
 
     # ------------------------------------------------------------------------------- learning
@@ -303,6 +323,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.star_ = star  # now that nothing of the first batch can be refused any more
         weights = weights if len(weights) else np.ones(len(labels))
         out = self._learn_rows(columns, codes, at, joined, weights, asked)
+        self._forget_rare()
         self._changed()
         return out
 
@@ -437,6 +458,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             key = (equal[0], state) if len(equal) == 1 else key
         if key not in vocabulary:
             if not learn:
+                if j in self.star_.sketches:
+                    return key_of(state)
                 if self.unseen == "error":
                     known = self._known_states(j)
                     raise UnknownStateError(
@@ -444,8 +467,22 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                         f"{suggestion(state, known)} Its states are {quoted(known)}."
                     )
                 return -1
-            vocabulary[key] = len(vocabulary)
+            settings = self.star_.settings if hasattr(self, "star_") else self
+            full = len(vocabulary) >= settings.max_categories
+            vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
+
+    def _forget_rare(self) -> None:
+        """Forget the spelling of values beyond the first ones of a column that are not in use."""
+        most = 4 * self.star_.settings.max_categories + 1024
+        for j, vocabulary in enumerate(self._vocabularies):
+            if len(vocabulary) > most:
+                used = self.star_.keys_in_use(j)
+                self._vocabularies[j] = {
+                    key: code
+                    for key, code in vocabulary.items()
+                    if code < FIRST_KEY or code in used
+                }
 
     # ------------------------------------------------------------------------- one row at a time
 
@@ -481,6 +518,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             place[label] = len(classes) - 1
         at = np.array([place[label]])
         self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
+        self._forget_rare()
         self._changed()
         return self
 
@@ -598,8 +636,27 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
         sizes = np.diff(self.star_.states.start).tolist()
         for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
-            found[name] = Discrete(name, self._known_states(j, n) or ["(none yet)"])
+            groups = self.star_.states.groups(j)
+            found[name] = (
+                Discrete(name, self._known_states(j, n) or ["(none yet)"])
+                if groups is None
+                else self._grouped(j, n, *groups)
+            )
         return tuple(found[name] for name in self.layout_.columns)
+
+    def _grouped(
+        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Grouped:
+        """Return a column of many values as groups of the frequent ones, and the others."""
+        spelling = {code: state for (_, state), code in self._vocabularies[j].items()}
+        groups: list[list[State]] = [[] for _ in range(n_groups)]
+        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
+            groups[place].append(spelling[key])
+        others = "(other)"
+        while others in spelling.values():
+            others += "'"
+        groups[-1].append(others)
+        return Grouped(self._states[j], groups)
 
     def _known_states(self, j: int, n: int | None = None) -> list[Any]:
         """Return the first n states of a column, which came in any order, in ascending order."""
@@ -607,14 +664,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _state_order(self) -> list[int]:
         """Return where the densities of each state stand, states as `features_` has them."""
-        start = self.star_.states.start.tolist()
-        return [
-            a + vocabulary[type(state), state]
-            for j, (vocabulary, a, b) in enumerate(
-                zip(self._vocabularies, start[:-1], start[1:], strict=True)
-            )
-            for state in self._known_states(j, b - a)
-        ]
+        start, found = self.star_.states.start.tolist(), []
+        for j, (vocabulary, a, b) in enumerate(
+            zip(self._vocabularies, start[:-1], start[1:], strict=True)
+        ):
+            if self.star_.states.groups(j) is None:
+                states = self._known_states(j, b - a)
+                found += [a + vocabulary[type(state), state] for state in states]
+            else:
+                found += range(a, b)
+        return found
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
@@ -677,7 +736,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         As for StreamingNaiveBayesClassifier.
     decay, window, detector, on_drift
         As for StreamingNaiveBayesClassifier.
-    categorical, unseen
+    categorical, unseen, max_categories
         As for StreamingNaiveBayesClassifier.
 
     References
@@ -708,6 +767,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
+        max_categories: int = 1000,
     ) -> None:
         super().__init__(
             summary=summary,
@@ -724,6 +784,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             on_drift=on_drift,
             categorical=categorical,
             unseen=unseen,
+            max_categories=max_categories,
         )
         self.exponents = exponents
         self.step = step
@@ -748,4 +809,5 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             window=self.window,
             detector=self.detector,
             on_drift=self.on_drift,
+            max_categories=self.max_categories,
         )

@@ -25,6 +25,7 @@ from bayesgraph.io.classifier_payload import (
 from bayesgraph.io.payloads import Kind
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
+from bayesgraph.statistics.sketches.frequencies import key_of
 
 CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
     kind.__name__: kind
@@ -85,7 +86,8 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     model._states = [columns[at] for at in _places(item["states"])]
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")
-    model._vocabularies = [_vocabulary(states) for states in item["vocabularies"]]
+    most = StreamSettings(**item["settings"]).max_categories
+    model._vocabularies = [_vocabulary(states, most) for states in item["vocabularies"]]
     model.classes_ = _labels(item["classes"], item["label_type"])
     model.target_name_ = decode_value(item["target"])
     model.n_features_in_ = len(columns)
@@ -110,9 +112,11 @@ def _places(items: Any) -> list[int]:
     return list(items)
 
 
-def _vocabulary(items: Any) -> dict[Any, int]:
+def _vocabulary(items: Any, most: int) -> dict[Any, int]:
     states = [decode_value(value) for value in items]
-    found = {(type(state), state): code for code, state in enumerate(states)}
+    found = {
+        (type(state), state): at if at < most else key_of(state) for at, state in enumerate(states)
+    }
     if len(found) < len(states):
         raise ValueError(f"a state is there twice in {states!r:.80}")
     return found
@@ -133,11 +137,11 @@ def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
     found = (star.n_classes, star.summaries.n_features, len(star.tables))
     if found != (len(model.classes_), len(model._numbers), len(model._states)):
         raise ValueError("the state is of other classes or columns")
-    known = [len(vocabulary) for vocabulary in model._vocabularies]
-    waiting = star.arrays()["waiting_codes"].max(axis=1, initial=-1).tolist()
-    used = [max(len(t), n + 1) for t, n in zip(star.tables, waiting, strict=True)]
-    if any(n < m for n, m in zip(known, used, strict=True)):
-        raise ValueError("the state has codes without a value")
+    sizes = np.diff(star.states.start).tolist()
+    for j, vocabulary in zip(range(len(sizes)), model._vocabularies, strict=True):
+        counted = [] if j in star.sketches else range(max(len(star.tables[j]), sizes[j]))
+        if not star.keys_in_use(j).union(counted) <= {-1, *vocabulary.values()}:
+            raise ValueError("the state has codes without a value")
 
 
 STREAM = Kind(lambda model: type(model) in CLASSES.values(), _encode, _decode)

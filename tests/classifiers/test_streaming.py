@@ -390,9 +390,9 @@ def test_clones_have_learned_nothing():
 
 def test_negative_exponents_of_gaussians_are_answered_like_others():
     random = np.random.default_rng(1)
-    y = random.integers(2, size=2000)
-    noise = random.normal(size=2000)
-    X = np.stack([noise + y, noise + 0.3 * random.normal(size=2000)], axis=1)
+    y = random.integers(2, size=20_000)
+    noise = random.normal(size=20_000)
+    X = np.stack([noise + y, noise + 0.3 * random.normal(size=20_000)], axis=1)
     model = Weighted(summary="gaussian").fit(X, y)
     assert (model.star_.exponents < 0).any()
     for row, p in zip(X[:5], model.predict_proba(X), strict=False):

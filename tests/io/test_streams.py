@@ -253,7 +253,7 @@ def put(value, at=0):
 
 
 ARRAYS = {
-    "gk": ["limits", "used", "value", "low", "delta", "gap"],
+    "gk": ["limits", "used", "value", "low", "own", "delta", "gap"],
     "pid": ["used", "total", "edge", "count"],
     "gaussian": ["count", "mean", "square"],
 }
@@ -304,8 +304,9 @@ def forgeries():
     yield "gk", "summaries.low", put(10.0)
     yield "pid", "summaries.edge", lambda array: -array
     yield "pid", "waiting", put(np.inf)
+    yield "gk", "summaries.merged", put(0.0)
     yield "gk", "summaries.limits", put(1e12)
-    yield "gk", "summaries.limits", put(0.0, 2)
+    yield "gk", "summaries.merged", put(0.0)
 
 
 @pytest.fixture(scope="module")

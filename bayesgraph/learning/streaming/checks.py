@@ -47,8 +47,20 @@ def check_star(star: Any, steps: tuple[str, ...], own: tuple[str, ...], bias: An
         raise DataError("A saved state has densities of another kind than its summaries.")
     check_densities(star.numbers, star.summaries.n_features, k)
     check_densities(star.states, len(star.tables), k)
-    if (np.diff(star.states.start) > [len(table) for table in star.tables]).any():
+    most = [
+        star.settings.max_categories + 1 if j in star.sketches else len(table)
+        for j, table in enumerate(star.tables)
+    ]
+    if (np.diff(star.states.start) > most).any() or not _sketches_fit(star):
         raise DataError("A saved state has densities of states that were never counted.")
+
+
+def _sketches_fit(star: Any) -> bool:
+    """Tell whether groups of values are of columns that have a sketch, of the classes."""
+    sketched = set(star.sketches)
+    return set(star.states.grouped.tolist()) <= sketched and all(
+        sketch.n_classes == star.n_classes for sketch in star.sketches.values()
+    )
 
 
 def _check_numbers(star: Any) -> None:
@@ -91,6 +103,8 @@ def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
     logs = state_array(arrays, "logs", (None, n_classes))
     start = state_array(arrays, "start", (n_features + 1,), least=0, whole=True)
     empty = isinstance(found, StateDensities)
+    if isinstance(found, StateDensities):
+        _check_groups(found)
     if start[0] != 0 or start[-1] != len(logs) or (np.diff(start) < (0 if empty else 1)).any():
         raise DataError("A saved state has features whose cells do not follow each other.")
     if isinstance(found, IntervalDensities):
@@ -104,3 +118,26 @@ def _check_cuts(cuts: NDArray[Any], start: NDArray[np.int64]) -> None:
         raise DataError("A saved state has an infinite cut at the end of each feature alone.")
     if not (np.isfinite(cuts) | last).all() or not (cuts[1:] > cuts[:-1])[~last[:-1]].all():
         raise DataError("A saved state has cuts that ascend; these do not.")
+
+
+def _check_groups(found: StateDensities) -> None:
+    """Refuse groups of values that are none, or in another order than is searched."""
+    arrays, n = found.arrays(), len(found.grouped)
+    grouped = state_array(arrays, "grouped", (None,), least=0, most=found.n_features, whole=True)
+    start = state_array(arrays, "key_start", (n + 1,), least=0, whole=True)
+    keys = state_array(arrays, "keys", (None,), least=0, whole=True)
+    places = state_array(arrays, "places", (len(keys),), least=0, whole=True)
+    good = (
+        (np.diff(grouped) > 0).all()
+        and (grouped < found.n_features).all()
+        and start[0] == 0
+        and start[-1] == len(keys)
+        and (np.diff(start) >= 0).all()
+    )
+    if good:
+        others = np.repeat(np.diff(found.start)[grouped] - 1, np.diff(start))
+        inside = np.ones(len(keys), dtype=np.bool_)
+        inside[start[:-1][np.diff(start) > 0]] = False
+        good = (places < others).all() and (np.diff(keys)[inside[1:]] > 0).all()
+    if not good:
+        raise DataError("A saved state has groups of values that are none.")

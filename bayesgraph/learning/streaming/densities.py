@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD, GaussianPlate, TablePlate
+from bayesgraph.discretize import modl_groups
 from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
@@ -20,6 +21,7 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.sketches import (
     Cells,
     ColumnSummaries,
+    CountMinClass,
     CutSummaries,
     GaussianClass,
 )
@@ -128,9 +130,12 @@ class IntervalDensities(Densities):
         held, factorial = cells.counts, _factorials(cells)
         if method == "smooth":
             held = np.zeros(held.shape)
+        # A summary that errs by class is trusted as far as a smaller sample is.
+        trust = np.repeat(summaries.evidence, np.diff(cells.start))[:, None]
+        counts = cells.counts if (trust == 1.0).all() else cells.counts * trust
 
         def work(a: int, b: int) -> None:
-            start, counts = cells.start, cells.counts
+            start = cells.start
             if method == "smooth":
                 kernels.smooth_cells(start, counts, held, begins, factorial, a, b)
             else:
@@ -138,6 +143,8 @@ class IntervalDensities(Densities):
                 kernels.cut_cells(start, counts, cells.cuts, code, most, factorial, begins, a, b)
 
         over_rows(work, summaries.n_features, 1 + _THREAD // 100)
+        if method == "smooth":
+            held /= trust
         places = np.flatnonzero(begins)
         # A feature that nothing is known of has no cell: one interval then, of no weight.
         sizes = np.diff(np.searchsorted(places, cells.start))
@@ -196,11 +203,21 @@ class StateDensities(Densities):
     start : ndarray of int, shape (n_features + 1,)
     logs : ndarray, shape (number of states of all features, n_classes)
     centre : ndarray, shape (n_classes, n_features)
+    grouped : ndarray of int, shape (n_grouped,)
+        Features whose states are groups of values, the last one of all values that are not known.
+    key_start : ndarray of int, shape (n_grouped + 1,)
+        Where the keys of each of them begin.
+    keys, places : ndarray of int, shape (number of keys,)
+        Ascending keys of values, and their groups.
     """
 
     start: NDArray[np.int64]
     logs: Floats
     centre: Floats
+    grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    key_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def n_features(self) -> int:
@@ -208,15 +225,54 @@ class StateDensities(Densities):
         return len(self.start) - 1
 
     @classmethod
-    def of(cls, counts: Sequence[Floats], n_classes: int, smoothing: float) -> StateDensities:
-        """Return the densities of tables of counts, each of shape (n_states, n_classes)."""
-        start = np.concatenate([[0], np.cumsum([len(c) for c in counts])]).astype(np.int64)
-        together = np.concatenate([np.zeros((0, n_classes)), *counts])
-        return cls(start, *smoothed_logs(start, together, smoothing))
+    def of(
+        cls,
+        counts: Sequence[Floats],
+        n_classes: int,
+        smoothing: float,
+        sketches: Mapping[int, CountMinClass] | None = None,
+    ) -> StateDensities:
+        """Return the densities of tables of counts, each of shape (n_states, n_classes).
+
+        Those of features with a sketch are of groups of values instead.
+        """
+        found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
+        tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
+        start = np.concatenate([[0], np.cumsum([len(c) for c in tables])]).astype(np.int64)
+        together = np.concatenate([np.zeros((0, n_classes)), *tables])
+        logs, centre = smoothed_logs(start, together, smoothing)
+        if not found:
+            return cls(start, logs, centre)
+        order = sorted(found)
+        keys, places = (np.concatenate([found[j][part] for j in order]) for part in (0, 1))
+        key_start = np.concatenate([[0], np.cumsum([len(found[j][0]) for j in order])])
+        return cls(start, logs, centre, np.array(order), key_start.astype(np.int64), keys, places)
+
+    def groups(self, feature: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the keys of a feature's values and their groups; None if it has no groups."""
+        if feature not in self.grouped:
+            return None
+        at = int(np.searchsorted(self.grouped, feature))
+        part = slice(*self.key_start[at : at + 2])
+        return self.keys[part], self.places[part]
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """See Densities."""
+        if len(self.grouped):
+            columns = columns.copy()
+            for j in self.grouped.tolist():
+                columns[j] = self._group_codes(j, columns[j])
         kernels.log_states(columns, self.start, self.logs, out, first)
+
+    def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups of values: the last one for those not known, -1 where missing."""
+        known, places = self.groups(feature) or (self.keys, self.places)
+        others = self.start[feature + 1] - self.start[feature] - 1
+        codes = np.where(keys >= 0, others, -1)
+        if len(known):
+            at = np.searchsorted(known, keys).clip(max=len(known) - 1)
+            codes = np.where(known[at] == keys, places[at], codes)
+        return codes
 
     def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
         """Refuse: the states are kept elsewhere."""
@@ -228,7 +284,8 @@ class StateDensities(Densities):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See Densities."""
-        return {"start": self.start, "logs": self.logs, "centre": self.centre}
+        names = ("start", "logs", "centre", "grouped", "key_start", "keys", "places")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +383,33 @@ def numeric_densities(
         return GaussianDensities.of(summaries, shrinkage, var_smoothing)
     assert isinstance(summaries, CutSummaries)  # there are no others
     return IntervalDensities.of(summaries, method, most, smoothing)
+
+
+def value_groups(
+    sketch: CountMinClass,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Return groups of the frequent values of a column (MODL, Boulle 2005), and one of all others.
+
+    Returns
+    -------
+    keys : ndarray of int, shape (n_values,)
+        Ascending.
+    places : ndarray of int, shape (n_values,)
+        The group of each value.
+    counts : ndarray, shape (n_groups + 1, n_classes)
+        What is not certain to belong to a value of the list is with the others.
+    """
+    keys, seen = sketch.listed()
+    n, k = seen.shape
+    places = np.zeros(n, dtype=np.int64)
+    whole = np.rint(seen)  # factorials of counts: weights have none
+    found = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
+    for group, values in enumerate(found.groups):
+        places[values] = group
+    counts = np.zeros((max(1, len(found.groups)) if n else 0, k))
+    np.add.at(counts, places, seen)
+    others = np.maximum(sketch.totals - seen.sum(axis=0), 0.0)
+    return keys, places, np.concatenate([counts, others[None]])
 
 
 def smoothed_logs(

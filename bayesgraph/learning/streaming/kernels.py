@@ -161,6 +161,8 @@ _MOST_DEGREES = 8
 _SPAN = 0.3
 # Nats of log likelihood that a parameter must gain.
 _PRICE = 2.0
+# Standard deviations by which smooth shares may miss the cells before steps are tried.
+_DEVIATIONS = 3.0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -291,8 +293,9 @@ def smooth_cells(
     score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
     likelihood, as the score test has it, at a price for each parameter; 0 for a feature that tells
     nothing. Neighbouring cells whose log ratios differ by less than a share of their standard
-    deviation make one interval. Where the steps of MODL gain more at the same price, and that of
-    the places of their cuts, they are taken.
+    deviation make one interval. Where these shares do not fit the cells (likelihood ratio test),
+    and the steps of MODL gain more at the same price and that of the places of their cuts, those
+    are taken.
 
     Parameters
     ----------
@@ -355,8 +358,13 @@ def smooth_cells(
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if degree:
             _mark_intervals(tilted, share, totals, begins[a:b])
-        steps = np.zeros(n, dtype=np.bool_)
+        steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(_summed(counts[a:b]))
+        # Twice what all cells apart would gain is about chi-square if the smooth shares are right.
+        free = max((n - 1 - degree) * (n_classes - 1), 0)
+        lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
+        if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
+            continue
         _most_probable_cuts(sums, factorial, steps)
         # A cut has a place too, one of the cells' ends.
         cost = (price + math.log(n)) * (steps.sum() - 1)

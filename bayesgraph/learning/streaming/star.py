@@ -23,8 +23,14 @@ from bayesgraph.learning.streaming.densities import (
 )
 from bayesgraph.learning.streaming.panes import PaneCounts
 from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
-from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
+from bayesgraph.statistics.sketches import (
+    PANES,
+    ColumnSummaries,
+    CountMinClass,
+    WindowedSummaries,
+)
 from bayesgraph.statistics.sketches.base import checked_size, widened
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
 from bayesgraph.variables import Discrete, Variable
 
 MODES = {
@@ -76,6 +82,8 @@ class StreamSettings:
         Of drift, fed with the errors of predictions before each row.
     on_drift : {"forget", "quicken", "note"}
         What an alarm brings.
+    max_categories : int
+        States of a column that are counted one by one.
     """
 
     exponents: str | None = "mixed"
@@ -90,6 +98,7 @@ class StreamSettings:
     window: int | None = None
     detector: Any = None
     on_drift: str = "forget"
+    max_categories: int = 1000
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -100,6 +109,7 @@ class StreamSettings:
         ):
             if getattr(self, name) not in known:
                 raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
+        checked_size("max_categories", self.max_categories, 1)
         if not 0.0 < self.decay <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         if not 0.0 < self.alpha < np.inf:
@@ -143,6 +153,9 @@ class StreamingStar:
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
         Counts of the columns of states.
+    sketches : dict from int to CountMinClass
+        In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
+        beyond those that are counted one by one.
     totals : ndarray, shape (n_classes,)
         Weight of each class.
     n_seen : int
@@ -156,6 +169,7 @@ class StreamingStar:
         windowed = not self.panes.is_on or isinstance(summaries, WindowedSummaries)
         self.summaries = summaries if windowed else WindowedSummaries(summaries)
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_states)]
+        self.sketches: dict[int, CountMinClass] = {}
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
         self._absorbed, self._looked, self._held = 0, 0, 0.0
@@ -287,11 +301,16 @@ class StreamingStar:
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(self._columns[:, :n]), classes, unit)
         for j, codes in enumerate(self._codes[:, :n]):
-            self.tables[j] = _counted(self.tables[j], codes, classes, weights)
+            if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
+                self.sketches[j] = _sketched(self.tables[j], self.settings.max_categories)
+                self.tables[j] = self.tables[j][:0]
+                self.panes.drop(j)
+            if j in self.sketches:
+                self.sketches[j].absorb(codes, classes, weights)
+            else:
+                self.tables[j] = _counted(self.tables[j], codes, classes, weights)
         if self.panes.is_on:
-            empty = np.zeros((0, self.n_classes))
-            tables = [_counted(empty, codes, classes, weights) for codes in self._codes[:, :n]]
-            self.panes.add(n, self._waiting(), tables)
+            self._add_to_pane()
         self._held += float(weights.sum())
         self._absorbed += n
         self._filled = 0
@@ -302,6 +321,8 @@ class StreamingStar:
             self.summaries.fade(factor)
             for table in self.tables:
                 table *= factor
+            for sketch in self.sketches.values():
+                sketch.fade(factor)
             self.panes.fade(factor)
             self.totals *= factor
             self._held *= factor
@@ -312,11 +333,24 @@ class StreamingStar:
         found = np.bincount(self._classes[:n], self._weights[:n], self.n_classes)
         return found.astype(np.float64)
 
+    def _add_to_pane(self) -> None:
+        n = self._filled
+        classes, weights = self._classes[:n], self._weights[:n]
+        empty = np.zeros((0, self.n_classes))
+        tables = [
+            empty if j in self.sketches else _counted(empty, codes, classes, weights)
+            for j, codes in enumerate(self._codes[:, :n])
+        ]
+        self.panes.add(n, self._waiting(), tables)
+
     def _turn(self) -> None:
         """Begin a pane of the window; the oldest one is forgotten."""
         assert isinstance(self.summaries, WindowedSummaries)  # there is a window
         self.summaries.turn()
         totals, self.tables = self.panes.turn()
+        for sketch in self.sketches.values():
+            # It has no panes: what is older fades instead.
+            sketch.fade(1.0 - 1.0 / PANES)
         self._held = float(totals.sum())
         self.totals = totals + self._waiting()
 
@@ -346,7 +380,7 @@ class StreamingStar:
             shrinkage=set_.shrinkage,
             var_smoothing=set_.var_smoothing,
         )
-        self.states = StateDensities.of(self.tables, self.n_classes, set_.alpha)
+        self.states = StateDensities.of(self.tables, self.n_classes, set_.alpha, self.sketches)
         before = self._centre
         self._note()
         # Finer intervals are less probable, each of them: what an exponent other than 1 makes of
@@ -402,6 +436,14 @@ class StreamingStar:
         """Averaged exponents, shape (n_classes, n_features)."""
         return self.mean_shared + self.mean_own
 
+    def keys_in_use(self, column: int) -> set[int]:
+        """Return the codes of a column's states that the model may be asked for."""
+        found = set(self._codes[column, : self._filled].tolist())
+        if column in self.sketches:
+            found.update(self.sketches[column].listed()[0].tolist())
+        groups = self.states.groups(column)
+        return found if groups is None else found.union(groups[0].tolist())
+
     def state_plate(
         self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
     ) -> CPD:
@@ -426,6 +468,8 @@ class StreamingStar:
         self.summaries.grow(n_features=old_numbers + n_numbers, n_classes=k)
         self.panes.grow(k, len(self.tables) + n_states)
         self.tables = [widened(table, (len(table), k)) for table in self.tables]
+        for sketch in self.sketches.values():
+            sketch.grow(n_classes=k)
         self.tables += [np.zeros((0, k)) for _ in range(n_states)]
         self.totals = widened(self.totals, (k,))
         self._columns = widened(self._columns, (self.summaries.n_features, _BLOCK))
@@ -470,6 +514,8 @@ class StreamingStar:
         }
         state |= {name: getattr(self, name) for name in (*_STEPS, *_OWN, *_BIASES)}
         state |= {f"table_{j}": table for j, table in enumerate(self.tables)}
+        for j, sketch in self.sketches.items():
+            state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
         state |= {f"watch.{name}": array for name, array in self.watch.arrays(n).items()}
         for part in ("summaries", "panes", "numbers", "states"):
             found = getattr(self, part).arrays()
@@ -503,6 +549,11 @@ class StreamingStar:
         )
         made = cls(held, len(tables), settings)
         made.tables = tables
+        made.sketches = {
+            j: CountMinClass.from_arrays(parts[f"sketch_{j}"])
+            for j in range(len(tables))
+            if f"sketch_{j}" in parts
+        }
         for name in ("totals", "clock", *_STEPS, *_OWN, *_BIASES):
             setattr(made, name, arrays[name])
         seen, absorbed, looked = arrays["numbers"].tolist()
@@ -532,6 +583,14 @@ class StreamingStar:
         waiting = self._columns.nbytes + self._codes.nbytes
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + waiting + self._classes.nbytes + self._weights.nbytes
+
+
+def _sketched(table: Floats, most: int) -> CountMinClass:
+    """Return a sketch of what a table has counted."""
+    n, k = table.shape
+    sketch = CountMinClass(k, exact=most)
+    sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
+    return sketch
 
 
 def _counted(

@@ -1,8 +1,10 @@
 """Summaries of streams in bounded memory, of all columns of a table side by side."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
+from bayesgraph.statistics.sketches.frequencies import CountMinClass
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.histograms import PiDClass
+from bayesgraph.statistics.sketches.kll import KLLClass
 from bayesgraph.statistics.sketches.quantiles import GKClass
 from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
 
@@ -10,9 +12,11 @@ __all__ = [
     "PANES",
     "Cells",
     "ColumnSummaries",
+    "CountMinClass",
     "CutSummaries",
     "GKClass",
     "GaussianClass",
+    "KLLClass",
     "PiDClass",
     "WindowedSummaries",
 ]

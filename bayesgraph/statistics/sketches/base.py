@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import DataError, ModelError
+from bayesgraph.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.factors.algebra import Floats
 
 
@@ -85,18 +85,8 @@ class ColumnSummaries(ABC):
             raise DataError(
                 f"{type(self).__name__} takes finite numbers or NaN; replace infinite values."
             )
-        codes = np.asarray(classes)
-        if codes.shape != (len(matrix),) or codes.dtype.kind not in "iu":
-            raise DataError(
-                f"classes takes {len(matrix)} whole numbers, one for each row; got shape "
-                f"{codes.shape} of {codes.dtype}."
-            )
-        if len(codes) and not 0 <= codes.min() <= codes.max() < self.n_classes:
-            raise DataError(
-                f"classes takes codes from 0 to {self.n_classes - 1}; got {codes.min()} to "
-                f"{codes.max()}."
-            )
-        self.absorb(np.ascontiguousarray(matrix.T), codes, _weights(weights, len(matrix)))
+        codes, weight = checked_rows(classes, weights, len(matrix), self.n_classes)
+        self.absorb(np.ascontiguousarray(matrix.T), codes, weight)
         return self
 
     @abstractmethod
@@ -151,6 +141,20 @@ class ColumnSummaries(ABC):
         """Return what a second layer looks at: these summaries, or the panes of a window in one."""
         return self
 
+    def __add__(self, other: Any) -> Any:
+        """Return the summaries of both sets of rows, where the theory has such a thing.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For summaries that do not merge.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} does not merge: no way is known to join two of them in bounded "
+            "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
+            '(summary="kll") or GaussianClass, which do.'
+        )
+
     def copy(self) -> Self:
         """Return an independent copy."""
         return type(self).from_arrays({name: a.copy() for name, a in self.arrays().items()})
@@ -173,6 +177,32 @@ class CutSummaries(ColumnSummaries):
     @abstractmethod
     def cells(self) -> Cells:
         """Return the cells between the places that are known."""
+
+    @property
+    def evidence(self) -> Floats:
+        """Share of the rows of each feature that a sample would need to tell as much of classes.
+
+        1 if every row is counted in one of the cells, with its class: how rows fall into cells is
+        as random as the rows are. Shape (n_features,).
+        """
+        return np.ones(self.n_features)
+
+
+def checked_rows(
+    classes: ArrayLike, weights: ArrayLike | None, n_rows: int, n_classes: int
+) -> tuple[NDArray[np.signedinteger], Floats]:
+    """Return the class codes of rows, and their weights, empty if every row weighs 1."""
+    codes = np.asarray(classes)
+    if codes.shape != (n_rows,) or codes.dtype.kind not in "iu":
+        raise DataError(
+            f"classes takes {n_rows} whole numbers, one for each row; got shape {codes.shape} of "
+            f"{codes.dtype}."
+        )
+    if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
+        raise DataError(
+            f"classes takes codes from 0 to {n_classes - 1}; got {codes.min()} to {codes.max()}."
+        )
+    return codes, _weights(weights, n_rows)
 
 
 def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
@@ -198,3 +228,10 @@ def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     out = np.zeros(shape, dtype=array.dtype)
     out[tuple(slice(n) for n in array.shape)] = array
     return out
+
+
+def mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return well mixed bits (the finaliser of SplitMix64; Steele, Lea, Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))

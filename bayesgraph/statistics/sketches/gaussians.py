@@ -57,6 +57,8 @@ class GaussianClass(ColumnSummaries):
 
     def __add__(self, other: GaussianClass) -> GaussianClass:
         """Return the summaries of both sets of rows, exact but for rounding."""
+        if not isinstance(other, GaussianClass):
+            return NotImplemented
         if (self.n_features, self.n_classes) != (other.n_features, other.n_classes):
             raise DataError(f"Only summaries of the same shape merge; got {self!r} and {other!r}.")
         made = GaussianClass(self.n_features, self.n_classes)

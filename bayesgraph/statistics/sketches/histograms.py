@@ -27,7 +27,10 @@ class PiDClass(CutSummaries):
     the smallest sum are merged after each split. No weight is ever lost. How much of a bin lies
     below a number inside it is a guess, so there is no guarantee as `GKClass` gives.
 
-    The result depends on the order of the rows.
+    The result depends on the order of the rows: sorted rows fill bins that have just been made, so
+    that halves are wrong guesses. For smooth densities in random order it is more exact than
+    `GKClass`; outliers and values that are far more frequent than others cost bins. See there for
+    errors measured in several orders. Two of them do not merge; `KLLClass` does.
 
     Parameters
     ----------

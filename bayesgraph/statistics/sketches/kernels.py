@@ -39,14 +39,15 @@ def _merge_in(
     classes: NDArray[np.int64],
     weights: NDArray[np.float64],
     n: int,
-    unit: float,
     size: int,
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
     new_value: NDArray[np.float64],
     new_low: NDArray[np.float64],
+    new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
 ) -> int:
@@ -63,30 +64,31 @@ def _merge_in(
             continue
         while old < size and value[old] <= x:
             new_value[count], new_low[count] = value[old], low[old]
-            new_delta[count] = delta[old]
+            new_own[count], new_delta[count] = own[old], delta[old]
             for k in range(n_classes):
                 new_gap[count, k] = gap[old, k]
             old += 1
             count += 1
         if count and new_value[count - 1] == x:
             new_gap[count - 1, classes[row]] += w
+            new_own[count - 1] += w
             continue
-        new_value[count], new_low[count] = x, x
+        new_value[count], new_low[count], new_own[count] = x, x, w
         for k in range(n_classes):
             new_gap[count, k] = 0.0
         new_gap[count, classes[row]] = w
         # The smallest and the largest value are known exactly. What lies in the gap of the next
-        # tuple, but for its own value, may be on either side of the new one.
+        # tuple, but for what equals its value, may be on either side of the new one.
         between = 0.0
         if count and old < size:
-            between = delta[old] - unit
+            between = delta[old] - own[old]
             for k in range(n_classes):
                 between += gap[old, k]
         new_delta[count] = max(between, 0.0)
         count += 1
     while old < size:
         new_value[count], new_low[count] = value[old], low[old]
-        new_delta[count] = delta[old]
+        new_own[count], new_delta[count] = own[old], delta[old]
         for k in range(n_classes):
             new_gap[count, k] = gap[old, k]
         old += 1
@@ -117,12 +119,14 @@ def _left_after(
 def _compress(
     new_value: NDArray[np.float64],
     new_low: NDArray[np.float64],
+    new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
     count: int,
     most: float,
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
 ) -> int:
@@ -145,12 +149,14 @@ def _compress(
                 low[at] = min(low[at], new_low[i])
                 continue
         at -= 1
-        value[at], low[at], delta[at] = new_value[i], new_low[i], new_delta[i]
+        value[at], low[at] = new_value[i], new_low[i]
+        own[at], delta[at] = new_own[i], new_delta[i]
         for k in range(n_classes):
             gap[at, k] = new_gap[i, k]
     kept = room - at
     for i in range(kept):
-        value[i], low[i], delta[i] = value[at + i], low[at + i], delta[at + i]
+        value[i], low[i] = value[at + i], low[at + i]
+        own[i], delta[i] = own[at + i], delta[at + i]
         for k in range(n_classes):
             gap[i, k] = gap[at + i, k]
     return kept
@@ -162,12 +168,12 @@ def absorb_quantiles(
     ends: NDArray[np.int64],
     order: NDArray[np.int64],
     weights: NDArray[np.float64],
-    unit: float,
     share: float,
     guess: NDArray[np.float64],
     size: NDArray[np.int64],
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
     start: int,
@@ -186,21 +192,25 @@ def absorb_quantiles(
         Positions in ascending order of value, NaN last.
     weights : ndarray, shape (n,) or (0,)
         Of the positions; with them `order` is given.
-    unit : float
-        The smallest weight a value has had.
     share : float
         Gaps are merged up to this share of all weight; 0 to merge no more than room asks for.
     guess : ndarray, shape (n_features,)
         The share of all weight up to which gaps were merged last.
     size : ndarray, shape (n_features,)
-    value, low, delta : ndarray, shape (n_features, room)
+    value, low, own, delta : ndarray, shape (n_features, room)
+        Of a tuple: its value, the smallest one among those it counts, the weight of those that
+        equal its value, and how much more its rank may be.
     gap : ndarray, shape (n_features, room, n_classes)
     start, stop : int
         Of the features.
     """
     room, n_classes = gap.shape[1], gap.shape[2]
     most_tuples = room + columns.shape[1]
-    new_value, new_low = np.empty(most_tuples), np.empty(most_tuples)
+    new_value, new_low, new_own = (
+        np.empty(most_tuples),
+        np.empty(most_tuples),
+        np.empty(most_tuples),
+    )
     new_gap, new_delta = np.empty((most_tuples, n_classes)), np.empty(most_tuples)
     total = np.empty(most_tuples)
     values, codes = np.empty(columns.shape[1]), np.empty(columns.shape[1], dtype=np.int64)
@@ -218,9 +228,9 @@ def absorb_quantiles(
         else:
             n = _in_order(columns[f], ends, values, codes)
         count = _merge_in(
-            values, codes, held, n, unit,
-            size[f], value[f], low[f], gap[f], delta[f],
-            new_value, new_low, new_gap, new_delta,
+            values, codes, held, n,
+            size[f], value[f], low[f], own[f], gap[f], delta[f],
+            new_value, new_low, new_own, new_gap, new_delta,
         )  # fmt: skip
         weight = 0.0
         for i in range(count):
@@ -236,8 +246,8 @@ def absorb_quantiles(
             most = _least_sum(total, new_delta, count, room, guess[f] * weight)
             guess[f] = most / weight
         size[f] = _compress(
-            new_value, new_low, new_gap, new_delta, count, most,
-            value[f], low[f], gap[f], delta[f],
+            new_value, new_low, new_own, new_gap, new_delta, count, most,
+            value[f], low[f], own[f], gap[f], delta[f],
         )  # fmt: skip
 
 
@@ -389,13 +399,14 @@ def unite_quantiles(
     used: NDArray[np.int64],
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
-    unit: NDArray[np.float64],
     share: float,
     size: NDArray[np.int64],
     out_value: NDArray[np.float64],
     out_low: NDArray[np.float64],
+    out_own: NDArray[np.float64],
     out_gap: NDArray[np.float64],
     out_delta: NDArray[np.float64],
     start: int,
@@ -403,21 +414,19 @@ def unite_quantiles(
 ) -> None:
     """Put the tuples of several quantile summaries in one order, those of equal values together.
 
-    Between two tuples of a part lie up to g + delta - unit of its weight, which adds to the delta
+    Between two tuples of a part lie up to g - own + delta of its weight, which adds to the delta
     of the other parts' tuples there. Where there are more than 2 / `share` tuples, neighbours are
     joined up to a weight of that share.
 
     Parameters
     ----------
     used : ndarray, shape (n_parts, n_features)
-    value, low, delta : ndarray, shape (n_parts, n_features, room)
+    value, low, own, delta : ndarray, shape (n_parts, n_features, room)
     gap : ndarray, shape (n_parts, n_features, room, n_classes)
-    unit : ndarray, shape (n_parts,)
-        The least weight of a row.
     share : float
     size : ndarray, shape (n_features,)
         Written to, as all that follow: tuples of each feature.
-    out_value, out_low, out_delta : ndarray, shape (n_features, n_parts * room)
+    out_value, out_low, out_own, out_delta : ndarray, shape (n_features, n_parts * room)
     out_gap : ndarray, shape (n_features, n_parts * room, n_classes)
     start, stop : int
         Of the features.
@@ -434,7 +443,8 @@ def unite_quantiles(
                     x = min(x, value[p, f, at[p]])
             if x == np.inf:
                 break
-            out_value[f, n], out_low[f, n], out_delta[f, n] = x, x, 0.0
+            out_value[f, n], out_low[f, n] = x, x
+            out_own[f, n], out_delta[f, n] = 0.0, 0.0
             out_gap[f, n, :] = 0.0
             for p in range(n_parts):
                 i = at[p]
@@ -444,10 +454,11 @@ def unite_quantiles(
                 for k in range(n_classes):
                     held += gap[p, f, i, k]
                 if value[p, f, i] > x:
-                    out_delta[f, n] += max(held + delta[p, f, i] - unit[p], 0.0)
+                    out_delta[f, n] += max(held - own[p, f, i] + delta[p, f, i], 0.0)
                     continue
                 for k in range(n_classes):
                     out_gap[f, n, k] += gap[p, f, i, k]
+                out_own[f, n] += own[p, f, i]
                 out_delta[f, n] += delta[p, f, i]
                 out_low[f, n] = min(out_low[f, n], low[p, f, i])
                 total += held
@@ -455,7 +466,7 @@ def unite_quantiles(
             n += 1
         if n * share > 2.0:
             n = _join_neighbours(
-                n, share * total, out_value[f], out_low[f], out_gap[f], out_delta[f]
+                n, share * total, out_value[f], out_low[f], out_own[f], out_gap[f], out_delta[f]
             )
         size[f] = n
 
@@ -466,21 +477,22 @@ def _join_neighbours(
     most: float,
     value: NDArray[np.float64],
     low: NDArray[np.float64],
+    own: NDArray[np.float64],
     gap: NDArray[np.float64],
     delta: NDArray[np.float64],
 ) -> int:
     """Join tuples with those before them up to a weight; return how many are left."""
     last, held = -1, np.inf
     for i in range(n):
-        own = gap[i].sum()
-        if held + own <= most:
+        more = gap[i].sum()
+        if held + more <= most:
             gap[last] += gap[i]
             low[last] = min(low[last], low[i])
-            held += own
+            held += more
         else:
             last += 1
             gap[last] = gap[i]
             low[last] = low[i]
-            held = own
-        value[last], delta[last] = value[i], delta[i]
+            held = more
+        value[last], own[last], delta[last] = value[i], own[i], delta[i]
     return last + 1

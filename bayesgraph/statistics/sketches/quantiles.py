@@ -32,11 +32,33 @@ class GKClass(CutSummaries):
     * **Fixed error**: with `epsilon`, tuples are merged up to g + delta = 2 epsilon n, so that
       ranks are off by at most epsilon n in any order of arrival; memory grows with log(epsilon n).
 
+    What equals a tuple's value is known to lie nowhere else: equal values make nothing uncertain,
+    and a column of at most `size` distinct values is counted exactly.
+
     The bound is one of the pooled rank. A class that makes up a share s of the rows has its own
     quantiles bounded by `rank_error` / s only, relative to its size.
 
     Rows are added in blocks: all that are given at once are put in their places exactly, then
-    tuples are merged. The result does not depend on the order of rows within a block.
+    tuples are merged. The result does not depend on the order of rows within a block. It does on
+    that of blocks, and in fixed memory so does the error: it is least when values come in
+    order, and worst when each block falls between the two halves of what was seen, where every new
+    tuple is as uncertain as the one it falls into. `rank_error` says so (4.4 % there, 0.8 %
+    elsewhere).
+
+    Greatest error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
+    `size` 100, blocks of 256 rows):
+
+    ============================  =========  =========  =========
+    order of arrival                GKClass   PiDClass   KLLClass
+    ============================  =========  =========  =========
+    shuffled                        0.5-0.8       0.01    0.6-1.1
+    ascending or descending             0.0    0.1-0.6    0.3-0.5
+    50 ascending runs               0.7-1.0       0.02    0.9-1.3
+    from the middle outwards            0.0    0.3-0.5        0.5
+    from the ends inwards               4.6    2.0-3.0        0.8
+    ============================  =========  =========  =========
+
+    Two of them do not merge; `KLLClass` does.
 
     Parameters
     ----------
@@ -56,7 +78,7 @@ class GKClass(CutSummaries):
     --------
     >>> summary = GKClass(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKClass of 1 features and 2 classes, weight 1000, 832 bytes
+    GKClass of 1 features and 2 classes, weight 1000, 992 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
@@ -76,11 +98,11 @@ class GKClass(CutSummaries):
         self.size = checked_size("size", size, 3)
         self.epsilon = epsilon
         room = self.size if epsilon is None else 8
-        self._unit = np.inf
         self._merged = np.full(n_features, 2.0 / self.size)
         self._used = np.zeros(n_features, dtype=np.int64)
         self._value = np.zeros((n_features, room))
         self._low = np.zeros((n_features, room))
+        self._own = np.zeros((n_features, room))
         self._delta = np.zeros((n_features, room))
         self._gap = np.zeros((n_features, room, n_classes))
 
@@ -88,8 +110,6 @@ class GKClass(CutSummaries):
         """See ColumnSummaries."""
         if not columns.size:
             return
-        positive = weights[weights > 0]
-        self._unit = min(self._unit, float(positive.min()) if len(positive) else 1.0)
         share = 0.0
         if self.epsilon is not None:
             share = 2.0 * self.epsilon
@@ -109,9 +129,9 @@ class GKClass(CutSummaries):
                 for first, last in pairwise(ends.tolist()):
                     part[:, first:last].sort(axis=1)
             kernels.absorb_quantiles(
-                part, ends, order, held, self._unit, share, self._merged[a:b],
-                self._used[a:b], self._value[a:b], self._low[a:b], self._gap[a:b],
-                self._delta[a:b], 0, b - a,
+                part, ends, order, held, share, self._merged[a:b],
+                self._used[a:b], self._value[a:b], self._low[a:b], self._own[a:b],
+                self._gap[a:b], self._delta[a:b], 0, b - a,
             )  # fmt: skip
 
         over_rows(work, len(columns), 1 + _THREAD // columns.shape[1])
@@ -119,7 +139,7 @@ class GKClass(CutSummaries):
             self._set_room(max(8, int(self._used.max())))
 
     def _set_room(self, room: int) -> None:
-        for name in ("_value", "_low", "_delta", "_gap"):
+        for name in ("_value", "_low", "_own", "_delta", "_gap"):
             old = getattr(self, name)[:, :room]
             shape = (self.n_features, room, *old.shape[2:])
             setattr(self, name, np.ascontiguousarray(widened(old, shape)))
@@ -142,10 +162,15 @@ class GKClass(CutSummaries):
     def rank_error(self) -> Floats:
         """Bound of the error of any rank, in units of weight, shape (n_features,).
 
-        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1).
+        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1), with g without the weight of
+        what equals a tuple's value: that is on no other side of any number.
         """
-        spread = (self._gap.sum(axis=2) + self._delta) * self._is_used
-        return np.asarray(spread.max(axis=1, initial=0.0) / 2)
+        return np.asarray(self._spread.max(axis=1, initial=0.0) / 2)
+
+    @property
+    def _spread(self) -> Floats:
+        """How much weight may be on either side of a number before each tuple."""
+        return np.asarray((self._gap.sum(axis=2) - self._own + self._delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
         """Return a value of each feature up to which lies a share of its weight.
@@ -155,32 +180,33 @@ class GKClass(CutSummaries):
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
         found = np.full(self.n_features, np.nan)
-        errors = self.rank_error
         for f in range(self.n_features):
             n = self._used[f]
             if not n:
                 continue
             least = np.cumsum(self._gap[f, :n].sum(axis=1))
-            most = least + self._delta[f, :n]
-            rank = max(share * least[-1], self._unit)
-            near = (rank - least <= errors[f]) & (most - rank <= errors[f])
-            at = int(np.argmax(near)) if near.any() else int(np.argmin(np.abs(least - rank)))
-            found[f] = self._value[f, at]
+            rank = share * least[-1]
+            # What equals a tuple's value fills the ranks up to its own.
+            above = least + self._delta[f, :n] - self._own[f, :n] - rank
+            found[f] = self._value[f, int(np.argmin(np.maximum(rank - least, above)))]
         return found
 
     def rank(self, values: ArrayLike) -> Floats:
-        """Return about how much weight lies up to one number for each feature."""
+        """Return about how much weight lies up to one number for each feature.
+
+        Off by at most `rank_error`.
+        """
         numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (self.n_features,))
         found = np.zeros(self.n_features)
         for f, x in enumerate(numbers.tolist()):
             n = int(self._used[f])
             at = int(np.searchsorted(self._value[f, :n], x, side="right"))
-            gap = self._gap[f, :n].sum(axis=1)
-            below = float(gap[:at].sum())
-            if 0 < at < n and self._value[f, at - 1] < x:
-                # Half of what may be on either side.
-                below += (gap[at] + self._delta[f, at] - self._unit) / 2
-            found[f] = below
+            found[f] = self._gap[f, :at].sum()
+            # Half of what may be on either side.
+            if at and self._value[f, at - 1] == x:
+                found[f] += self._delta[f, at - 1] / 2
+            elif 0 < at < n:
+                found[f] += self._spread[f, at] / 2
         return found
 
     def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
@@ -200,7 +226,7 @@ class GKClass(CutSummaries):
         """
         used = self._is_used
         after = np.roll(self._low, -1, axis=1)
-        middle = self._value + (after - self._value) / 2
+        middle = self._value / 2 + after / 2
         cuts = np.where(after > self._value, np.clip(middle, self._value, after), self._value)
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
         flat = cuts[used]
@@ -222,16 +248,15 @@ class GKClass(CutSummaries):
 
         shape = (first.n_features, len(parts) * room)
         made = cls(first.n_features, first.n_classes, size=shape[1])
-        made._unit = min(part._unit for part in parts)
         made._gap = np.zeros((*shape, first.n_classes))
         used = np.stack([part._used for part in parts])
-        value, low, gap, delta = map(stacked, ("_value", "_low", "_gap", "_delta"))
-        units = np.array([part._unit for part in parts])
+        names = ("_value", "_low", "_own", "_gap", "_delta")
+        value, low, own, gap, delta = map(stacked, names)
         share = first.epsilon or 1.0 / first.size
         over_rows(
             lambda a, b: kernels.unite_quantiles(
-                used, value, low, gap, delta, units, share, made._used, made._value, made._low,
-                made._gap, made._delta, a, b,
+                used, value, low, own, gap, delta, share, made._used, made._value, made._low,
+                made._own, made._gap, made._delta, a, b,
             ),
             first.n_features,
             1 + _THREAD // shape[1],
@@ -240,9 +265,8 @@ class GKClass(CutSummaries):
 
     def fade(self, factor: float) -> None:
         """See ColumnSummaries."""
-        self._gap *= factor
-        self._delta *= factor
-        self._unit *= factor
+        for array in (self._gap, self._own, self._delta):
+            array *= factor
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""
@@ -252,18 +276,19 @@ class GKClass(CutSummaries):
         self._used = widened(self._used, (self.n_features,))
         fresh = np.full(self.n_features - len(self._merged), 2.0 / self.size)
         self._merged = np.concatenate([self._merged, fresh])
-        for name in ("_value", "_low", "_delta"):
+        for name in ("_value", "_low", "_own", "_delta"):
             setattr(self, name, widened(getattr(self, name), (self.n_features, room)))
         self._gap = widened(self._gap, (self.n_features, room, self.n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See ColumnSummaries."""
         return {
-            "limits": np.array([self.size, self.epsilon or 0.0, self._unit]),
+            "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
             "merged": self._merged,
             "value": self._value,
             "low": self._low,
+            "own": self._own,
             "delta": self._delta,
             "gap": self._gap,
         }
@@ -271,20 +296,18 @@ class GKClass(CutSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        size, epsilon, unit = arrays["limits"].tolist()
+        size, epsilon = arrays["limits"].tolist()
         gap = state_array(arrays, "gap", (None, None, None), least=0.0)
         n_features, room, n_classes = gap.shape
-        if not unit > 0.0 or (epsilon == 0.0 and room != size):
-            raise DataError(
-                f"A saved state has room for {size:g} tuples and a positive least weight; got "
-                f"room for {room} and {unit!r}."
-            )
+        if epsilon == 0.0 and room != size:
+            raise DataError(f"A saved state has room for {size:g} tuples; got room for {room}.")
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        made._unit, made._gap = unit, gap
+        made._gap = gap
         made._used = state_array(arrays, "used", (n_features,), least=0, most=room, whole=True)
-        made._merged = state_array(arrays, "merged", (n_features,), least=0.0)
+        made._merged = state_array(arrays, "merged", (n_features,), least=np.finfo(float).tiny)
         made._value = state_array(arrays, "value", (n_features, room))
         made._low = state_array(arrays, "low", (n_features, room))
+        made._own = state_array(arrays, "own", (n_features, room), least=0.0)
         made._delta = state_array(arrays, "delta", (n_features, room), least=0.0)
         check_ascending("value", made._value, made._is_used, ties=False)
         if ((made._low > made._value) & made._is_used).any():

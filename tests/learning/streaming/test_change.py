@@ -41,6 +41,7 @@ OPTIONS = [
     {"window": 333},
     {"window": 100, "detector": ADWIN(0.01), "summary": "gaussian"},
     {"window": 640, "decay": 0.999, "detector": "adwin", "summary": "pid"},
+    {"window": 240, "detector": "adwin", "summary": "kll"},
 ]
 
 
@@ -135,6 +136,24 @@ def test_a_window_forgets_what_left_it():
     np.testing.assert_allclose(model.star_.totals, model.star_.tables[0].sum(axis=0))
     held = model.star_.totals.sum()
     assert weights[-800:].sum() * 7 / 8 <= held <= weights[-800:].sum()
+
+
+def test_a_column_of_ever_new_values_fades_in_a_window():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 4000)
+    ids = np.where(random.random(4000) < 0.5, np.array(["u", "v"])[y], np.arange(4000).astype(str))
+    whole = bg.StreamingNaiveBayesClassifier(window=400, max_categories=20, detector="adwin")
+    whole.partial_fit({"id": ids}, y)
+    parts = bg.StreamingNaiveBayesClassifier(window=400, max_categories=20, detector="adwin")
+    for first in range(0, 4000, 170):
+        rows = slice(first, first + 170)
+        parts.partial_fit({"id": ids[rows]}, y[rows], classes=[0, 1])
+    for name, array in whole.star_.arrays().items():
+        np.testing.assert_array_equal(parts.star_.arrays()[name], array, err_msg=name)
+    assert whole.star_.totals.sum() <= 400
+    assert whole.predict({"id": np.array(["u", "v"])}).tolist() == [0, 1]
+    held = whole.star_.sketches[0].listed()[1]
+    assert held.sum() < 800
 
 
 def test_memory_of_a_window_is_constant():

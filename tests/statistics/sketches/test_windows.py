@@ -6,13 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError, ModelError
-from bayesgraph.statistics.sketches import GaussianClass, GKClass, PiDClass, WindowedSummaries
+from bayesgraph.statistics.sketches import (
+    GaussianClass,
+    GKClass,
+    KLLClass,
+    PiDClass,
+    WindowedSummaries,
+)
 
 KINDS = {
     "gk": lambda f=2, k=3: GKClass(f, k, size=20),
     "epsilon": lambda f=2, k=3: GKClass(f, k, epsilon=0.05),
     "pid": lambda f=2, k=3: PiDClass(f, k, size=20),
     "gaussian": lambda f=2, k=3: GaussianClass(f, k),
+    "kll": lambda f=2, k=3: KLLClass(f, k, size=40),
 }
 
 
@@ -99,7 +106,7 @@ def plain_union(parts):
             if i < len(values) and values[i] == x:
                 low, gap, delta = min(low, part._low[0, i]), gap + gaps[i], delta + deltas[i]
             elif i < len(values):
-                delta += max(gaps[i].sum() + deltas[i] - part._unit, 0.0)
+                delta += max(gaps[i].sum() + deltas[i] - part._own[0, i], 0.0)
         found.append((x, low, gap, delta))
     return found
 

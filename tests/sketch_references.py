@@ -1,0 +1,166 @@
+"""Plain implementations of the summaries of streams, one value at a time, for the tests."""
+
+import numpy as np
+
+
+class PlainGK:
+    """Greenwald and Khanna's tuples in lists; rows enter in blocks as in `GKClass`."""
+
+    def __init__(self, n_classes, size=100, epsilon=None):
+        self.n_classes, self.size, self.epsilon = n_classes, size, epsilon
+        self.guess = 2 / size
+        self.tuples = []  # dicts: v, low, own, g (by class), delta
+
+    def absorb(self, values, classes, weights):
+        rows = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
+        before, fresh = list(self.tuples), []
+        for i in rows:
+            x, w = values[i], weights[i]
+            if w <= 0:
+                continue
+            same = [t for t in [*before, *fresh] if t["v"] == x]
+            if same:
+                same[0]["g"][classes[i]] += w
+                same[0]["own"] += w
+                continue
+            above = [t for t in before if t["v"] > x]
+            below = any(t["v"] < x for t in [*before, *fresh])
+            delta = 0.0
+            if above and below:
+                delta = above[0]["delta"] + sum(above[0]["g"]) - above[0]["own"]
+            g = np.zeros(self.n_classes)
+            g[classes[i]] = w
+            fresh.append({"v": x, "low": x, "own": w, "g": g, "delta": delta})
+        self.tuples = sorted([*before, *fresh], key=lambda t: t["v"])
+        total = sum(sum(t["g"]) for t in self.tuples)
+        if self.epsilon is not None:
+            self.tuples = self.merged(2 * self.epsilon * total)
+        elif len(self.tuples) > self.size:
+            self.tuples = self.merged(self.least_sum(total))
+
+    def least_sum(self, total):
+        """Search from the share of the weight that was right last time."""
+        most, bottom = self.guess * total, 0.0
+        left = len(self.merged(most))
+        while left > self.size:
+            bottom = most
+            most *= min(1.5, max(1.02, left / self.size))
+            left = len(self.merged(most))
+        for _ in range(12):
+            if left >= 0.96 * self.size or most - bottom < 0.01 * most:
+                break
+            less = max((most + bottom) / 2, most * (left + 2) / self.size)
+            now = len(self.merged(less))
+            if now > self.size:
+                bottom = less
+            else:
+                most, left = less, now
+        self.guess = most / total
+        return most
+
+    def merged(self, most):
+        """Return the tuples after one pass from the last to the first."""
+        kept = []
+        for i in range(len(self.tuples) - 1, -1, -1):
+            t = self.tuples[i]
+            if 0 < i < len(self.tuples) - 1:
+                right = kept[-1]
+                if sum(t["g"]) + sum(right["g"]) <= most - right["delta"]:
+                    right["g"] = right["g"] + t["g"]
+                    right["low"] = min(right["low"], t["low"])
+                    continue
+            kept.append({**t, "g": t["g"].copy()})
+        return kept[::-1]
+
+
+class PlainPiD:
+    """Bins in lists."""
+
+    def __init__(self, n_classes, size):
+        self.n_classes, self.size = n_classes, size
+        self.edges, self.counts, self.total = [], [], 0.0
+
+    def absorb(self, values, classes, weights):
+        for x, k, w in zip(values, classes, weights, strict=True):
+            if not np.isnan(x) and w > 0:
+                self.add(x, k, w)
+
+    def add(self, x, k, w):
+        if not self.edges:
+            self.edges, self.counts = [x, x], [np.zeros(self.n_classes)]
+        self.edges[0], self.edges[-1] = min(x, self.edges[0]), max(x, self.edges[-1])
+        at = next(i for i, upper in enumerate(self.edges[1:]) if x <= upper)
+        self.counts[at][k] += w
+        self.total += w
+        held = self.counts[at].sum()
+        if held <= 2 * self.total / self.size or held <= 2 * w:
+            return
+        middle = self.edges[at] + (self.edges[at + 1] - self.edges[at]) / 2
+        if not self.edges[at] < middle < self.edges[at + 1]:
+            return
+        half = self.counts[at] / 2
+        self.counts[at : at + 1] = [half.copy(), half.copy()]
+        self.edges.insert(at + 1, middle)
+        if len(self.counts) > self.size:
+            sums = [a.sum() + b.sum() for a, b in zip(self.counts, self.counts[1:], strict=False)]
+            i = int(np.argmin(sums))
+            self.counts[i : i + 2] = [self.counts[i] + self.counts[i + 1]]
+            del self.edges[i + 1]
+
+
+class PlainKLL:
+    """Compactors of one feature and class in lists, with SplitMix64 in Python's integers."""
+
+    def __init__(self, state, size, levels=32):
+        self.state, self.most = int(state), levels
+        self.capacity = [max(2, int(np.ceil(size * (2 / 3) ** i))) for i in range(levels)]
+        self.levels, self.variance = [[]], 0.0
+
+    def uniform(self):
+        mask = (1 << 64) - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return ((z ^ (z >> 31)) >> 11) * 2.0**-53
+
+    def absorb(self, values, weights):
+        for x, w in zip(values, weights, strict=True):
+            if np.isnan(x) or w <= 0:
+                continue
+            h = min(self.most - 1, int(np.floor(np.log2(w)))) if w >= 2 else 0
+            while len(self.levels) <= h:
+                self.levels.append([])
+            self.levels[h].insert(0, (x, w))
+            self.compress()
+
+    def compress(self):
+        n = len(self.levels)
+        while sum(map(len, self.levels)) > sum(self.capacity[:n]):
+            full = [h for h in range(n) if len(self.levels[h]) > self.capacity[n - 1 - h]]
+            self.compact(full[0])
+            n = len(self.levels)
+
+    def compact(self, h):
+        items = sorted(self.levels[h], key=lambda item: item[0])
+        odd, items = items[: len(items) % 2], items[len(items) % 2 :]
+        u, made, heaviest = self.uniform(), [], 0.0
+        for (a, wa), (b, wb) in zip(items[::2], items[1::2], strict=True):
+            made.append((a if u * (wa + wb) < wa else b, wa + wb))
+            heaviest = max(heaviest, wa + wb)
+        self.variance += heaviest**2 / 4
+        self.levels[h] = odd
+        if h + 1 == self.most:
+            self.levels[h] = odd + made
+            return
+        if h + 1 == len(self.levels):
+            self.levels.append([])
+        self.levels[h + 1] = made + self.levels[h + 1]
+
+    def lower(self):
+        if len(self.levels) > 1:
+            self.levels[:2] = [self.levels[0] + self.levels[1]]
+            self.compress()
+
+    def items(self):
+        return sorted(item for level in self.levels for item in level)
