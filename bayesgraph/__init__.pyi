@@ -28,6 +28,9 @@ from .classifiers.discretizers import Discretizer as Discretizer
 from .classifiers.discretizers import EqualFrequency as EqualFrequency
 from .classifiers.discretizers import EqualWidth as EqualWidth
 from .classifiers.evaluation import cross_validate as cross_validate
+from .classifiers.prequential import PrequentialResult as PrequentialResult
+from .classifiers.prequential import prequential as prequential
+from .classifiers.river_adapter import to_river as to_river
 from .cpds import CPD as CPD
 from .cpds import DirichletMultinomialCPD as DirichletMultinomialCPD
 from .cpds import GaussianCPD as GaussianCPD
@@ -46,6 +49,10 @@ from .cpds import TableCPD as TableCPD
 from .cpds import TablePlate as TablePlate
 from .cpds import Tree as Tree
 from .cpds import TreeCPD as TreeCPD
+from .drift import ADWIN as ADWIN
+from .drift import DDM as DDM
+from .drift import DriftDetector as DriftDetector
+from .drift import PageHinkley as PageHinkley
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
 from .explain import TopItems as TopItems

@@ -470,6 +470,7 @@ CLASSIFIERS = (
             ("class", {"exponents": "class", "step": 0.01}, {}),
             ("nonnegative", {"domain": "nonnegative", "summary": "pid"}, _BINS),
             ("gaussian", {"summary": "gaussian"}, _POWERED),
+            ("window", {"window": 160, "detector": "adwin", "method": "modl"}, {}),
         )
     ),
 )

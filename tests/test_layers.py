@@ -20,7 +20,7 @@ LAYERS = [
     {"errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
-    {"measures", "decisions", "datasets"},
+    {"measures", "decisions", "datasets", "drift"},
     {"inference"},
     {"cpds"},
     {"findings"},

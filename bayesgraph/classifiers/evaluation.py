@@ -238,9 +238,9 @@ def _evaluate(
     for train, test in splits:
         fitted = clone(model)
         start = time.perf_counter()
-        fitted.fit(_rows(X, train), _rows(y, train))
+        fitted.fit(rows_of(X, train), rows_of(y, train))
         middle = time.perf_counter()
-        found = fitted.predict_proba(_rows(X, test))
+        found = fitted.predict_proba(rows_of(X, test))
         end = time.perf_counter()
         # A class that a training fold lacks keeps probability zero.
         probabilities[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
@@ -262,12 +262,13 @@ def _evaluate(
     )
 
 
-def _rows(X: Any, index: NDArray[np.intp]) -> Any:
+def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
+    """Return some rows of a table or of labels, of the type that they are."""
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.DataFrame, nw.Series)):
         return frame[index].to_native()
     if isinstance(X, Mapping):
-        return {name: _rows(column, index) for name, column in X.items()}
+        return {name: rows_of(column, index) for name, column in X.items()}
     if isinstance(X, (list, tuple)):
         return [X[i] for i in index.tolist()]
     return X[index]

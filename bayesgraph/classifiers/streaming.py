@@ -94,6 +94,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     decay : float
         Factor of the weight of all that was seen after each further row, in (0, 1]: 0.9999 forgets
         half in about 6,900 rows.
+    window : int, optional
+        What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
+        between seven eighths and all of them, and 8 times the memory.
+    detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
+        Of drift: a `bayesgraph.drift.DriftDetector` or an object with `update(error)` and
+        `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
+        before each row. Alarms take effect when the block of rows is full, at most 256 rows later.
+    on_drift : {"forget", "quicken", "note"}
+        What an alarm brings. "forget": what was seen before weighs 50 rows from then on, and
+        exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
+        "note": nothing but an entry in `drifts_`. On sudden changes "forget" measured best; a slow
+        one is followed better by `decay` or a window, which cost accuracy on a steady stream.
     categorical : names, positions or "all", optional
         Numeric columns that are discrete. Text and booleans are, whatever this says.
     unseen : {"missing", "error"}
@@ -112,6 +124,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Counts, summaries, densities in force and exponents.
     network_ : WeightedNetwork
         What the model is now.
+    drifts_ : ndarray of int
+        Rows that brought an alarm, counted from 0 over all rows of positive weight.
 
     Examples
     --------
@@ -139,6 +153,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         decay: float = 1.0,
+        window: int | None = None,
+        detector: Any = None,
+        on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
         max_categories: int = 1000,
@@ -152,6 +169,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
         self.decay = decay
+        self.window = window
+        self.detector = detector
+        self.on_drift = on_drift
         self.categorical = categorical
         self.unseen = unseen
         self.max_categories = max_categories
@@ -166,6 +186,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             var_smoothing=self.var_smoothing,
             decay=self.decay,
             max_categories=self.max_categories,
+            window=self.window,
+            detector=self.detector,
+            on_drift=self.on_drift,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -514,7 +537,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                 f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go "
                 "to partial_fit and predict."
             )
-        if learn:
+        get = x.get
+        # Most rows have all the numbers in the order of the first: none is looked for then.
+        usual = not self._states and list(x) == self._numbers
+        if learn and not usual:
             known = set(self._numbers) | set(self._states)
             fresh = [n for n in x if n not in known and not is_missing(plain(x[n]))]
             if fresh:
@@ -522,7 +548,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                 new = [n for n in fresh if n not in states]
                 self._numbers_of(x, [*self._numbers, *new], learn=True)  # before it is one of us
                 self._add_features(new, states, fresh)
-        get = x.get
         numbers = self._numbers_of(x, self._numbers, learn=learn)
         codes = np.full((len(self._states), 1), -1, dtype=np.int64)
         for j, name in enumerate(self._states):
@@ -535,7 +560,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Return the numbers of a row, shape (n_names, 1)."""
         get = x.get
         try:
-            numbers = np.array([get(n) for n in names], dtype=np.float64)[:, None]
+            values = list(x.values()) if list(x) == names else [get(n) for n in names]
+            numbers = np.array(values, dtype=np.float64)[:, None]
         except (TypeError, ValueError) as error:
             raise DataTypeError(
                 f"A numeric feature has a value that is no number: {error}."
@@ -649,6 +675,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return found
 
     @property
+    def drifts_(self) -> NDArray[np.int64]:
+        """Rows that brought an alarm."""
+        check_is_fitted(self, "star_")
+        return np.array(self.star_.watch.rows, dtype=np.int64)
+
+    @property
     def network_(self) -> WeightedNetwork:  # type: ignore[override]
         """The model as it is now: a star with its exponents and biases."""
         if not hasattr(self, "star_"):
@@ -699,7 +731,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     domain : {"free", "nonnegative"}
         Exponents below zero turn a feature's evidence round. They help where features are
         correlated, and may surprise a reader.
-    summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing, decay
+    summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing
+        As for StreamingNaiveBayesClassifier.
+    decay, window, detector, on_drift
         As for StreamingNaiveBayesClassifier.
     categorical, unseen, max_categories
         As for StreamingNaiveBayesClassifier.
@@ -727,6 +761,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
         decay: float = 1.0,
+        window: int | None = None,
+        detector: Any = None,
+        on_drift: str = "forget",
         categorical: Any = None,
         unseen: str = "missing",
         max_categories: int = 1000,
@@ -741,6 +778,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,
             decay=decay,
+            window=window,
+            detector=detector,
+            on_drift=on_drift,
             categorical=categorical,
             unseen=unseen,
             max_categories=max_categories,
@@ -766,4 +806,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             var_smoothing=self.var_smoothing,
             decay=self.decay,
             max_categories=self.max_categories,
+            window=self.window,
+            detector=self.detector,
+            on_drift=self.on_drift,
         )

@@ -15,6 +15,7 @@ from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.learners import LEARNERS
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
+from bayesgraph.drift import DETECTORS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.mixture_payload import MIXTURE
@@ -43,6 +44,8 @@ CLASSES: dict[str, type[GraphClassifier]] = {
         "WeightedNaiveBayesClassifier",
     )
 }
+# Objects of our own that are parameters.
+_OBJECTS: dict[str, Mapping[str, Any]] = {"discretizer": DISCRETIZERS, "detector": DETECTORS}
 # Those whose model is a factor graph.
 _FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
 _MODELS: dict[str, Kind] = {
@@ -222,9 +225,9 @@ def encode_parameter(name: str, value: Any) -> Any:
         return {"learner": learner, "options": options}
     if callable(value) and value in LEARNERS.values():
         return {"learner": _key(LEARNERS, value), "options": {}}
-    if type(value) in DISCRETIZERS.values():
+    if kind := next((k for k, known in _OBJECTS.items() if type(value) in known.values()), None):
         options = {key: encode_parameter(key, v) for key, v in value.get_params().items()}
-        return {"discretizer": _key(DISCRETIZERS, type(value)), "options": options}
+        return {kind: _key(_OBJECTS[kind], type(value)), "options": options}
     if isinstance(value, nx.DiGraph):
         nodes = encode_parameter(name, list(value.nodes))
         return {"nodes": nodes, "arcs": encode_parameter(name, list(value.edges))}
@@ -262,8 +265,8 @@ def decode_parameter(item: Any) -> Any:
         options = _decode_options(item)
         learner = LEARNERS[item["learner"]]
         return partial(learner, **options) if options else learner
-    if "discretizer" in item:
-        return DISCRETIZERS[item["discretizer"]](**_decode_options(item))
+    if kind := next((k for k in _OBJECTS if k in item), None):
+        return _OBJECTS[kind][item[kind]](**_decode_options(item))
     if "nodes" in item:
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(decode_parameter(item["nodes"]))

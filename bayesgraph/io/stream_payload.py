@@ -54,14 +54,17 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
             for name, vocabulary in zip(model._states, model._vocabularies, strict=True)
         ],
         # Those in force: parameters may have been set since.
-        "settings": asdict(star.settings),
-        "summary": next(n for n, kind in SUMMARIES.items() if kind is type(star.summaries)),
+        "settings": asdict(star.settings)
+        | {"detector": encode_parameter("detector", star.settings.detector)},
+        "summary": next(n for n, kind in SUMMARIES.items() if kind is star.kind),
         "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
     }
 
 
 def _group(name: str) -> str:
     """Return the group of an array: tables of counts are together, however many there are."""
+    if name.startswith("panes.pane_"):
+        return "stream.pane"
     return "stream.table" if name.startswith("table_") else f"stream.{name}"
 
 
@@ -98,7 +101,8 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
 
 def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
     state = {name: arrays.take(reference) for name, reference in item["state"].items()}
-    settings = StreamSettings(**item["settings"])
+    detector = decode_parameter(item["settings"]["detector"])
+    settings = StreamSettings(**item["settings"] | {"detector": detector})
     return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
 
 

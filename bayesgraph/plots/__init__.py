@@ -11,6 +11,7 @@ from bayesgraph.plots.figures import (
 )
 from bayesgraph.plots.impurities import impurity_figure
 from bayesgraph.plots.nomogram import nomogram_figure
+from bayesgraph.plots.prequential import prequential_figure
 from bayesgraph.plots.reliability import reliability_figure
 from bayesgraph.plots.render import render, to_svg
 from bayesgraph.plots.roc import RocCurve, macro_average, one_against_rest, roc_curve
@@ -31,6 +32,7 @@ __all__ = [
     "nomogram_figure",
     "one_against_rest",
     "plot_decision_boundary",
+    "prequential_figure",
     "reliability_figure",
     "render",
     "render_tree",

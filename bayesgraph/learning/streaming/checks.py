@@ -43,7 +43,7 @@ def check_star(star: Any, steps: tuple[str, ...], own: tuple[str, ...], bias: An
         state_array({f"table_{j}": table}, f"table_{j}", (None, k), least=0.0)
     _check_numbers(star)
     _check_waiting(star)
-    if isinstance(star.numbers, GaussianDensities) != isinstance(star.summaries, GaussianClass):
+    if isinstance(star.numbers, GaussianDensities) != (star.kind is GaussianClass):
         raise DataError("A saved state has densities of another kind than its summaries.")
     check_densities(star.numbers, star.summaries.n_features, k)
     check_densities(star.states, len(star.tables), k)

@@ -378,6 +378,7 @@ def numeric_densities(
     var_smoothing: float,
 ) -> Densities:
     """Return the densities of numeric columns; parameters as for the classes above."""
+    summaries = summaries.together()
     if isinstance(summaries, GaussianClass):
         return GaussianDensities.of(summaries, shrinkage, var_smoothing)
     assert isinstance(summaries, CutSummaries)  # there are no others

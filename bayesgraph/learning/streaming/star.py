@@ -21,7 +21,14 @@ from bayesgraph.learning.streaming.densities import (
     numeric_densities,
     table_plate,
 )
-from bayesgraph.statistics.sketches import ColumnSummaries, CountMinClass
+from bayesgraph.learning.streaming.panes import PaneCounts
+from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
+from bayesgraph.statistics.sketches import (
+    PANES,
+    ColumnSummaries,
+    CountMinClass,
+    WindowedSummaries,
+)
 from bayesgraph.statistics.sketches.base import checked_size, widened
 from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
 from bayesgraph.variables import Discrete, Variable
@@ -33,6 +40,7 @@ MODES = {
     "mixed": kernels.MIXED,
 }
 DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
+REACTIONS = ("forget", "quicken", "note")
 
 # Rows that are put into the summaries together, at most and at least.
 _BLOCK, _FIRST_BLOCK = 256, 8
@@ -70,6 +78,12 @@ class StreamSettings:
         Factor of all weights after each row, in (0, 1].
     max_categories : int
         States of a column that are counted one by one.
+    window : int, optional
+        Rows that the summaries are of: the last ones. By default all.
+    detector : str, detector or None
+        Of drift, fed with the errors of predictions before each row.
+    on_drift : {"forget", "quicken", "note"}
+        What an alarm brings.
     """
 
     exponents: str | None = "mixed"
@@ -82,9 +96,17 @@ class StreamSettings:
     var_smoothing: float = 1e-9
     decay: float = 1.0
     max_categories: int = 1000
+    window: int | None = None
+    detector: Any = None
+    on_drift: str = "forget"
 
     def __post_init__(self) -> None:
-        for name, known in (("exponents", MODES), ("domain", DOMAINS), ("method", METHODS)):
+        for name, known in (
+            ("exponents", MODES),
+            ("domain", DOMAINS),
+            ("method", METHODS),
+            ("on_drift", REACTIONS),
+        ):
             if getattr(self, name) not in known:
                 raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
         checked_size("max_categories", self.max_categories, 1)
@@ -142,8 +164,10 @@ class StreamingStar:
 
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings = settings
-        self.summaries = summaries
         n_classes = summaries.n_classes
+        self.panes = PaneCounts(settings.window, n_classes, n_states)
+        windowed = not self.panes.is_on or isinstance(summaries, WindowedSummaries)
+        self.summaries = summaries if windowed else WindowedSummaries(summaries)
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_states)]
         self.sketches: dict[int, CountMinClass] = {}
         self.totals = np.zeros(n_classes)
@@ -162,6 +186,7 @@ class StreamingStar:
         self._classes = np.empty(_BLOCK, dtype=np.int64)
         self._weights = np.empty(_BLOCK)
         self._filled = 0
+        self.watch = DriftWatch(settings.detector, _BLOCK)
         self._centre = np.zeros((n_classes, d))
         self._look()
 
@@ -174,6 +199,12 @@ class StreamingStar:
     def n_features(self) -> int:
         """Columns of either kind."""
         return self.summaries.n_features + len(self.tables)
+
+    @property
+    def kind(self) -> type[ColumnSummaries]:
+        """Of the summaries, or of the panes of a window."""
+        found = self.summaries
+        return found.kind if isinstance(found, WindowedSummaries) else type(found)
 
     # ------------------------------------------------------------------------------- learning
 
@@ -207,8 +238,11 @@ class StreamingStar:
             self._codes[:, here] = codes[:, rows]
             self._classes[here] = classes[rows]
             self._weights[here] = weights[rows]
-            asked = np.empty((0, self.n_classes)) if out is None else out[rows]
+            n_asked = last - first if self.watch.is_on else 0
+            asked = np.empty((n_asked, self.n_classes)) if out is None else out[rows]
             self._step(columns[:, rows], codes[:, rows], classes[rows], weights[rows], asked)
+            if self.watch.is_on:
+                self.watch.note(here, asked, classes[rows])
             self._filled += last - first
             self.n_seen += last - first
             first = last
@@ -218,7 +252,9 @@ class StreamingStar:
                     self._look()
 
     def _block_size(self) -> int:
-        return min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * self._absorbed)))
+        return self.panes.room(
+            min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * (self._absorbed - self.watch.begun))))
+        )
 
     def _step(
         self,
@@ -257,16 +293,14 @@ class StreamingStar:
         """Put the block that waits into the summaries."""
         n = self._filled
         classes, weights = self._classes[:n], self._weights[:n]
-        fade = self.settings.decay**n
-        if fade < 1.0:
-            self.summaries.fade(fade)
-            for table in self.tables:
-                table *= fade
-            for sketch in self.sketches.values():
-                sketch.fade(fade)
-            self.totals *= fade
+        if self.watch.alarmed(n, self.n_seen - n):
+            self._react()
+        if self.panes.is_full:
+            self._turn()
+        self._fade(self.settings.decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(self._columns[:, :n]), classes, unit)
+        fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
         for j, codes in enumerate(self._codes[:, :n]):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
                 self.sketches[j] = _sketched(self.tables[j], self.settings.max_categories)
@@ -275,9 +309,58 @@ class StreamingStar:
                 self.sketches[j].absorb(codes, classes, weights)
             else:
                 self.tables[j] = _counted(self.tables[j], codes, classes, weights)
-        self._held = fade * self._held + float(weights.sum())
+                if self.panes.is_on:
+                    fresh[j] = _counted(fresh[j], codes, classes, weights)
+        if self.panes.is_on:
+            self.panes.add(n, self._waiting(), fresh)
+        self._held += float(weights.sum())
         self._absorbed += n
         self._filled = 0
+
+    def _fade(self, factor: float) -> None:
+        """Multiply the weight of all that was seen."""
+        if factor < 1.0:
+            self.summaries.fade(factor)
+            for table in self.tables:
+                table *= factor
+            for sketch in self.sketches.values():
+                sketch.fade(factor)
+            self.panes.fade(factor)
+            self.totals *= factor
+            self._held *= factor
+
+    def _waiting(self) -> Floats:
+        """Return the weight of each class in the block that waits, which is in the totals."""
+        n = self._filled
+        found = np.bincount(self._classes[:n], self._weights[:n], self.n_classes)
+        return found.astype(np.float64)
+
+    def _turn(self) -> None:
+        """Begin a pane of the window; the oldest one is forgotten."""
+        assert isinstance(self.summaries, WindowedSummaries)  # there is a window
+        self.summaries.turn()
+        totals, self.tables = self.panes.turn()
+        for j, sketch in self.sketches.items():
+            # What left the window cannot be taken out of a sketch, only its share.
+            self.tables[j] = self.tables[j][:0]
+            sketch.fade(1.0 - 1.0 / PANES)
+        self._held = float(totals.sum())
+        self.totals = totals + self._waiting()
+
+    def _react(self) -> None:
+        """Do something about an alarm, before the block that brought it enters the summaries."""
+        if self.settings.on_drift == "note":
+            return
+        self.quicken()
+        if self.settings.on_drift == "forget":
+            self._begin_exponents()
+            waiting = self._waiting()
+            self.totals -= waiting
+            self._fade(min(1.0, KEPT / max(self._held, 1.0)))
+            self.totals += waiting
+            # Blocks come as in the beginning, and the next look after this one.
+            self.watch.begun = self._absorbed
+            self._looked -= _BLOCK
 
     def _look(self) -> None:
         """Make densities from the summaries."""
@@ -310,6 +393,12 @@ class StreamingStar:
         if self._filled:
             self._absorb()
         self._look()
+
+    def _begin_exponents(self) -> None:
+        for ones in (self.shared, self.mean_shared):
+            ones[:] = 1.0
+        for zeros in (self.own, self.mean_own, self.bias, self.mean_bias):
+            zeros[:] = 0.0
 
     def quicken(self) -> None:
         """Let the exponents move as in the beginning: after a change of what is learned."""
@@ -370,6 +459,7 @@ class StreamingStar:
         old_numbers = self.summaries.n_features
         k = n_classes or self.n_classes
         self.summaries.grow(n_features=old_numbers + n_numbers, n_classes=k)
+        self.panes.grow(k, len(self.tables) + n_states)
         self.tables = [widened(table, (len(table), k)) for table in self.tables]
         for sketch in self.sketches.values():
             sketch.grow(n_classes=k)
@@ -419,7 +509,8 @@ class StreamingStar:
         state |= {f"table_{j}": table for j, table in enumerate(self.tables)}
         for j, sketch in self.sketches.items():
             state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
-        for part in ("summaries", "numbers", "states"):
+        state |= {f"watch.{name}": array for name, array in self.watch.arrays(n).items()}
+        for part in ("summaries", "panes", "numbers", "states"):
             found = getattr(self, part).arrays()
             state |= {f"{part}.{name}": array for name, array in found.items()}
         return state
@@ -444,7 +535,12 @@ class StreamingStar:
             if dot:
                 parts.setdefault(part, {})[rest] = array
         tables = [arrays[f"table_{j}"] for j in range(len(arrays["waiting_codes"]))]
-        made = cls(summaries.from_arrays(parts["summaries"]), len(tables), settings)
+        held: ColumnSummaries = (
+            summaries.from_arrays(parts["summaries"])
+            if settings.window is None
+            else WindowedSummaries.restored(summaries, parts["summaries"])
+        )
+        made = cls(held, len(tables), settings)
         made.tables = tables
         made.sketches = {
             j: CountMinClass.from_arrays(parts[f"sketch_{j}"])
@@ -461,6 +557,8 @@ class StreamingStar:
         made._weights[:n] = arrays["waiting_weights"]
         made._filled, made.n_seen, made._absorbed = n, seen, absorbed
         made._held = float(arrays["held"][0])
+        made.watch.restore(parts["watch"], n)
+        made.panes.restore(parts["panes"])
         kind = "intervals" if "cuts" in parts["numbers"] else "gaussians"
         made.numbers = KINDS[kind](**parts["numbers"])
         made.states = StateDensities(**parts["states"])

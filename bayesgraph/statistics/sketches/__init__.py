@@ -6,8 +6,10 @@ from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.histograms import PiDClass
 from bayesgraph.statistics.sketches.kll import KLLClass
 from bayesgraph.statistics.sketches.quantiles import GKClass
+from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
 
 __all__ = [
+    "PANES",
     "Cells",
     "ColumnSummaries",
     "CountMinClass",
@@ -16,4 +18,5 @@ __all__ = [
     "GaussianClass",
     "KLLClass",
     "PiDClass",
+    "WindowedSummaries",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -134,6 +136,24 @@ class ColumnSummaries(ABC):
             "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
             '(summary="kll") or GaussianClass, which do.'
         )
+
+    @classmethod
+    def united(cls, parts: Sequence[Self]) -> Self:
+        """Return summaries of all the rows of several, for a look at them.
+
+        Those that merge in bounded size are added. Others keep all that the parts know: their size
+        is the sum of the sizes, and their error the sum of the errors.
+
+        Parameters
+        ----------
+        parts : sequence of summaries of this class
+            Of the same features and classes; at least one.
+        """
+        return functools.reduce(operator.add, parts)
+
+    def together(self) -> ColumnSummaries:
+        """Return what a second layer looks at: these summaries, or the panes of a window in one."""
+        return self
 
     def copy(self) -> Self:
         """Return an independent copy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
+from bayesgraph.statistics.sketches.union import Union, last_up_to, ragged, union_of
 
 _THREAD = 1 << 12
 
@@ -91,6 +92,50 @@ class PiDClass(CutSummaries):
         flat = self._edge[:, 1:][used]
         flat[start[1:][self._used > 0] - 1] = np.inf
         return Cells(start, self._count[used], flat)
+
+    @classmethod
+    def united(cls, parts: Sequence[Self]) -> Self:
+        """See ColumnSummaries: bins between all edges, which share the parts' bins evenly."""
+        column = np.arange(parts[0]._edge.shape[1])
+        used = [(column <= p._used[:, None]) & (p._used[:, None] > 0) for p in parts]
+        union = union_of([p._edge[u] for p, u in zip(parts, used, strict=True)], used)
+        below = np.zeros((len(union.values), parts[0].n_classes))
+        for part, u, places in zip(parts, used, union.places, strict=True):
+            if not len(places):
+                continue
+            edges = part._edge[u]
+            up_to = np.concatenate([np.zeros_like(part._count[:, :1]), part._count], axis=1)
+            sums = np.cumsum(up_to, axis=1)[u]
+            last = last_up_to(places, len(below))
+            same = (last >= 0) & (union.features[places[last]] == union.features)
+            after = np.minimum(last + 1, len(places) - 1)
+            inside = same & (last + 1 < len(places))
+            inside &= union.features[places[after]] == union.features
+            width = np.where(inside, edges[after] - edges[last], 1.0)
+            share = np.where(inside, (union.values - edges[last]) / width, 0.0)[:, None]
+            found = sums[last] + share * (sums[after] - sums[last])
+            below += np.where(same[:, None], found, 0.0)
+        return cls._between(union, below)
+
+    @classmethod
+    def _between(cls, union: Union, below: Floats) -> Self:
+        """Return histograms with the weight up to each edge, at least two edges a feature."""
+        n_edges = union.sizes
+        room = max(2, int(n_edges.max(initial=2)) - 1)
+        made = cls(len(n_edges), below.shape[1], size=room)
+        edge, sums = ragged(union.values, union), ragged(below, union)
+        single = n_edges == 1
+        made._used = np.maximum(n_edges - 1, single).astype(np.int64)
+        made._edge[:, : edge.shape[1]] = edge
+        made._edge[single, 1] = edge[single, 0]
+        upper = np.concatenate([sums[:, 1:], sums[:, -1:]], axis=1)
+        upper[single, 0] = sums[single, 0]
+        lower = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, 1:]], axis=1)
+        counts = (upper - lower)[:, : made._count.shape[1]]
+        counts *= (np.arange(counts.shape[1]) < made._used[:, None])[..., None]
+        made._count[:, : counts.shape[1]] = counts
+        made._total = counts.sum(axis=(1, 2))
+        return made
 
     def fade(self, factor: float) -> None:
         """See ColumnSummaries."""

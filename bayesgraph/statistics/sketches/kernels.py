@@ -389,3 +389,110 @@ def absorb_histograms(
                     size[f] += 1
                 else:
                     _merge_smallest(edge[f], count[f], size[f] + 1)
+
+
+# ------------------------------------------------------------------------- several summaries
+
+
+@numba.njit(cache=True, nogil=True)
+def unite_quantiles(
+    used: NDArray[np.int64],
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    own: NDArray[np.float64],
+    gap: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    share: float,
+    size: NDArray[np.int64],
+    out_value: NDArray[np.float64],
+    out_low: NDArray[np.float64],
+    out_own: NDArray[np.float64],
+    out_gap: NDArray[np.float64],
+    out_delta: NDArray[np.float64],
+    start: int,
+    stop: int,
+) -> None:
+    """Put the tuples of several quantile summaries in one order, those of equal values together.
+
+    Between two tuples of a part lie up to g + delta - own of its weight, which adds to the delta
+    of the other parts' tuples there. Where there are more than 2 / `share` tuples, neighbours are
+    joined up to a weight of that share.
+
+    Parameters
+    ----------
+    used : ndarray, shape (n_parts, n_features)
+    value, low, own, delta : ndarray, shape (n_parts, n_features, room)
+    gap : ndarray, shape (n_parts, n_features, room, n_classes)
+    share : float
+    size : ndarray, shape (n_features,)
+        Written to, as all that follow: tuples of each feature.
+    out_value, out_low, out_own, out_delta : ndarray, shape (n_features, n_parts * room)
+    out_gap : ndarray, shape (n_features, n_parts * room, n_classes)
+    start, stop : int
+        Of the features.
+    """
+    n_parts, n_classes = len(used), gap.shape[3]
+    at = np.zeros(n_parts, dtype=np.int64)
+    for f in range(start, stop):
+        at[:] = 0
+        n, total = 0, 0.0
+        while True:
+            x = np.inf
+            for p in range(n_parts):
+                if at[p] < used[p, f]:
+                    x = min(x, value[p, f, at[p]])
+            if x == np.inf:
+                break
+            out_value[f, n], out_low[f, n] = x, x
+            out_own[f, n], out_delta[f, n] = 0.0, 0.0
+            out_gap[f, n, :] = 0.0
+            for p in range(n_parts):
+                i = at[p]
+                if i == used[p, f]:
+                    continue
+                held = 0.0
+                for k in range(n_classes):
+                    held += gap[p, f, i, k]
+                if value[p, f, i] > x:
+                    out_delta[f, n] += max(held + delta[p, f, i] - own[p, f, i], 0.0)
+                    continue
+                for k in range(n_classes):
+                    out_gap[f, n, k] += gap[p, f, i, k]
+                out_own[f, n] += own[p, f, i]
+                out_delta[f, n] += delta[p, f, i]
+                out_low[f, n] = min(out_low[f, n], low[p, f, i])
+                total += held
+                at[p] += 1
+            n += 1
+        if n * share > 2.0:
+            n = _join_neighbours(
+                n, share * total, out_value[f], out_low[f], out_own[f], out_gap[f], out_delta[f]
+            )
+        size[f] = n
+
+
+@numba.njit(cache=True, nogil=True)
+def _join_neighbours(
+    n: int,
+    most: float,
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    own: NDArray[np.float64],
+    gap: NDArray[np.float64],
+    delta: NDArray[np.float64],
+) -> int:
+    """Join tuples with those before them up to a weight; return how many are left."""
+    last, held = -1, np.inf
+    for i in range(n):
+        weight = gap[i].sum()
+        if held + weight <= most:
+            gap[last] += gap[i]
+            low[last] = min(low[last], low[i])
+            held += weight
+        else:
+            last += 1
+            gap[last] = gap[i]
+            low[last] = low[i]
+            held = weight
+        value[last], own[last], delta[last] = value[i], own[i], delta[i]
+    return last + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -233,6 +233,36 @@ class GKClass(CutSummaries):
         flat[start[1:][self._used > 0] - 1] = np.inf
         return Cells(start, self._gap[used], flat)
 
+    @classmethod
+    def united(cls, parts: Sequence[Self]) -> Self:
+        """See ColumnSummaries: the tuples of all parts in order (Greenwald and Khanna, PODS 2004).
+
+        Where there are more than 2 `size`, neighbours of up to a weight of 1 / `size` are joined,
+        which adds half of that to the error.
+        """
+        first = parts[0]
+        room = max(part._value.shape[1] for part in parts)
+
+        def stacked(name: str) -> Any:
+            return np.stack([_roomy(getattr(part, name), room) for part in parts])
+
+        shape = (first.n_features, len(parts) * room)
+        made = cls(first.n_features, first.n_classes, size=shape[1])
+        made._gap = np.zeros((*shape, first.n_classes))
+        used = np.stack([part._used for part in parts])
+        names = ("_value", "_low", "_own", "_gap", "_delta")
+        value, low, own, gap, delta = map(stacked, names)
+        share = first.epsilon or 1.0 / first.size
+        over_rows(
+            lambda a, b: kernels.unite_quantiles(
+                used, value, low, own, gap, delta, share, made._used, made._value, made._low,
+                made._own, made._gap, made._delta, a, b,
+            ),
+            first.n_features,
+            1 + _THREAD // shape[1],
+        )  # fmt: skip
+        return made
+
     def fade(self, factor: float) -> None:
         """See ColumnSummaries."""
         for array in (self._gap, self._own, self._delta):
@@ -283,3 +313,8 @@ class GKClass(CutSummaries):
         if ((made._low > made._value) & made._is_used).any():
             raise DataError("A saved state has tuples that begin after their end.")
         return made
+
+
+def _roomy(array: Floats, room: int) -> Floats:
+    """Return an array with room for so many tuples a feature."""
+    return widened(array, (len(array), room, *array.shape[2:]))

@@ -1,0 +1,199 @@
+"""Compiled loops of drift detectors: one pass over a stretch of numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+STEADY, WARNING, DRIFT = 0, 1, 2
+
+
+@numba.njit(cache=True, nogil=True)
+def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
+    """Return what the squares about the mean gain when two groups are joined."""
+    return n * n2 / (n + n2) * (total / n - total2 / n2) ** 2
+
+
+@numba.njit(cache=True, nogil=True)
+def _push(
+    x: float,
+    counts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    window: NDArray[np.float64],
+) -> None:
+    """Put a number into the newest bucket; of too many of one size the two oldest are joined."""
+    n = window[0]
+    if n > 0.0:
+        window[2] += _joined_squares(n, window[1], 1.0, x)
+    window[0], window[1] = n + 1.0, window[1] + x
+    most = totals.shape[1] - 1
+    total, square, level = x, 0.0, 0
+    while True:
+        at = counts[level]
+        totals[level, at], squares[level, at] = total, square
+        counts[level] += 1
+        if counts[level] <= most or level + 1 == len(counts):
+            return
+        size = 2.0**level
+        total = totals[level, 0] + totals[level, 1]
+        square = squares[level, 0] + squares[level, 1]
+        square += _joined_squares(size, totals[level, 0], size, totals[level, 1])
+        for i in range(2, counts[level]):
+            totals[level, i - 2], squares[level, i - 2] = totals[level, i], squares[level, i]
+        counts[level] -= 2
+        level += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _drop_oldest(
+    counts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    window: NDArray[np.float64],
+) -> None:
+    level = len(counts) - 1
+    while counts[level] == 0:
+        level -= 1
+    size, total, square = 2.0**level, totals[level, 0], squares[level, 0]
+    for i in range(1, counts[level]):
+        totals[level, i - 1], squares[level, i - 1] = totals[level, i], squares[level, i]
+    counts[level] -= 1
+    window[0] -= size
+    window[1] -= total
+    if window[0] > 0.0:
+        lost = square + _joined_squares(size, total, window[0], window[1])
+        window[2] = max(0.0, window[2] - lost)
+    else:
+        window[1], window[2] = 0.0, 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _cut(
+    delta: float,
+    least: int,
+    counts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    window: NDArray[np.float64],
+) -> int:
+    """Return whether the window is to be cut: 1 where the newer mean is higher, -1 where lower."""
+    n, whole = window[0], window[1]
+    doubt = math.log(2.0 * math.log(n) / delta)
+    variance = window[2] / n
+    before, below = 0.0, 0.0
+    for level in range(len(counts) - 1, -1, -1):
+        for i in range(counts[level]):
+            before += 2.0**level
+            below += totals[level, i]
+            after = n - before
+            if after < least:
+                return 0
+            if before < least:
+                continue
+            # As if the least part came on top: differences of a few numbers are not believed.
+            share = 1.0 / (before - least + 1.0) + 1.0 / (after - least + 1.0)
+            bound = math.sqrt(2.0 * share * variance * doubt) + 2.0 / 3.0 * share * doubt
+            change = (whole - below) / after - below / before
+            if abs(change) > bound:
+                return 1 if change > 0.0 else -1
+    return 0
+
+
+@numba.njit(cache=True, nogil=True)
+def watch_window(
+    values: NDArray[np.float64],
+    delta: float,
+    clock: int,
+    least: int,
+    grace: int,
+    falls: bool,
+    counts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    window: NDArray[np.float64],
+    flags: NDArray[np.int8],
+) -> None:
+    """Feed an adaptive window (ADWIN).
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+    delta : float
+    clock, least, grace : int
+    falls : bool
+        Whether a fall of the mean is an alarm too.
+    counts : ndarray of int, shape (n_levels,)
+        Buckets of 2**level numbers, oldest first.
+    totals, squares : ndarray, shape (n_levels, most + 1)
+        Sums, and squares about their mean, of the buckets.
+    window : ndarray, shape (4,)
+        Numbers in the window, their sum, squares about their mean; numbers ever seen.
+    flags : ndarray, shape (n,)
+        Written to.
+    """
+    for row in range(len(values)):
+        flags[row] = STEADY
+        _push(values[row], counts, totals, squares, window)
+        window[3] += 1.0
+        if int(window[3]) % clock or window[0] <= grace:
+            continue
+        while True:
+            found = _cut(delta, least, counts, totals, window)
+            if found == 0:
+                break
+            if found > 0 or falls:
+                flags[row] = DRIFT
+            _drop_oldest(counts, totals, squares, window)
+
+
+@numba.njit(cache=True, nogil=True)
+def watch_sum(
+    values: NDArray[np.float64],
+    tolerance: float,
+    threshold: float,
+    least: int,
+    state: NDArray[np.float64],
+    flags: NDArray[np.int8],
+) -> None:
+    """Feed the test of Page and Hinkley; state: numbers, mean, the sum and its least value."""
+    for row in range(len(values)):
+        flags[row] = STEADY
+        state[0] += 1.0
+        state[1] += (values[row] - state[1]) / state[0]
+        state[2] += values[row] - state[1] - tolerance
+        state[3] = min(state[3], state[2])
+        if state[0] >= least and state[2] - state[3] > threshold:
+            flags[row] = DRIFT
+            state[:] = 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def watch_rate(
+    values: NDArray[np.float64],
+    warning: float,
+    drift: float,
+    least: int,
+    state: NDArray[np.float64],
+    flags: NDArray[np.int8],
+) -> None:
+    """Feed DDM; state: numbers, their mean, and the least mean and deviation so far."""
+    for row in range(len(values)):
+        flags[row] = STEADY
+        state[0] += 1.0
+        state[1] += (values[row] - state[1]) / state[0]
+        if state[0] < least:
+            continue
+        p = state[1]
+        s = math.sqrt(max(p * (1.0 - p), 0.0) / state[0])
+        # Without this the first error of a model that made none would be an alarm.
+        if p > 0.0 and p + s <= state[2] + state[3]:
+            state[2], state[3] = p, s
+        if p + s > state[2] + drift * state[3]:
+            flags[row] = DRIFT
+            state[:2] = 0.0
+            state[2:] = np.inf
+        elif p + s > state[2] + warning * state[3]:
+            flags[row] = WARNING

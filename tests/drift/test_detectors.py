@@ -1,0 +1,205 @@
+"""Drift detectors against plain references, and against river's."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesgraph.drift import ADWIN, DDM, DETECTORS, PageHinkley, alarms, chosen_detector
+from bayesgraph.errors import DataError, ModelError
+
+
+def rates(*parts, seed=0):
+    """Return errors whose rate changes: pairs of a number of rows and a rate."""
+    random = np.random.default_rng(seed)
+    return np.concatenate([random.random(n) < rate for n, rate in parts]).astype(np.float64)
+
+
+class PlainWindow:
+    """ADWIN with lists of buckets that keep their numbers."""
+
+    def __init__(self, delta=0.002, clock=32, buckets=5, least=5, grace=10):
+        self.delta, self.clock, self.most = delta, clock, buckets
+        self.least, self.grace, self.seen, self.buckets = least, grace, 0, []
+
+    def update(self, x):
+        self.buckets.append([x])
+        self.seen += 1
+        size = 1
+        while sum(len(b) == size for b in self.buckets) > self.most:
+            first = next(i for i, b in enumerate(self.buckets) if len(b) == size)
+            self.buckets[first : first + 2] = [self.buckets[first] + self.buckets[first + 1]]
+            size *= 2
+        rose = False
+        if self.seen % self.clock == 0 and sum(map(len, self.buckets)) > self.grace:
+            while (change := self.change()) is not None:
+                rose = rose or change > 0
+                del self.buckets[0]
+        return rose
+
+    def change(self):
+        window = np.concatenate(self.buckets)
+        n, ends = len(window), np.cumsum([len(b) for b in self.buckets])[:-1]
+        doubt = math.log(2 * math.log(n) / self.delta)
+        for end in ends:
+            if end < self.least or n - end < self.least:
+                continue
+            share = 1 / (end - self.least + 1) + 1 / (n - end - self.least + 1)
+            bound = math.sqrt(2 * share * window.var() * doubt) + 2 / 3 * share * doubt
+            change = window[end:].mean() - window[:end].mean()
+            if abs(change) > bound:
+                return change
+        return None
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("clock", [1, 32])
+def test_adwin_is_the_plain_window(seed, clock):
+    errors = rates((400, 0.1), (300, 0.4), (300, 0.05), (400, 0.3), seed=seed)
+    plain, own = PlainWindow(clock=clock), ADWIN(clock=clock)
+    expected = []
+    for i, error in enumerate(errors):
+        if plain.update(error):
+            expected.append(i)
+    np.testing.assert_array_equal(own.feed(errors), expected)
+    window = np.concatenate(plain.buckets)
+    assert own.width == len(window)
+    assert own.mean == pytest.approx(window.mean())
+
+
+def test_adwin_takes_numbers_of_any_size():
+    random = np.random.default_rng(0)
+    values = np.concatenate([random.normal(5, 2, 700), random.normal(7, 2, 300)])
+    plain, own = PlainWindow(), ADWIN()
+    expected = [i for i, x in enumerate(values) if plain.update(x)]
+    np.testing.assert_array_equal(own.feed(values), expected)
+    assert expected
+
+
+def test_adwin_finds_what_rivers_finds():
+    drift = pytest.importorskip("river.drift")
+    for seed in range(5):
+        errors = rates((2000, 0.1), (2000, 0.3), seed=seed)
+        peer = drift.ADWIN()
+        found = alarms(peer, errors)
+        own = ADWIN().feed(errors)
+        # The peer leaves out the last bucket of each size.
+        assert abs(int(own[0]) - int(found[0])) <= 64
+        assert own[0] >= 2000
+
+
+def test_a_steady_rate_brings_few_alarms():
+    found = sum(len(ADWIN().feed(rates((10_000, 0.2), seed=seed))) for seed in range(20))
+    assert found <= 2
+
+
+def test_a_falling_rate_is_an_alarm_only_on_request():
+    errors = rates((1000, 0.4), (1000, 0.1))
+    own = ADWIN()
+    assert len(own.feed(errors)) == 0
+    assert own.width < 1200
+    assert len(ADWIN(falls=True).feed(errors))
+
+
+def test_memory_does_not_grow():
+    detector = ADWIN()
+    before = sum(a.nbytes for a in detector.arrays().values())
+    detector.feed(rates((100_000, 0.2)))
+    assert detector.width > 90_000
+    assert sum(a.nbytes for a in detector.arrays().values()) == before < 10_000
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.002])
+def test_page_hinkley_is_rivers(delta):
+    drift = pytest.importorskip("river.drift")
+    errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.8))
+    peer = drift.PageHinkley(delta=delta, min_instances=30, threshold=20, alpha=1.0, mode="up")
+    own = PageHinkley(delta, threshold=20)
+    np.testing.assert_array_equal(own.feed(errors), alarms(peer, errors))
+
+
+def test_ddm_is_rivers():
+    binary = pytest.importorskip("river.drift.binary")
+    errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.2), (500, 0.9))
+    peer, own = binary.DDM(), DDM()
+    for i, error in enumerate(errors):
+        peer.update(bool(error))
+        assert own.update(error) == peer.drift_detected, i
+        assert own.warning == peer.warning_detected, i
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+@given(cuts=st.lists(st.integers(0, 1500), max_size=4))
+def test_stretches_do_not_matter(name, cuts):
+    errors = rates((900, 0.1), (600, 0.6))
+    whole, parts = chosen_detector(name), chosen_detector(name)
+    expected = whole.feed(errors)
+    places = [0, *sorted(cuts), len(errors)]
+    found = [a + parts.feed(errors[a:b]) for a, b in itertools.pairwise(places)]
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    assert len(expected)
+    for key, array in whole.arrays().items():
+        np.testing.assert_array_equal(parts.arrays()[key], array)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_restored_detector_goes_on(name):
+    errors = rates((900, 0.1), (600, 0.6))
+    first = chosen_detector(name)
+    first.feed(errors[:700])
+    second = type(first)(**first.get_params()).restore(first.arrays())
+    np.testing.assert_array_equal(first.feed(errors[700:]), second.feed(errors[700:]))
+    first.reset()
+    np.testing.assert_array_equal(first.feed(errors), chosen_detector(name).feed(errors))
+    forged = {key: array.copy() for key, array in first.arrays().items()}
+    for array in forged.values():
+        array.flat[0] = 99 if array.dtype == np.int64 else np.nan
+    with pytest.raises(DataError, match="NaN"):
+        second.restore(forged)
+    with pytest.raises(DataError, match="shape"):
+        second.restore({key: array[:1] for key, array in first.arrays().items()})
+
+
+def test_ddm_bears_the_first_error():
+    assert len(DDM().feed(rates((100, 0.0), (1000, 0.01)))) == 0
+    assert len(DDM().feed(rates((100, 0.0), (200, 0.01), (200, 0.5)))) >= 1
+
+
+def test_updates_tell_of_alarms():
+    detector = PageHinkley(threshold=5)
+    flags = [detector.update(e) for e in rates((50, 0.0), (50, 1.0))]
+    assert sum(flags) >= 1
+    assert not detector.warning
+
+
+def test_bad_input():
+    with pytest.raises(DataError, match="finite"):
+        ADWIN().feed([0.0, np.nan])
+    with pytest.raises(DataError, match="0 and 1"):
+        DDM().update(0.5)
+    for make in (
+        lambda: ADWIN(2.0),
+        lambda: ADWIN(clock=0),
+        lambda: ADWIN(buckets=True),
+        lambda: PageHinkley(threshold=0),
+        lambda: DDM(drift_level=1.0),
+        lambda: chosen_detector("adwim"),
+        lambda: chosen_detector(3),
+        lambda: chosen_detector(ADWIN),
+    ):
+        with pytest.raises(ModelError):
+            make()
+    with pytest.raises(ModelError, match="Did you mean 'adwin'"):
+        chosen_detector("adwim")
+
+
+def test_parameters_are_saved():
+    from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
+
+    for detector in (ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(least=50)):
+        item = json.loads(json.dumps(encode_parameter("detector", detector)))
+        assert repr(decode_parameter(item)) == repr(detector)
