@@ -97,7 +97,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     window : int, optional
         What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
         between seven eighths and all of them, and 8 times the memory. A column of more than
-        `max_categories` has no panes: it fades by an eighth with each.
+        `max_categories` values has no panes: it fades by an eighth with each.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
         Of drift: a `bayesgraph.drift.DriftDetector` or an object with `update(error)` and
         `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
@@ -186,10 +186,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
             window=self.window,
             detector=self.detector,
             on_drift=self.on_drift,
-            max_categories=self.max_categories,
         )
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
@@ -806,8 +806,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             shrinkage=self.shrinkage,
             var_smoothing=self.var_smoothing,
             decay=self.decay,
+            max_categories=self.max_categories,
             window=self.window,
             detector=self.detector,
             on_drift=self.on_drift,
-            max_categories=self.max_categories,
         )

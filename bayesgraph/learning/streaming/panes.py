@@ -78,11 +78,6 @@ class PaneCounts:
         totals, *tables = (_sum(*parts) for parts in zip(*self._panes, strict=True))
         return totals[0], tables
 
-    def drop(self, column: int) -> None:
-        """Forget the tables of a column of states."""
-        for pane in self._panes:
-            pane[1 + column] = pane[1 + column][:0]
-
     def fade(self, factor: float) -> None:
         """Multiply all weights."""
         for pane in self._panes:

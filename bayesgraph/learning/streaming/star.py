@@ -76,14 +76,14 @@ class StreamSettings:
         Of Gaussians.
     decay : float
         Factor of all weights after each row, in (0, 1].
+    max_categories : int
+        States of a column that are counted one by one.
     window : int, optional
         Rows that the summaries are of: the last ones. By default all.
     detector : str, detector or None
         Of drift, fed with the errors of predictions before each row.
     on_drift : {"forget", "quicken", "note"}
         What an alarm brings.
-    max_categories : int
-        States of a column that are counted one by one.
     """
 
     exponents: str | None = "mixed"
@@ -95,10 +95,10 @@ class StreamSettings:
     shrinkage: float = 20.0
     var_smoothing: float = 1e-9
     decay: float = 1.0
+    max_categories: int = 1000
     window: int | None = None
     detector: Any = None
     on_drift: str = "forget"
-    max_categories: int = 1000
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -300,17 +300,19 @@ class StreamingStar:
         self._fade(self.settings.decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(self._columns[:, :n]), classes, unit)
+        fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
         for j, codes in enumerate(self._codes[:, :n]):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
                 self.sketches[j] = _sketched(self.tables[j], self.settings.max_categories)
                 self.tables[j] = self.tables[j][:0]
-                self.panes.drop(j)
             if j in self.sketches:
                 self.sketches[j].absorb(codes, classes, weights)
             else:
                 self.tables[j] = _counted(self.tables[j], codes, classes, weights)
+                if self.panes.is_on:
+                    fresh[j] = _counted(fresh[j], codes, classes, weights)
         if self.panes.is_on:
-            self._add_to_pane()
+            self.panes.add(n, self._waiting(), fresh)
         self._held += float(weights.sum())
         self._absorbed += n
         self._filled = 0
@@ -333,23 +335,14 @@ class StreamingStar:
         found = np.bincount(self._classes[:n], self._weights[:n], self.n_classes)
         return found.astype(np.float64)
 
-    def _add_to_pane(self) -> None:
-        n = self._filled
-        classes, weights = self._classes[:n], self._weights[:n]
-        empty = np.zeros((0, self.n_classes))
-        tables = [
-            empty if j in self.sketches else _counted(empty, codes, classes, weights)
-            for j, codes in enumerate(self._codes[:, :n])
-        ]
-        self.panes.add(n, self._waiting(), tables)
-
     def _turn(self) -> None:
         """Begin a pane of the window; the oldest one is forgotten."""
         assert isinstance(self.summaries, WindowedSummaries)  # there is a window
         self.summaries.turn()
         totals, self.tables = self.panes.turn()
-        for sketch in self.sketches.values():
-            # It has no panes: what is older fades instead.
+        for j, sketch in self.sketches.items():
+            # What left the window cannot be taken out of a sketch, only its share.
+            self.tables[j] = self.tables[j][:0]
             sketch.fade(1.0 - 1.0 / PANES)
         self._held = float(totals.sum())
         self.totals = totals + self._waiting()

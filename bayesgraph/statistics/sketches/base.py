@@ -123,6 +123,20 @@ class ColumnSummaries(ABC):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return summaries in the state that `arrays` returned."""
 
+    def __add__(self, other: Any) -> Any:
+        """Return the summaries of both sets of rows, where the theory has such a thing.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For summaries that do not merge.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} does not merge: no way is known to join two of them in bounded "
+            "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
+            '(summary="kll") or GaussianClass, which do.'
+        )
+
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
         """Return summaries of all the rows of several, for a look at them.
@@ -140,20 +154,6 @@ class ColumnSummaries(ABC):
     def together(self) -> ColumnSummaries:
         """Return what a second layer looks at: these summaries, or the panes of a window in one."""
         return self
-
-    def __add__(self, other: Any) -> Any:
-        """Return the summaries of both sets of rows, where the theory has such a thing.
-
-        Raises
-        ------
-        UnsupportedModelError
-            For summaries that do not merge.
-        """
-        raise UnsupportedModelError(
-            f"{type(self).__name__} does not merge: no way is known to join two of them in bounded "
-            "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
-            '(summary="kll") or GaussianClass, which do.'
-        )
 
     def copy(self) -> Self:
         """Return an independent copy."""

@@ -414,7 +414,7 @@ def unite_quantiles(
 ) -> None:
     """Put the tuples of several quantile summaries in one order, those of equal values together.
 
-    Between two tuples of a part lie up to g - own + delta of its weight, which adds to the delta
+    Between two tuples of a part lie up to g + delta - own of its weight, which adds to the delta
     of the other parts' tuples there. Where there are more than 2 / `share` tuples, neighbours are
     joined up to a weight of that share.
 
@@ -454,7 +454,7 @@ def unite_quantiles(
                 for k in range(n_classes):
                     held += gap[p, f, i, k]
                 if value[p, f, i] > x:
-                    out_delta[f, n] += max(held - own[p, f, i] + delta[p, f, i], 0.0)
+                    out_delta[f, n] += max(held + delta[p, f, i] - own[p, f, i], 0.0)
                     continue
                 for k in range(n_classes):
                     out_gap[f, n, k] += gap[p, f, i, k]
@@ -484,15 +484,15 @@ def _join_neighbours(
     """Join tuples with those before them up to a weight; return how many are left."""
     last, held = -1, np.inf
     for i in range(n):
-        more = gap[i].sum()
-        if held + more <= most:
+        weight = gap[i].sum()
+        if held + weight <= most:
             gap[last] += gap[i]
             low[last] = min(low[last], low[i])
-            held += more
+            held += weight
         else:
             last += 1
             gap[last] = gap[i]
             low[last] = low[i]
-            held = more
+            held = weight
         value[last], own[last], delta[last] = value[i], own[i], delta[i]
     return last + 1
