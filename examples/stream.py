@@ -29,6 +29,7 @@ models = {
     "that forgets": bg.StreamingNaiveBayesClassifier(decay=0.999),
     "weighted": bg.StreamingWeightedNaiveBayesClassifier(),
     "and forgets": bg.StreamingWeightedNaiveBayesClassifier(decay=0.999),
+    "and watches": bg.StreamingWeightedNaiveBayesClassifier(detector="adwin"),
 }
 print("Each row is predicted and then learned from; accuracy of every 2,000 rows, drift at 10,000:")
 truth = labels["state"].to_numpy(zero_copy_only=False)
@@ -39,6 +40,7 @@ for name, model in models.items():
         predicted, _ = model.test_then_train(batch, classes)
         shares.append(np.mean(predicted == truth[first : first + 2000]))
     print(f"  {name:<13}" + " ".join(f"{share:.3f}" for share in shares))
+print("Alarms of the last one, at rows", models["and watches"].drifts_.tolist())
 
 clf = models["and forgets"].settle()
 print("\nThree sensors say the same; exponents of each class, learned on the way:")
@@ -50,6 +52,13 @@ clf.render(folder / "stream.svg", states=False)
 print("\nHalf of the sensors are silent; what is missing is left out before the exponents:")
 print(clf.query({"pressure": 1.0, "flow": -1.0, "vibration": 2.5}))
 print(clf.query({"vibration": 2.5}))
+
+# A model that is saved goes on exactly where it stopped.
+clf.save(folder / "stream.bayesgraph")
+resumed = bg.load(folder / "stream.bayesgraph")
+more, classes = rows.slice(0, 500), labels.slice(0, 500)
+same = resumed.test_then_train(more, classes)[1] == clf.test_then_train(more, classes)[1]
+print("\nSaved, loaded and taught 500 more rows, the same to the bit:", same.all())
 
 print("\nOne row at a time, with a sensor and a state that nobody has seen:")
 clf.learn_one({"pressure": 9.0, "humidity": 0.4}, "flooded")
