@@ -49,7 +49,9 @@ def _pool(process: int, size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, f"bayesgraph-rows-{process}")
 
 
-def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None:
+def over_rows(
+    work: Callable[[int, int], None], n_rows: int, least: int, together: int = _TOGETHER
+) -> None:
     """Call ``work(start, stop)`` on stretches that cover all rows, at once where it pays.
 
     Parameters
@@ -59,11 +61,13 @@ def over_rows(work: Callable[[int, int], None], n_rows: int, least: int) -> None
     n_rows : int
     least : int
         Rows below which another thread costs more than it saves.
+    together : int
+        Rows that a kernel takes together; 1 where each stands for itself.
     """
     parts = max(1, min(N_THREADS, n_rows // least))
     # Stretches begin at multiples of what kernels take together, so that each row is computed in
     # the same way however many threads there are.
-    ends = [n_rows * part // parts // _TOGETHER * _TOGETHER for part in range(parts)]
+    ends = [n_rows * part // parts // together * together for part in range(parts)]
     ends.append(n_rows)
     if parts == 1:
         work(0, n_rows)

@@ -142,7 +142,7 @@ class IntervalDensities(Densities):
                 code = METHODS[method]
                 kernels.cut_cells(start, counts, cells.cuts, code, most, factorial, begins, a, b)
 
-        over_rows(work, summaries.n_features, 1 + _THREAD // 100)
+        over_rows(work, summaries.n_features, 1 + _THREAD // 100, together=1)
         if method == "smooth":
             held /= trust
         places = np.flatnonzero(begins)
@@ -174,6 +174,7 @@ class IntervalDensities(Densities):
             ),
             self.n_features,
             1 + _THREAD // max(1, columns.shape[1]),
+            together=8,
         )
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
@@ -345,6 +346,7 @@ class GaussianDensities(Densities):
             lambda a, b: kernels.log_gaussians(columns, self.mean, self.variance, part, a, b),
             self.n_features,
             1 + _THREAD // max(1, columns.shape[1]),
+            together=8,
         )
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:

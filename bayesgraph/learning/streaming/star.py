@@ -44,6 +44,8 @@ REACTIONS = ("forget", "quicken", "note")
 
 # Rows that are put into the summaries together, at most and at least.
 _BLOCK, _FIRST_BLOCK = 256, 8
+# Rows that are predicted together: their log densities stay in the cache.
+_STRETCH = 64
 # Densities are made anew when the stream has grown by this share.
 _GROWTH = 0.25
 # Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
@@ -411,8 +413,8 @@ class StreamingStar:
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return the log score of each class for rows, shape (n, n_classes), averaged exponents."""
         out = np.empty((columns.shape[1], self.n_classes))
-        for first in range(0, len(out), _BLOCK):
-            rows = slice(first, first + _BLOCK)
+        for first in range(0, len(out), _STRETCH):
+            rows = slice(first, first + _STRETCH)
             logs = self.log_densities(np.ascontiguousarray(columns[:, rows]), codes[:, rows])
             prior = self.log_prior + self.mean_bias
             kernels.score_rows(logs, prior, self.mean_shared, self.mean_own, out[rows])

@@ -10,30 +10,6 @@ from numpy.typing import NDArray
 
 
 @numba.njit(cache=True, nogil=True)
-def _in_order(
-    values: NDArray[np.float64],
-    ends: NDArray[np.int64],
-    out: NDArray[np.float64],
-    classes: NDArray[np.int64],
-) -> int:
-    """Merge stretches of ascending values, one of each class; return how many are not NaN."""
-    n_classes = len(ends) - 1
-    at = ends[:-1].copy()
-    count = 0
-    while True:
-        least, first = np.inf, -1
-        for k in range(n_classes):
-            # NaN, which is last, is not less than anything.
-            if at[k] < ends[k + 1] and values[at[k]] < least:
-                least, first = values[at[k]], k
-        if first < 0:
-            return count
-        out[count], classes[count] = least, first
-        at[first] += 1
-        count += 1
-
-
-@numba.njit(cache=True, nogil=True)
 def _merge_in(
     values: NDArray[np.float64],
     classes: NDArray[np.int64],
@@ -165,8 +141,8 @@ def _compress(
 @numba.njit(cache=True, nogil=True)
 def absorb_quantiles(
     columns: NDArray[np.float64],
-    ends: NDArray[np.int64],
     order: NDArray[np.int64],
+    classes: NDArray[np.signedinteger],
     weights: NDArray[np.float64],
     share: float,
     guess: NDArray[np.float64],
@@ -184,14 +160,10 @@ def absorb_quantiles(
     Parameters
     ----------
     columns : ndarray, shape (n_features, n)
-        Values of one class after the other; ascending within each, NaN last, unless `order` is
-        given.
-    ends : ndarray of int, shape (n_classes + 1,)
-        Where the classes begin and end.
-    order : ndarray of int, shape (n_features, n) or (n_features, 0)
-        Positions in ascending order of value, NaN last.
+    order : ndarray of int, shape (n_features, n)
+        Rows in ascending order of value, NaN last.
+    classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
-        Of the positions; with them `order` is given.
     share : float
         Gaps are merged up to this share of all weight; 0 to merge no more than room asks for.
     guess : ndarray, shape (n_features,)
@@ -216,17 +188,14 @@ def absorb_quantiles(
     values, codes = np.empty(columns.shape[1]), np.empty(columns.shape[1], dtype=np.int64)
     held = np.empty(len(weights))
     for f in range(start, stop):
-        if order.shape[1]:
-            n = 0
-            while n < len(held) and not np.isnan(columns[f, order[f, n]]):
-                at = order[f, n]
-                values[n], held[n] = columns[f, at], weights[at]
-                codes[n] = 0
-                while at >= ends[codes[n] + 1]:
-                    codes[n] += 1
-                n += 1
-        else:
-            n = _in_order(columns[f], ends, values, codes)
+        n = 0
+        for row in order[f]:
+            if np.isnan(columns[f, row]):
+                break
+            values[n], codes[n] = columns[f, row], classes[row]
+            if len(weights):
+                held[n] = weights[row]
+            n += 1
         count = _merge_in(
             values, codes, held, n,
             size[f], value[f], low[f], own[f], gap[f], delta[f],

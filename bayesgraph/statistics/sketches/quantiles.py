@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -115,26 +114,14 @@ class GKClass(CutSummaries):
             share = 2.0 * self.epsilon
             self._set_room(int(self._used.max()) + columns.shape[1])
 
-        # Values of a class are sorted apart: that needs no permutation and is thrice as fast.
-        by_class = np.argsort(classes, kind="stable")
-        ends = np.searchsorted(classes[by_class], np.arange(self.n_classes + 1)).astype(np.int64)
-        held = weights[by_class] if len(weights) else weights
-
         def work(a: int, b: int) -> None:
-            part = columns[a:b, by_class]
-            order = np.empty((b - a, 0), dtype=np.int64)
-            if len(held):
-                order = np.argsort(part, axis=1)
-            else:
-                for first, last in pairwise(ends.tolist()):
-                    part[:, first:last].sort(axis=1)
             kernels.absorb_quantiles(
-                part, ends, order, held, share, self._merged[a:b],
-                self._used[a:b], self._value[a:b], self._low[a:b], self._own[a:b],
-                self._gap[a:b], self._delta[a:b], 0, b - a,
+                columns[a:b], np.argsort(columns[a:b], axis=1), classes, weights, share,
+                self._merged[a:b], self._used[a:b], self._value[a:b], self._low[a:b],
+                self._own[a:b], self._gap[a:b], self._delta[a:b], 0, b - a,
             )  # fmt: skip
 
-        over_rows(work, len(columns), 1 + _THREAD // columns.shape[1])
+        over_rows(work, len(columns), 1 + _THREAD // columns.shape[1], together=1)
         if self.epsilon is not None:
             self._set_room(max(8, int(self._used.max())))
 
