@@ -224,10 +224,17 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
 
 def factorials(counts: Floats, total: float, n_classes: int) -> Floats:
     """Return logs of factorials up to a total; empty if some counts are not whole."""
-    if total > _TABLE or not (counts == np.rint(counts)).all():
+    if not (counts == np.rint(counts)).all():
+        return np.empty(0)
+    return factorial_table(total, n_classes)
+
+
+def factorial_table(total: float, beyond: int) -> Floats:
+    """Return logs of the factorials up to a total and a little more; empty beyond 4 million."""
+    if total > _TABLE:
         return np.empty(0)
     # A power of two, so that columns with a few values missing share one table.
-    return _factorials(1 << (int(total) + n_classes).bit_length())
+    return _factorials(1 << (int(total) + beyond).bit_length())
 
 
 @lru_cache(maxsize=4)

@@ -132,7 +132,7 @@ def split_recursively(sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _log_factorial(x: float, table: NDArray[np.float64]) -> float:
+def log_factorial(x: float, table: NDArray[np.float64]) -> float:
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
@@ -147,9 +147,9 @@ def part_cost(sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: 
     for j in range(n_classes):
         n = sums[b, j] - sums[a, j]
         total += n
-        cost -= _log_factorial(n, table)
+        cost -= log_factorial(n, table)
     return (
-        cost + _log_factorial(total + n_classes - 1, table) - _log_factorial(n_classes - 1.0, table)
+        cost + log_factorial(total + n_classes - 1, table) - log_factorial(n_classes - 1.0, table)
     )
 
 
@@ -245,12 +245,12 @@ def _best_split(
             n1, n2 = sums[m, j] - sums[a, j], sums[b, j] - sums[m, j]
             left += n1
             right += n2
-            cost -= _log_factorial(n1, table) + _log_factorial(n2, table)
-        cost += _log_factorial(left + n_classes - 1, table)
-        cost += _log_factorial(right + n_classes - 1, table)
+            cost -= log_factorial(n1, table) + log_factorial(n2, table)
+        cost += log_factorial(left + n_classes - 1, table)
+        cost += log_factorial(right + n_classes - 1, table)
         if cost < least:
             least, at = cost, m
-    return least - 2 * _log_factorial(n_classes - 1.0, table), at
+    return least - 2 * log_factorial(n_classes - 1.0, table), at
 
 
 @numba.njit(cache=True, nogil=True)
@@ -362,9 +362,9 @@ def joined_cost(
         # Differences of weights that are not whole may fall below zero by rounding.
         n = max(one[j] + sign * other[j], 0.0)
         total += n
-        cost -= _log_factorial(n, table)
+        cost -= log_factorial(n, table)
     return (
-        cost + _log_factorial(total + n_classes - 1, table) - _log_factorial(n_classes - 1.0, table)
+        cost + log_factorial(total + n_classes - 1, table) - log_factorial(n_classes - 1.0, table)
     )
 
 

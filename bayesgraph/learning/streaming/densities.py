@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD, GaussianPlate, TablePlate
 from bayesgraph.discretize import modl_groups
+from bayesgraph.discretize.boulle_intervals import factorial_table
 from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
@@ -470,14 +470,4 @@ def _factorials(cells: Cells) -> Floats:
     below = np.concatenate([[0.0], np.cumsum(cells.counts.sum(axis=1))])
     total = float((below[cells.start[1:]] - below[cells.start[:-1]]).max(initial=0.0))
     most = int(np.diff(cells.start).max(initial=0))
-    return _table(1 << (int(total) + most + cells.counts.shape[1] + 2).bit_length())
-
-
-_TABLES: dict[int, Floats] = {}
-
-
-def _table(size: int) -> Floats:
-    if size not in _TABLES:
-        _TABLES.clear()
-        _TABLES[size] = np.asarray(gammaln(np.arange(size) + 1.0))
-    return _TABLES[size]
+    return factorial_table(total, most + cells.counts.shape[1] + 2)

@@ -8,7 +8,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.discretize.kernels import improve, merge_greedily, split_recursively
+from bayesgraph.discretize.kernels import (
+    improve,
+    log_factorial,
+    merge_greedily,
+    split_recursively,
+)
 
 MODL, FREQUENCY, ENTROPY, K_MEANS, SMOOTH = 0, 1, 2, 3, 4
 # Which exponents move.
@@ -91,8 +96,8 @@ def _most_probable_cuts(
     prior = np.empty(n_cells + 1)
     prior[0] = np.inf
     for i in range(1, n_cells + 1):
-        prior[i] = math.log(total) + factorial[total + i - 1]
-        prior[i] -= factorial[i - 1] + factorial[total]
+        prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
+        prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
     found = merge_greedily(sums, factorial, prior)
     improve(sums, factorial, prior, found)
     begins[:] = found
@@ -122,7 +127,8 @@ def cut_cells(
     most : int
         Intervals of the methods that do not choose how many.
     factorial : ndarray
-        Logs of the factorials up to the weight of a feature and beyond by its cells.
+        Logs of the factorials up to the weight of a feature and beyond by its cells; empty where
+        there are too many of them for a table.
     begins : ndarray of bool, shape (n_cells,)
         Written to.
     first, last : int

@@ -363,3 +363,17 @@ def test_cells_of_a_feature():
     cells = Cells(np.array([0, 2, 2]), np.ones((2, 1)), np.array([0.5, np.inf]))
     assert cells.of(0)[1].tolist() == [0.5]
     assert cells.of(1)[1].tolist() == []
+
+
+@pytest.mark.parametrize("method", ["modl", "smooth"])
+def test_a_long_stream_needs_no_table_of_factorials(method):
+    # Twenty million rows: a table of their factorials would outgrow the model a hundred times.
+    random = np.random.default_rng(3)
+    values = np.r_[random.normal(size=400), random.normal(size=400) + 2.0]
+    classes = np.repeat([0, 1], 400)
+    few = GKClass(1, 2).update(values, classes)
+    many = GKClass(1, 2).update(values, classes, np.full(800, 25_000.0))
+    assert len(_factorials(many.cells())) == 0
+    found, expected = (IntervalDensities.of(s, method, 10, 1.0) for s in (many, few))
+    assert np.isfinite(found.logs).all()
+    assert len(found.cuts) >= len(expected.cuts) > 1
