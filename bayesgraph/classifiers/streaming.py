@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,24 +22,14 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding.columns import (
-    Factorised,
-    as_numbers,
-    check_kinds,
-    factorise,
-    infinite,
-    is_discrete,
-    naturally_ordered,
-)
-from bayesgraph.encoding.table import check_magnitudes, check_unseen
+from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
+    BayesGraphError,
     DataError,
-    DataTypeError,
     ModelError,
-    UnknownStateError,
     quoted,
-    suggestion,
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
@@ -51,9 +41,8 @@ from bayesgraph.statistics.sketches import (
     KLLClass,
     PiDClass,
 )
-from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
+from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
@@ -178,19 +167,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.max_categories = max_categories
 
     def _settings(self) -> StreamSettings:
-        return StreamSettings(
-            exponents=None,
-            method=self.method,
-            n_intervals=self.n_intervals,
-            alpha=self.alpha,
-            shrinkage=self.shrinkage,
-            var_smoothing=self.var_smoothing,
-            decay=self.decay,
-            max_categories=self.max_categories,
-            window=self.window,
-            detector=self.detector,
-            on_drift=self.on_drift,
-        )
+        names = (f.name for f in fields(StreamSettings))
+        own = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return StreamSettings(**({"exponents": None} | own))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
         if self.summary not in SUMMARIES:
@@ -319,11 +298,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         star = getattr(self, "star_", None) or self._begin(found, labels, name, classes)
         joined = self._joined(labels, classes)
         at = self._label_codes(joined, labels)
-        columns, codes = self._encoded(found, learn=True)
+        columns, codes = self._columns.learned(found, star)
         self.star_ = star  # now that nothing of the first batch can be refused any more
         weights = weights if len(weights) else np.ones(len(labels))
         out = self._learn_rows(columns, codes, at, joined, weights, asked)
-        self._forget_rare()
+        self._columns.forget_rare(self.star_)
         self._changed()
         return out
 
@@ -333,20 +312,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Set up an empty model for columns of the kinds found, and return its star."""
         check_unseen(self.unseen)
         settings = self._settings()
-        typed = found.typed()
-        layout = make_layout(typed, None, self.categorical)
+        layout = make_layout(found.typed(), None, self.categorical)
+        columns = StreamColumns.of(found, layout.categorical)
         known = joined_classes(None, labels, classes)
-        states = [
-            n
-            for n in found.names
-            if n in layout.categorical or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
-        ]
-        numbers = [n for n in found.names if n not in set(states)]
-        star = StreamingStar(self._summaries(len(numbers), len(known)), len(states), settings)
+        n_numbers, n_states = len(columns.numbers), len(columns.states)
+        star = StreamingStar(self._summaries(n_numbers, len(known)), n_states, settings)
         self.layout_ = layout
         self.classes_ = known
-        self._numbers, self._states = numbers, states
-        self._vocabularies: list[dict[Any, int]] = [{} for _ in states]
+        self._columns = columns
         self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
         return star
 
@@ -400,90 +373,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.classes_ = classes
         return out
 
-    # ------------------------------------------------------------------------------- encoding
-
-    def _encoded(self, found: Columns, *, learn: bool) -> tuple[Floats, NDArray[np.int64]]:
-        """Return numeric columns, shape (n, n_rows), and codes of the others."""
-        matrix = found.matrix
-        if matrix is not None and matrix.dtype.kind in "biuf" and not self._states:
-            columns = np.ascontiguousarray(np.ma.filled(matrix.astype(np.float64), np.nan).T)
-            self._check_numbers(columns, self._numbers, learn=learn)
-            return columns, np.empty((0, found.n_rows), dtype=np.int64)
-        parts = found.as_columns()
-        columns = np.empty((len(self._numbers), found.n_rows))
-        for j, name in enumerate(self._numbers):
-            columns[j] = as_numbers(parts[name], name)
-        self._check_numbers(columns, self._numbers, learn=learn)
-        codes = np.empty((len(self._states), found.n_rows), dtype=np.int64)
-        # All are looked at before any is learned: a batch that is refused changes nothing.
-        looked = [factorise(parts[name], name) for name in self._states]
-        for j, factorised in enumerate(looked):
-            self._check_states(j, factorised)
-        for j, factorised in enumerate(looked):
-            used, first = np.unique(factorised.codes, return_index=True)
-            translation = np.full(len(factorised.states) + 1, -1)
-            # In the order of their first rows, whatever the batches.
-            for code in used[np.argsort(first)].tolist():
-                if code < 0:
-                    continue
-                state = factorised.states[code]
-                translation[code] = self._code(j, state, learn=learn)
-            codes[j] = translation[factorised.codes]
-        return columns, codes
-
-    def _check_numbers(self, columns: Floats, names: Sequence[Name], *, learn: bool) -> None:
-        """Refuse infinite numbers, and to learn those whose squares are."""
-        wrong = np.isinf(columns)
-        if wrong.any():
-            at, row = np.argwhere(wrong)[0].tolist()
-            raise infinite(names[at], row)
-        if learn and self.summary == "gaussian" and columns.size:
-            largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
-            # A row may well be small where others are not.
-            check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))
-
-    def _check_states(self, j: int, factorised: Factorised) -> None:
-        """Refuse a column that has become one of another kind: numbers after text, say."""
-        vocabulary = self._vocabularies[j]
-        if vocabulary and not any((type(s), s) in vocabulary for s in factorised.states):
-            check_kinds(Discrete(self._states[j], self._known_states(j)), factorised)
-
-    def _code(self, j: int, state: Any, *, learn: bool) -> int:
-        """Return the code of a state, -1 if it is unknown and not to be learned."""
-        vocabulary = self._vocabularies[j]
-        key = (type(state), state)
-        if key not in vocabulary and isinstance(state, (bool, int, float)):
-            # By type and value first, then by value: whole numbers are floats beside missing ones.
-            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
-            key = (equal[0], state) if len(equal) == 1 else key
-        if key not in vocabulary:
-            if not learn:
-                if j in self.star_.sketches:
-                    return key_of(state)
-                if self.unseen == "error":
-                    known = self._known_states(j)
-                    raise UnknownStateError(
-                        f"Column {self._states[j]!r} has a value that was never learned: {state!r}."
-                        f"{suggestion(state, known)} Its states are {quoted(known)}."
-                    )
-                return -1
-            settings = self.star_.settings if hasattr(self, "star_") else self
-            full = len(vocabulary) >= settings.max_categories
-            vocabulary[key] = key_of(state) if full else len(vocabulary)
-        return vocabulary[key]
-
-    def _forget_rare(self) -> None:
-        """Forget the spelling of values beyond the first ones of a column that are not in use."""
-        most = 4 * self.star_.settings.max_categories + 1024
-        for j, vocabulary in enumerate(self._vocabularies):
-            if len(vocabulary) > most:
-                used = self.star_.keys_in_use(j)
-                self._vocabularies[j] = {
-                    key: code
-                    for key, code in vocabulary.items()
-                    if code < FIRST_KEY or code in used
-                }
-
     # ------------------------------------------------------------------------- one row at a time
 
     def learn_one(self, x: Mapping[Name, Any], y: Any, w: float = 1.0) -> Any:
@@ -508,9 +397,15 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             raise DataError(f"The weight of a row is a finite non-negative number; got {w!r}.")
         if w == 0.0:
             return self
-        if not hasattr(self, "star_"):
+        first = not hasattr(self, "star_")
+        if first:
             self._begin_one(label)
-        columns, codes = self._one(x, learn=True)
+        try:
+            columns, codes = self._learned_one(x)
+        except BayesGraphError:
+            if first:
+                self._forget_all()
+            raise
         place = {known: k for k, known in enumerate(self.classes_.tolist())}
         classes = self.classes_
         if label not in place:
@@ -518,7 +413,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             place[label] = len(classes) - 1
         at = np.array([place[label]])
         self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
-        self._forget_rare()
+        self._columns.forget_rare(self.star_)
         self._changed()
         return self
 
@@ -527,72 +422,26 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.classes_ = np.array([label])
         self.layout_ = Layout(())
         self.target_name_ = "class"
-        self._numbers, self._states, self._vocabularies = [], [], []
+        self._columns = StreamColumns()
         note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
-    def _one(self, x: Mapping[Name, Any], *, learn: bool) -> tuple[Floats, NDArray[np.int64]]:
-        """Return a row as columns of one number, and codes."""
-        if not isinstance(x, Mapping):
-            raise DataTypeError(
-                f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go "
-                "to partial_fit and predict."
-            )
-        get = x.get
-        # Most rows have all the numbers in the order of the first: none is looked for then.
-        usual = not self._states and list(x) == self._numbers
-        if learn and not usual:
-            known = set(self._numbers) | set(self._states)
-            fresh = [n for n in x if n not in known and not is_missing(plain(x[n]))]
-            if fresh:
-                states = self._states_among(fresh, x)
-                new = [n for n in fresh if n not in states]
-                self._numbers_of(x, [*self._numbers, *new], learn=True)  # before it is one of us
-                self._add_features(new, states, fresh)
-        numbers = self._numbers_of(x, self._numbers, learn=learn)
-        codes = np.full((len(self._states), 1), -1, dtype=np.int64)
-        for j, name in enumerate(self._states):
-            value = plain(get(name))
-            if not is_missing(value):
-                codes[j, 0] = self._code(j, value, learn=learn)
-        return numbers, codes
-
-    def _numbers_of(self, x: Mapping[Name, Any], names: list[Name], *, learn: bool) -> Floats:
-        """Return the numbers of a row, shape (n_names, 1)."""
-        get = x.get
-        try:
-            values = list(x.values()) if list(x) == names else [get(n) for n in names]
-            numbers = np.array(values, dtype=np.float64)[:, None]
-        except (TypeError, ValueError) as error:
-            raise DataTypeError(
-                f"A numeric feature has a value that is no number: {error}."
-            ) from error
-        self._check_numbers(numbers, names, learn=learn)
-        return numbers
-
-    def _states_among(self, names: list[Name], x: Mapping[Name, Any]) -> list[Name]:
-        """Return which new features are discrete."""
-        chosen = self.categorical
-        everything = isinstance(chosen, str) and chosen == "all"
-        listed = () if chosen is None or isinstance(chosen, str) else tuple(chosen)
-        return [
-            n for n in names if everything or n in listed or isinstance(plain(x[n]), (str, bool))
-        ]
-
-    def _add_features(self, numbers: list[Name], states: list[Name], names: list[Name]) -> None:
-        """Make room for new features, which are named in the order in which they came."""
-        self._numbers = [*self._numbers, *numbers]
-        self._states = [*self._states, *states]
-        self._vocabularies += [{} for _ in states]
-        self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
-        note_names(self, list(self.layout_.columns))
-        self.star_.grow(n_numbers=len(numbers), n_states=len(states))
+    def _learned_one(self, x: Mapping[Name, Any]) -> tuple[Floats, NDArray[np.int64]]:
+        """Return a row as columns of one number, and codes; new names are new features."""
+        columns = self._columns
+        if fresh := columns.fresh(x, self.categorical, self.star_):
+            names = fresh.names
+            self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
+            note_names(self, list(self.layout_.columns))
+            self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
+            columns.extend(fresh)
+        return columns.learned_row(x, self.star_)
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
         """Return the probability of each class for one row; empty before anything was learned."""
         if not hasattr(self, "star_"):
             return {}
-        scores = self.star_.log_scores(*self._one(x, learn=False))[0]
+        scores = self._scores_one(x)
         shares = np.exp(scores - scores.max())
         return dict(zip(self.classes_.tolist(), (shares / shares.sum()).tolist(), strict=True))
 
@@ -600,12 +449,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Return the most probable class of one row; None before anything was learned."""
         if not hasattr(self, "star_"):
             return None
-        scores = self.star_.log_scores(*self._one(x, learn=False))[0]
-        return (
-            self.classes_[int(np.argmax(scores))].item()
-            if self.classes_.dtype != object
-            else (self.classes_[int(np.argmax(scores))])
-        )
+        return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
+
+    def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
+        encoded = self._columns.known_row(x, self.star_, self.unseen)
+        return self.star_.log_scores(*encoded).reshape(-1)
 
     # ------------------------------------------------------------------------------ the model
 
@@ -616,7 +464,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         result: NDArray[Any] = np.empty(0)
         for start in range(0, found.n_rows, prediction._CHUNK_ROWS):
             rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
-            encoded = self._encoded(found.take(rows), learn=False)
+            encoded = self._columns.known(found.take(rows), self.star_, self.unseen)
             part = finish(self.star_.log_scores(*encoded))
             if not rows.start:
                 result = np.empty((found.n_rows, *part.shape[1:]), dtype=part.dtype)
@@ -633,47 +481,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
         """The features as the densities in force know them, in the order of the columns."""
         check_is_fitted(self, "star_")
-        found = dict(zip(self._numbers, self.star_.numbers.variables(self._numbers), strict=True))
-        sizes = np.diff(self.star_.states.start).tolist()
-        for j, (name, n) in enumerate(zip(self._states, sizes, strict=True)):
-            groups = self.star_.states.groups(j)
-            found[name] = (
-                Discrete(name, self._known_states(j, n) or ["(none yet)"])
-                if groups is None
-                else self._grouped(j, n, *groups)
-            )
+        found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)
-
-    def _grouped(
-        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
-    ) -> Grouped:
-        """Return a column of many values as groups of the frequent ones, and the others."""
-        spelling = {code: state for (_, state), code in self._vocabularies[j].items()}
-        groups: list[list[State]] = [[] for _ in range(n_groups)]
-        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
-            groups[place].append(spelling[key])
-        others = "(other)"
-        while others in spelling.values():
-            others += "'"
-        groups[-1].append(others)
-        return Grouped(self._states[j], groups)
-
-    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
-        """Return the first n states of a column, which came in any order, in ascending order."""
-        return naturally_ordered([state for _, state in self._vocabularies[j]][:n])
-
-    def _state_order(self) -> list[int]:
-        """Return where the densities of each state stand, states as `features_` has them."""
-        start, found = self.star_.states.start.tolist(), []
-        for j, (vocabulary, a, b) in enumerate(
-            zip(self._vocabularies, start[:-1], start[1:], strict=True)
-        ):
-            if self.star_.states.groups(j) is None:
-                states = self._known_states(j, b - a)
-                found += [a + vocabulary[type(state), state] for state in states]
-            else:
-                found += range(a, b)
-        return found
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
@@ -694,17 +503,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         star, target = self.star_, self.target_
         by_name = {v.name: v for v in self.features_}
         cpds: list[Any] = [TableCPD(target, np.exp(star.log_prior))]
-        if self._numbers:
-            cpds.append(star.numbers.plate([by_name[n] for n in self._numbers], target))
-        if self._states:
-            order = self._state_order()
-            cpds.append(star.state_plate([by_name[n] for n in self._states], target, order))
-        exponents = dict(zip([*self._numbers, *self._states], star.exponents.T, strict=True))
+        numbers, states = self._columns.numbers, self._columns.states
+        if numbers:
+            cpds.append(star.numbers.plate([by_name[n] for n in numbers], target))
+        if states:
+            order = self._columns.state_order(star)
+            cpds.append(star.states.plate([by_name[n] for n in states], target, order))
+        exponents = dict(zip([*numbers, *states], star.exponents.mean.T, strict=True))
         return WeightedNetwork(
             BayesianNetwork(cpds),
             target.name,
             {n: w[0] if (w == w[0]).all() else w for n, w in exponents.items()},
-            bias=star.mean_bias,
+            bias=star.exponents.mean_bias,
             domain=self._settings().domain,
         )
 
@@ -796,18 +606,4 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
                 "exponents= is 'mixed', 'variable' or 'class'; for exponents of 1 take "
                 "StreamingNaiveBayesClassifier."
             )
-        return StreamSettings(
-            exponents=self.exponents,
-            step=self.step,
-            domain=self.domain,
-            method=self.method,
-            n_intervals=self.n_intervals,
-            alpha=self.alpha,
-            shrinkage=self.shrinkage,
-            var_smoothing=self.var_smoothing,
-            decay=self.decay,
-            max_categories=self.max_categories,
-            window=self.window,
-            detector=self.detector,
-            on_drift=self.on_drift,
-        )
+        return super()._settings()

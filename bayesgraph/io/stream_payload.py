@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.classifiers.inputs import note_names
+from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.streaming import (
     SUMMARIES,
     StreamingNaiveBayesClassifier,
@@ -34,7 +35,7 @@ CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
 
 
 def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
-    star = model.star_
+    star, found = model.star_, model._columns
     place = {name: i for i, name in enumerate(model.layout_.columns)}
     return {
         "estimator": type(model).__name__,
@@ -47,11 +48,13 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         "target": _encoded("class variable", [model.target_name_])[0],
         "named": hasattr(model, "feature_names_in_"),
         "layout": encode_layout(model.layout_),
-        "numbers": [place[name] for name in model._numbers],
-        "states": [place[name] for name in model._states],
+        "numbers": [place[name] for name in found.numbers],
+        "states": [place[name] for name in found.states],
         "vocabularies": [
             _encoded(repr(name), [state for _, state in vocabulary])
-            for name, vocabulary in zip(model._states, model._vocabularies, strict=True)
+            for name, vocabulary in zip(
+                model._columns.states, model._columns.vocabularies, strict=True
+            )
         ],
         # Those in force: parameters may have been set since.
         "settings": asdict(star.settings)
@@ -82,12 +85,14 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     model = CLASSES[item["estimator"]](**parameters)
     model.layout_ = decode_layout(item, ())
     columns = model.layout_.columns
-    model._numbers = [columns[at] for at in _places(item["numbers"])]
-    model._states = [columns[at] for at in _places(item["states"])]
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")
     most = StreamSettings(**item["settings"]).max_categories
-    model._vocabularies = [_vocabulary(states, most) for states in item["vocabularies"]]
+    model._columns = StreamColumns(
+        [columns[at] for at in item["numbers"]],
+        [columns[at] for at in item["states"]],
+        [_vocabulary(states, most) for states in item["vocabularies"]],
+    )
     model.classes_ = _labels(item["classes"], item["label_type"])
     model.target_name_ = decode_value(item["target"])
     model.n_features_in_ = len(columns)
@@ -134,12 +139,12 @@ def _labels(items: Any, label_type: Any) -> Any:
 def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
     """Refuse a star of other columns or classes than the model's."""
     star = model.star_
-    found = (star.n_classes, star.summaries.n_features, len(star.tables))
-    if found != (len(model.classes_), len(model._numbers), len(model._states)):
+    found = (star.n_classes, star.summaries.n_features, len(star.counts))
+    if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
         raise ValueError("the state is of other classes or columns")
     sizes = np.diff(star.states.start).tolist()
-    for j, vocabulary in zip(range(len(sizes)), model._vocabularies, strict=True):
-        counted = [] if j in star.sketches else range(max(len(star.tables[j]), sizes[j]))
+    for j, vocabulary in zip(range(len(sizes)), model._columns.vocabularies, strict=True):
+        counted = [] if star.is_sketched(j) else range(max(len(star.counts.tables[j]), sizes[j]))
         if not star.keys_in_use(j).union(counted) <= {-1, *vocabulary.values()}:
             raise ValueError("the state has codes without a value")
 

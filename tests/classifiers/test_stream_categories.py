@@ -57,7 +57,7 @@ def test_frequent_values_become_groups_that_tell_the_class():
 def test_classes_are_conserved():
     X, y = made(3000)
     clf = model().fit(X, y)
-    np.testing.assert_array_equal(clf.star_.sketches[0].totals, np.bincount(y))
+    np.testing.assert_array_equal(clf.star_.counts.sketches[0].totals, np.bincount(y))
     table = np.exp(clf.star_.states.logs)
     np.testing.assert_allclose(table.sum(axis=0), 1.0)
 
@@ -65,7 +65,7 @@ def test_classes_are_conserved():
 def test_few_values_are_counted_one_by_one():
     X, y = made(2000, unique=0.0)
     few, many = model().fit(X, y), model(max_categories=10**6).fit(X, y)
-    assert not few.star_.sketches
+    assert not few.star_.counts.sketches
     assert type(few.features_[0]) is Discrete
     np.testing.assert_array_equal(few.predict_proba(X), many.predict_proba(X))
 
@@ -76,7 +76,7 @@ def test_memory_is_bounded_in_a_stream_of_new_values():
         X, y = made(1000, seed=i, unique=1.0)
         clf.partial_fit(X, y)
         sizes.append(clf.star_.nbytes)
-        assert len(clf._vocabularies[0]) <= 4 * 50 + 1024
+        assert len(clf._columns.vocabularies[0]) <= 4 * 50 + 1024
     assert max(sizes[4:]) <= sizes[3] + 50 * 200
     assert len(clf.features_[0].groups[-1]) == 1
     for i in range(50):
@@ -94,7 +94,7 @@ def test_batches_do_not_matter(weighted):
     parts = kind(max_categories=50)
     for i in range(0, 2500, 173):
         parts.partial_fit(X[i : i + 173], y[i : i + 173], classes=[0, 1])
-    assert one.star_.sketches
+    assert one.star_.counts.sketches
     for name, array in states(one).items():
         np.testing.assert_array_equal(array, states(parts)[name], err_msg=name)
     np.testing.assert_array_equal(one.predict_proba(X), parts.predict_proba(X))
@@ -140,7 +140,7 @@ def test_new_classes_and_fading():
     plain.partial_fit(X[2000:], y[2000:] + 1)
     plain.settle()
     np.testing.assert_allclose(
-        clf.star_.sketches[0].totals, plain.star_.tables[0].sum(axis=0), rtol=1e-9
+        clf.star_.counts.sketches[0].totals, plain.star_.counts.tables[0].sum(axis=0), rtol=1e-9
     )
     assert clf.predict_proba(X[:5]).shape == (5, 3)
 

@@ -51,7 +51,7 @@ def assert_same(one, other):
         assert found[name].tobytes() == array.tobytes(), name
     assert one.classes_.dtype == other.classes_.dtype
     assert one.classes_.tolist() == other.classes_.tolist()
-    assert one._vocabularies == other._vocabularies
+    assert one._columns.vocabularies == other._columns.vocabularies
     assert one.layout_ == other.layout_
     assert one.get_params() == other.get_params()
     assert one.star_.settings == other.star_.settings

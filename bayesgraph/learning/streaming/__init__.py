@@ -6,7 +6,8 @@ from bayesgraph.learning.streaming.densities import (
     IntervalDensities,
     StateDensities,
 )
-from bayesgraph.learning.streaming.star import StreamingStar, StreamSettings
+from bayesgraph.learning.streaming.settings import StreamSettings
+from bayesgraph.learning.streaming.star import StreamingStar
 
 __all__ = [
     "Densities",

@@ -18,72 +18,41 @@ from bayesgraph.statistics.sketches import GaussianClass
 from bayesgraph.statistics.sketches.checks import state_array
 
 
-def check_star(star: Any, steps: tuple[str, ...], own: tuple[str, ...], bias: Any) -> None:
-    """Refuse a star whose parts do not fit each other, or hold what no star holds.
+def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float) -> None:
+    """Refuse a star whose parts do not fit each other.
 
     Parameters
     ----------
     star : StreamingStar
-    steps, own, bias : tuples of str
-        Its arrays of shapes (n_features,), (n_classes, n_features) and (n_classes,).
+    absorbed, looked, waiting : int
+        Rows in the summaries, those that were there when densities were made, and those that wait.
+    held : float
+        Weight in the summaries.
 
     Raises
     ------
     DataError
     """
-    k, d = star.summaries.n_classes, star.n_features
-    for names, shape in ((steps, (d,)), (own, (k, d)), (bias, (k,))):
-        for name in names:
-            # A squared gradient of zero would be divided by.
-            least = np.finfo(float).tiny if "squares" in name else -np.inf
-            state_array(vars(star), name, shape, least=least)
-    state_array(vars(star), "totals", (k,), least=0.0)
-    state_array(vars(star), "clock", (2,), least=0.0)
-    for j, table in enumerate(star.tables):
-        state_array({f"table_{j}": table}, f"table_{j}", (None, k), least=0.0)
-    _check_numbers(star)
-    _check_waiting(star)
+    if not 0 <= looked <= absorbed or star.n_seen != absorbed + waiting:
+        raise DataError(
+            f"A saved state has seen {star.n_seen} rows, of which {absorbed} are in the summaries "
+            f"and {waiting} wait; {looked} were there when densities were made."
+        )
+    if not 0.0 <= held < np.inf:
+        raise DataError(f"A saved state holds a weight of {held!r}.")
+    counts, k = star.counts, star.n_classes
     if isinstance(star.numbers, GaussianDensities) != (star.kind is GaussianClass):
         raise DataError("A saved state has densities of another kind than its summaries.")
     check_densities(star.numbers, star.summaries.n_features, k)
-    check_densities(star.states, len(star.tables), k)
+    check_densities(star.states, len(counts), k)
     most = [
-        star.settings.max_categories + 1 if j in star.sketches else len(table)
-        for j, table in enumerate(star.tables)
+        counts.max_categories + 1 if j in counts.sketches else len(table)
+        for j, table in enumerate(counts.tables)
     ]
-    if (np.diff(star.states.start) > most).any() or not _sketches_fit(star):
+    grouped = set(star.states.grouped.tolist())
+    fits = all(sketch.n_classes == k for sketch in counts.sketches.values())
+    if (np.diff(star.states.start) > most).any() or not (fits and grouped <= set(counts.sketches)):
         raise DataError("A saved state has densities of states that were never counted.")
-
-
-def _sketches_fit(star: Any) -> bool:
-    """Tell whether groups of values are of columns that have a sketch, of the classes."""
-    sketched = set(star.sketches)
-    return set(star.states.grouped.tolist()) <= sketched and all(
-        sketch.n_classes == star.n_classes for sketch in star.sketches.values()
-    )
-
-
-def _check_numbers(star: Any) -> None:
-    seen, absorbed, looked = star.n_seen, star._absorbed, star._looked
-    if not 0 <= looked <= absorbed or seen != absorbed + star._filled:
-        raise DataError(
-            f"A saved state has seen {seen} rows, of which {absorbed} are in the summaries and "
-            f"{star._filled} wait; {looked} were there when densities were made."
-        )
-    if not 0.0 <= star._held < np.inf:
-        raise DataError(f"A saved state holds a weight of {star._held!r}.")
-
-
-def _check_waiting(star: Any) -> None:
-    n = star._filled
-    classes, codes = star._classes[:n], star._codes[:, :n]
-    columns, weights = star._columns[:, :n], star._weights[:n]
-    if n and not 0 <= classes.min() <= classes.max() < star.n_classes:
-        raise DataError("Rows that wait in a saved state are of a class that it does not have.")
-    if (codes < -1).any() or np.isinf(columns).any():
-        raise DataError("Rows that wait in a saved state have values that are none.")
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise DataError("Rows that wait in a saved state have weights that are none.")
 
 
 def check_densities(found: Densities, n_features: int, n_classes: int) -> None:

@@ -75,7 +75,7 @@ def test_a_restored_star_goes_on(options):
     again = StreamingStar.from_arrays(copied, kind, star.settings)
     model.partial_fit(taken(table, slice(850, 1200)), y[850:])
     numbers = X[850:].T
-    codes = np.array([[model._vocabularies[0][str, s] for s in table["text"][850:]]])
+    codes = np.array([[model._columns.vocabularies[0][str, s] for s in table["text"][850:]]])
     again.learn(numbers, codes, y[850:], np.ones(350))
     for name, array in star.arrays().items():
         np.testing.assert_array_equal(again.arrays()[name], array, err_msg=name)
@@ -108,8 +108,10 @@ def test_a_window_is_a_model_of_its_rows(summary):
     np.testing.assert_array_equal(window.star_.totals, alone.star_.totals)
     np.testing.assert_array_equal(window.star_.summaries.counts, alone.star_.summaries.counts)
     # States are listed in the order of their first appearance.
-    order = [window._vocabularies[0][key] for key in alone._vocabularies[0]]
-    np.testing.assert_array_equal(window.star_.tables[0][order], alone.star_.tables[0])
+    order = [window._columns.vocabularies[0][key] for key in alone._columns.vocabularies[0]]
+    np.testing.assert_array_equal(
+        window.star_.counts.tables[0][order], alone.star_.counts.tables[0]
+    )
     np.testing.assert_allclose(
         window.predict_proba(table), alone.predict_proba(table), rtol=1e-10, atol=1e-12
     )
@@ -132,8 +134,8 @@ def test_a_window_forgets_what_left_it():
     weights = random.random(2000)
     X = {"state": np.where(np.arange(2000) < 900, "old", np.where(y == 1, "u", "v"))}
     model = bg.StreamingNaiveBayesClassifier(window=800).fit(X, y, weights)
-    np.testing.assert_array_equal(model.star_.tables[0][0], 0.0)
-    np.testing.assert_allclose(model.star_.totals, model.star_.tables[0].sum(axis=0))
+    np.testing.assert_array_equal(model.star_.counts.tables[0][0], 0.0)
+    np.testing.assert_allclose(model.star_.totals, model.star_.counts.tables[0].sum(axis=0))
     held = model.star_.totals.sum()
     assert weights[-800:].sum() * 7 / 8 <= held <= weights[-800:].sum()
 
@@ -152,7 +154,7 @@ def test_a_column_of_ever_new_values_fades_in_a_window():
         np.testing.assert_array_equal(parts.star_.arrays()[name], array, err_msg=name)
     assert whole.star_.totals.sum() <= 400
     assert whole.predict({"id": np.array(["u", "v"])}).tolist() == [0, 1]
-    held = whole.star_.sketches[0].listed()[1]
+    held = whole.star_.counts.sketches[0].listed()[1]
     assert held.sum() < 800
 
 
@@ -175,7 +177,7 @@ def test_classes_and_columns_may_come_later():
         if i > 100:
             x["c"] = random.normal() - y
         model.learn_one(x, y)
-    assert model.star_.totals.sum() == pytest.approx(model.star_.tables[0].sum())
+    assert model.star_.totals.sum() == pytest.approx(model.star_.counts.tables[0].sum())
     assert 70 <= model.star_.totals.sum() <= 80
     assert model.predict_proba_one({"a": 2.0}).keys() == {0, 1, 2}
 

@@ -12,9 +12,11 @@ from bayesgraph.learning.streaming import (
     GaussianDensities,
     IntervalDensities,
     StateDensities,
-    kernels,
 )
-from bayesgraph.learning.streaming.densities import _factorials, smoothed_logs, value_groups
+from bayesgraph.learning.streaming.densities import kernels
+from bayesgraph.learning.streaming.densities.base import smoothed_logs
+from bayesgraph.learning.streaming.densities.intervals import _factorials
+from bayesgraph.learning.streaming.densities.states import value_groups
 from bayesgraph.statistics.sketches import (
     Cells,
     CountMinClass,

@@ -149,8 +149,8 @@ def test_the_form_of_the_study_to_the_letter():
     step = 0.01
     model = bg.StreamingWeightedNaiveBayesClassifier("class", step=step)
     model.partial_fit(X[:300], y[:300])
-    star = model.star_
-    w, b = star.shared + star.own, star.bias.copy()
+    star, steps = model.star_, model.star_.exponents
+    w, b = steps.shared + steps.own, steps.bias.copy()
     for x, label in zip(X[300:], y[300:], strict=True):
         logs = star.log_densities(x[:, None], np.empty((0, 1), dtype=np.int64))[0]
         P = np.exp(log_softmax(star.log_prior + b + (w * logs).sum(axis=1)))
@@ -158,6 +158,6 @@ def test_the_form_of_the_study_to_the_letter():
         w = w - step * (P - T)[:, None] * logs
         b = b - step * (P - T)
         model.partial_fit(x[None], [label])
-        np.testing.assert_allclose(star.shared + star.own, w, rtol=1e-12)
-        np.testing.assert_allclose(star.bias, b, rtol=1e-10, atol=1e-14)
-    assert (star.shared == 1.0).all()
+        np.testing.assert_allclose(steps.shared + steps.own, w, rtol=1e-12)
+        np.testing.assert_allclose(steps.bias, b, rtol=1e-10, atol=1e-14)
+    assert (steps.shared == 1.0).all()

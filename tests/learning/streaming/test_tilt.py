@@ -6,7 +6,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 import bayesgraph as bg
-from bayesgraph.learning.streaming import kernels
+from bayesgraph.learning.streaming.densities import kernels
 
 
 @pytest.mark.parametrize("degree", [1, 2, 4, 8])

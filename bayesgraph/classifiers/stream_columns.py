@@ -1,0 +1,304 @@
+"""Columns of a stream: which are numbers and which are states, and the codes of the states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.classifiers.inputs import Columns
+from bayesgraph.encoding.columns import (
+    Factorised,
+    as_numbers,
+    check_kinds,
+    factorise,
+    infinite,
+    is_discrete,
+    naturally_ordered,
+)
+from bayesgraph.encoding.table import check_magnitudes
+from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming import GaussianDensities, StreamingStar
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
+from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
+
+# Of each row or column: numbers, shape (n_numbers, n_rows), and codes, shape (n_states, n_rows).
+Encoded = tuple[Floats, NDArray[np.int64]]
+
+
+@dataclass
+class StreamColumns:
+    """Names of the columns of either kind, and the states that were learned so far.
+
+    Attributes
+    ----------
+    numbers, states : list of names
+    vocabularies : list of dict
+        Of each column of states: from type and state to its code, which counts up to
+        `max_categories` and is a key of a sketch from there on.
+    """
+
+    numbers: list[Name] = field(default_factory=list)
+    states: list[Name] = field(default_factory=list)
+    vocabularies: list[dict[Any, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
+        """Return columns that know no state yet; text and booleans are discrete anyway."""
+        typed = found.typed()
+        states = [
+            n
+            for n in found.names
+            if n in categorical or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
+        ]
+        numbers = [n for n in found.names if n not in set(states)]
+        return cls(numbers, states, [{} for _ in states])
+
+    @property
+    def names(self) -> list[Name]:
+        """Numbers, then states."""
+        return [*self.numbers, *self.states]
+
+    # ------------------------------------------------------------------------------ tables
+
+    def learned(self, found: Columns, star: StreamingStar) -> Encoded:
+        """Return a table's numbers and codes, after new states have got codes of their own.
+
+        A table that is refused changes nothing.
+        """
+        numbers = self._numbers(found)
+        _check_squares(numbers, self.numbers, star)
+        looked = self._looked(found)
+        most = star.settings.max_categories
+        return numbers, self._codes(found, looked, lambda j, s: self._learn(j, s, most))
+
+    def known(self, found: Columns, star: StreamingStar, unseen: str) -> Encoded:
+        """Return a table's numbers and codes, -1 for states that are not known."""
+        looked = self._looked(found)
+        codes = self._codes(found, looked, lambda j, s: self._known(j, s, star, unseen))
+        return self._numbers(found), codes
+
+    def _numbers(self, found: Columns) -> Floats:
+        matrix = found.matrix
+        if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
+            columns = np.ascontiguousarray(np.ma.filled(matrix.astype(np.float64), np.nan).T)
+        else:
+            parts = found.as_columns()
+            columns = np.empty((len(self.numbers), found.n_rows))
+            for j, name in enumerate(self.numbers):
+                columns[j] = as_numbers(parts[name], name)
+        _check_finite(columns, self.numbers)
+        return columns
+
+    def _looked(self, found: Columns) -> list[Factorised]:
+        """Return the states of each column, once none is of another kind than before."""
+        if not self.states:
+            return []
+        parts = found.as_columns()
+        looked = [factorise(parts[name], name) for name in self.states]
+        for j, factorised in enumerate(looked):
+            vocabulary = self.vocabularies[j]
+            if vocabulary and not any((type(s), s) in vocabulary for s in factorised.states):
+                check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
+        return looked
+
+    def _codes(
+        self, found: Columns, looked: Sequence[Factorised], code_of: Callable[[int, Any], int]
+    ) -> NDArray[np.int64]:
+        codes = np.empty((len(self.states), found.n_rows), dtype=np.int64)
+        for j, factorised in enumerate(looked):
+            used, first = np.unique(factorised.codes, return_index=True)
+            translation = np.full(len(factorised.states) + 1, -1)
+            # In the order of their first rows, whatever the batches.
+            for code in used[np.argsort(first)].tolist():
+                if code >= 0:
+                    translation[code] = code_of(j, factorised.states[code])
+            codes[j] = translation[factorised.codes]
+        return codes
+
+    # ------------------------------------------------------------------------- single rows
+
+    def fresh(self, x: Mapping[Name, Any], categorical: Any, star: StreamingStar) -> StreamColumns:
+        """Return the columns that a row has and this does not; falsy if there are none.
+
+        They are refused here, before the model has them.
+        """
+        _check_mapping(x)
+        if not self.states and list(x) == self.numbers:
+            return StreamColumns()
+        known = {*self.numbers, *self.states}
+        names = [n for n in x if n not in known and not is_missing(plain(x[n]))]
+        everything = isinstance(categorical, str) and categorical == "all"
+        listed = () if categorical is None or isinstance(categorical, str) else tuple(categorical)
+        states = [
+            n for n in names if everything or n in listed or isinstance(plain(x[n]), (str, bool))
+        ]
+        numbers = [n for n in names if n not in states]
+        if names:
+            _check_squares(self._row_numbers(x, [*self.numbers, *numbers]), self.numbers, star)
+        return StreamColumns(numbers, states, [{} for _ in states])
+
+    def __bool__(self) -> bool:
+        return bool(self.numbers or self.states)
+
+    def extend(self, more: StreamColumns) -> None:
+        """Take further columns, after those of their kind."""
+        self.numbers = [*self.numbers, *more.numbers]
+        self.states = [*self.states, *more.states]
+        self.vocabularies += more.vocabularies
+
+    def learned_row(self, x: Mapping[Name, Any], star: StreamingStar) -> Encoded:
+        """Return a row's numbers and codes; as for `learned`."""
+        numbers = self._row_numbers(x, self.numbers)
+        _check_squares(numbers, self.numbers, star)
+        most = star.settings.max_categories
+        return numbers, self._row_codes(x, lambda j, s: self._learn(j, s, most))
+
+    def known_row(self, x: Mapping[Name, Any], star: StreamingStar, unseen: str) -> Encoded:
+        """Return a row's numbers and codes; as for `known`."""
+        _check_mapping(x)
+        codes = self._row_codes(x, lambda j, s: self._known(j, s, star, unseen))
+        return self._row_numbers(x, self.numbers), codes
+
+    def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
+        """Return the numbers of a row, shape (n_names, 1)."""
+        get = x.get
+        try:
+            # Most rows have all the numbers in the order of the first: none is looked for then.
+            values = list(x.values()) if list(x) == names else [get(n) for n in names]
+            numbers = np.array(values, dtype=np.float64)[:, None]
+        except (TypeError, ValueError) as error:
+            raise DataTypeError(
+                f"A numeric feature has a value that is no number: {error}."
+            ) from error
+        _check_finite(numbers, names)
+        return numbers
+
+    def _row_codes(self, x: Mapping[Name, Any], code_of: Any) -> NDArray[np.int64]:
+        codes = np.full((len(self.states), 1), -1, dtype=np.int64)
+        for j, name in enumerate(self.states):
+            value = plain(x.get(name))
+            if not is_missing(value):
+                codes[j, 0] = code_of(j, value)
+        return codes
+
+    # ------------------------------------------------------------------------------ states
+
+    def _key(self, j: int, state: Any) -> tuple[type, Any]:
+        """Return under what a state is, or would be, in the vocabulary.
+
+        By type and value first, then by value: whole numbers are floats beside missing ones.
+        """
+        vocabulary = self.vocabularies[j]
+        key = (type(state), state)
+        if key not in vocabulary and isinstance(state, (bool, int, float)):
+            equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
+            return (equal[0], state) if len(equal) == 1 else key
+        return key
+
+    def _learn(self, j: int, state: Any, max_categories: int) -> int:
+        """Return the code of a state, a new one if it has none."""
+        vocabulary, key = self.vocabularies[j], self._key(j, state)
+        if key not in vocabulary:
+            full = len(vocabulary) >= max_categories
+            vocabulary[key] = key_of(state) if full else len(vocabulary)
+        return vocabulary[key]
+
+    def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
+        """Return the code of a state; -1 if it is not known, or an error."""
+        found = self.vocabularies[j].get(self._key(j, state))
+        if found is not None:
+            return found
+        if star.is_sketched(j):
+            return key_of(state)
+        if unseen == "error":
+            known = self._known_states(j)
+            raise UnknownStateError(
+                f"Column {self.states[j]!r} has a value that was never learned: {state!r}."
+                f"{suggestion(state, known)} Its states are {quoted(known)}."
+            )
+        return -1
+
+    def _known_states(self, j: int, n: int | None = None) -> list[Any]:
+        """Return the first n states of a column, which came in any order, in ascending order."""
+        return naturally_ordered([state for _, state in self.vocabularies[j]][:n])
+
+    def forget_rare(self, star: StreamingStar) -> None:
+        """Forget the spelling of values beyond the first ones of a column that are not in use."""
+        most = 4 * star.settings.max_categories + 1024
+        for j, vocabulary in enumerate(self.vocabularies):
+            if len(vocabulary) > most:
+                used = star.keys_in_use(j)
+                self.vocabularies[j] = {
+                    key: code
+                    for key, code in vocabulary.items()
+                    if code < FIRST_KEY or code in used
+                }
+
+    # ---------------------------------------------------------------------------- the model
+
+    def variables(self, star: StreamingStar) -> list[Variable]:
+        """Return the variables as the densities in force know them; numbers, then states."""
+        found: list[Variable] = list(star.numbers.variables(self.numbers))
+        sizes = np.diff(star.states.start).tolist()
+        for j, (name, n) in enumerate(zip(self.states, sizes, strict=True)):
+            groups = star.states.groups(j)
+            if groups is None:
+                found.append(Discrete(name, self._known_states(j, n) or ["(none yet)"]))
+            else:
+                found.append(self._grouped(j, n, *groups))
+        return found
+
+    def _grouped(
+        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Grouped:
+        """Return a column of many values as groups of the frequent ones, and the others."""
+        spelling = {code: state for (_, state), code in self.vocabularies[j].items()}
+        groups: list[list[State]] = [[] for _ in range(n_groups)]
+        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
+            groups[place].append(spelling[key])
+        others = "(other)"
+        while others in spelling.values():
+            others += "'"
+        groups[-1].append(others)
+        return Grouped(self.states[j], groups)
+
+    def state_order(self, star: StreamingStar) -> list[int]:
+        """Return where the densities of each state stand, states as `variables` has them."""
+        start, found = star.states.start.tolist(), []
+        for j, (vocabulary, a, b) in enumerate(
+            zip(self.vocabularies, start[:-1], start[1:], strict=True)
+        ):
+            if star.states.groups(j) is None:
+                states = self._known_states(j, b - a)
+                found += [a + vocabulary[type(state), state] for state in states]
+            else:
+                found += range(a, b)
+        return found
+
+
+def _check_mapping(x: Any) -> None:
+    if not isinstance(x, Mapping):
+        raise DataTypeError(
+            f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go to "
+            "partial_fit and predict."
+        )
+
+
+def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
+    wrong = np.isinf(columns)
+    if wrong.any():
+        at, row = np.argwhere(wrong)[0].tolist()
+        raise infinite(names[at], row)
+
+
+def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
+    """Refuse to learn numbers whose squares are infinite, where squares are summed."""
+    if isinstance(star.numbers, GaussianDensities) and columns.size:
+        largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
+        # A row may well be small where others are not.
+        check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

@@ -1,0 +1,151 @@
+"""Counts of columns of states in a stream, and of what a window holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming.panes import PaneCounts
+from bayesgraph.statistics.sketches import PANES, CountMinClass
+from bayesgraph.statistics.sketches.base import widened
+from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
+
+
+class StateCounts:
+    """How often each state of some columns was seen with each class.
+
+    Parameters
+    ----------
+    n_classes, n_columns : int
+    max_categories : int
+        States of a column that are counted one by one.
+    window : int or None
+        Rows that count; all by default.
+
+    Attributes
+    ----------
+    tables : list of ndarray, shape (n_states, n_classes) each
+    sketches : dict from int to CountMinClass
+        In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
+        beyond those that are counted one by one.
+    panes : PaneCounts
+    """
+
+    def __init__(
+        self, n_classes: int, n_columns: int, *, max_categories: int, window: int | None
+    ) -> None:
+        self.n_classes = n_classes
+        self.max_categories = max_categories
+        self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
+        self.sketches: dict[int, CountMinClass] = {}
+        self.panes = PaneCounts(window, n_classes, n_columns)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.tables)
+
+    def absorb(
+        self, columns: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
+    ) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_columns, n)
+            Codes, -1 where missing.
+        classes, weights : ndarray, shape (n,)
+        """
+        fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
+        for j, codes in enumerate(columns):
+            if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
+                self.sketches[j] = _sketched(self.tables[j], self.max_categories)
+                self.tables[j] = self.tables[j][:0]
+            if j in self.sketches:
+                self.sketches[j].absorb(codes, classes, weights)
+            else:
+                self.tables[j] = _counted(self.tables[j], codes, classes, weights)
+                if self.panes.is_on:
+                    fresh[j] = _counted(fresh[j], codes, classes, weights)
+        if self.panes.is_on:
+            totals = np.bincount(classes, weights, self.n_classes).astype(np.float64)
+            self.panes.add(len(classes), totals, fresh)
+
+    def turn(self) -> Floats:
+        """Begin a pane of the window; return the weight of each class that is left in it."""
+        totals, self.tables = self.panes.turn()
+        for j, sketch in self.sketches.items():
+            # What left the window cannot be taken out of a sketch, only its share.
+            self.tables[j] = self.tables[j][:0]
+            sketch.fade(1.0 - 1.0 / PANES)
+        return totals
+
+    def fade(self, factor: float) -> None:
+        """Multiply the weight of all that was seen."""
+        for table in self.tables:
+            table *= factor
+        for sketch in self.sketches.values():
+            sketch.fade(factor)
+        self.panes.fade(factor)
+
+    def grow(self, n_classes: int, n_columns: int) -> None:
+        """Make room for classes and columns after the others."""
+        self.n_classes = n_classes
+        self.panes.grow(n_classes, n_columns)
+        self.tables = [widened(table, (len(table), n_classes)) for table in self.tables]
+        self.tables += [np.zeros((0, n_classes)) for _ in range(n_columns - len(self.tables))]
+        for sketch in self.sketches.values():
+            sketch.grow(n_classes=n_classes)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the state as arrays."""
+        state: dict[str, NDArray[Any]] = {f"table_{j}": t for j, t in enumerate(self.tables)}
+        for j, sketch in self.sketches.items():
+            state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
+        return state | {f"panes.{name}": array for name, array in self.panes.arrays().items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError, LookupError, TypeError, ValueError
+            For arrays that it never returns.
+        """
+        shape = (None, self.n_classes)
+        names = [f"table_{j}" for j in range(len(self.tables))]
+        self.tables = [state_array(arrays, name, shape, least=0.0) for name in names]
+        for j in range(len(self.tables)):
+            if part := part_of(arrays, f"sketch_{j}."):
+                self.sketches[j] = CountMinClass.from_arrays(part)
+        self.panes.restore(part_of(arrays, "panes."))
+
+
+def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    found = arrays.items()
+    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
+
+
+def _sketched(table: Floats, most: int) -> CountMinClass:
+    """Return a sketch of what a table has counted."""
+    n, k = table.shape
+    sketch = CountMinClass(k, exact=most)
+    sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
+    return sketch
+
+
+def _counted(
+    table: Floats, codes: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
+) -> Floats:
+    """Return a table of counts with more rows in it, and more states if there are."""
+    there = codes >= 0
+    size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
+    at = codes[there] * k + classes[there]
+    counts = widened(table, (size, k)).copy()
+    counts += np.bincount(at, weights[there], minlength=size * k).reshape(size, k)
+    return counts

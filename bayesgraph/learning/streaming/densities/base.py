@@ -1,0 +1,105 @@
+"""What the densities of columns in a stream have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, TablePlate
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Name, Variable
+
+# Numbers below which one thread is enough.
+THREAD = 1 << 13
+
+
+class Densities(ABC):
+    """Log densities of some columns in each class, frozen between two looks at the summaries.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (n_classes, n_features)
+        Mean of the log densities over the rows that were seen.
+    """
+
+    centre: Floats
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Columns."""
+
+    @abstractmethod
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """Write log densities, 0 where a value is missing.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n)
+        out : ndarray, shape (n, n_classes, n_features of all)
+        first : int
+            Where these features stand.
+        """
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the densities as arrays, from which the class is made again."""
+
+
+class NumericDensities(Densities):
+    """Log densities of numeric columns."""
+
+    @abstractmethod
+    def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
+        """Return the variables of a network whose leaves are these densities."""
+
+    @abstractmethod
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """Return the densities as a CPD given the class."""
+
+
+def smoothed_logs(
+    start: NDArray[np.int64], counts: Floats, smoothing: float
+) -> tuple[Floats, Floats]:
+    """Return logs of (n_j + a) / (n + a J), and their means over the rows counted.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+    smoothing : float
+
+    Returns
+    -------
+    logs : ndarray, shape (n_cells, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+    size = np.diff(start)
+    if not len(counts):
+        return counts, np.zeros((counts.shape[1], len(size)))
+    there = size > 0
+    begin = start[:-1][there]
+    totals = np.zeros((len(size), counts.shape[1]))
+    totals[there] = np.add.reduceat(counts, begin, axis=0)
+    logs = np.log(counts + smoothing) - np.log(
+        np.repeat(totals + smoothing * size[:, None], size, axis=0)
+    )
+    pooled = counts.sum(axis=1, keepdims=True)
+    centre = np.zeros((len(size), counts.shape[1]))
+    centre[there] = np.add.reduceat(pooled * logs, begin, axis=0)
+    weight = totals.sum(axis=1, keepdims=True)
+    return logs, np.ascontiguousarray((centre / np.where(weight > 0, weight, 1.0)).T)
+
+
+def table_plate(
+    variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
+) -> TablePlate:
+    """Return tables of log probabilities as a plate."""
+    values = np.exp(logs.T)
+    sums = np.add.reduceat(values, start[:-1], axis=1)
+    values = values / np.repeat(sums, np.diff(start), axis=1)
+    return TablePlate(variables, values, [target])  # type: ignore[arg-type]

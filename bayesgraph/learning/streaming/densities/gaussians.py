@@ -1,0 +1,101 @@
+"""The second layer: a Gaussian of each numeric column and class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, GaussianPlate
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming.densities import kernels
+from bayesgraph.learning.streaming.densities.base import THREAD, NumericDensities
+from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.sketches import GaussianClass
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDensities(NumericDensities):
+    """A Gaussian of each class.
+
+    Attributes
+    ----------
+    mean, variance : ndarray, shape (n_features, n_classes)
+        A variance of 0: nothing is known of the feature yet.
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    mean: Floats
+    variance: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.mean)
+
+    @classmethod
+    def of(
+        cls, summaries: GaussianClass, shrinkage: float, var_smoothing: float
+    ) -> GaussianDensities:
+        """Return Gaussians whose moments shrink towards those of all classes together.
+
+        Parameters
+        ----------
+        summaries : GaussianClass
+        shrinkage : float
+            Rows of all classes that each class's variance is taken together with; a class of which
+            nothing is known has the moments of all.
+        var_smoothing : float
+            Of the variance over all classes, added to each; 1 is added where that is 0.
+        """
+        count, mean, square = summaries.counts, summaries.mean, summaries.moments.square.T
+        overall = summaries.moments.merged((summaries.n_classes,), 0)
+        total, centre = overall.count.T, overall.mean.T
+        whole = safe_divide(overall.square.T, total)
+        within = square.sum(axis=1, keepdims=True)
+        pooled = np.where(within > 0, safe_divide(within, total), whole)
+        held = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
+        variance = (square + shrinkage * pooled) / held
+        variance = np.where(count > 0, variance, whole)
+        # One distinct value so far says nothing of the class, whatever comes.
+        floor = np.where(whole > 0, var_smoothing * whole, 1.0)
+        variance = np.where(total > 0, variance + floor, 0.0)
+        found = np.where(count > 0, mean, centre)
+        return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        part = out[:, :, first:]
+        over_rows(
+            lambda a, b: kernels.log_gaussians(columns, self.mean, self.variance, part, a, b),
+            self.n_features,
+            1 + THREAD // max(1, columns.shape[1]),
+            together=8,
+        )
+
+    def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
+        """See NumericDensities."""
+        return tuple(Continuous(name) for name in names)
+
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """See NumericDensities; a feature of which nothing is known is a standard Gaussian."""
+        variance = np.where(self.variance > 0, self.variance, 1.0)
+        return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        return {"mean": self.mean, "variance": self.variance, "centre": self.centre}
+
+
+def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:
+    """Return E log N(x; mean, variance) under the moments of all classes, (n_classes, n)."""
+    known = variance > 0
+    safe = np.where(known, variance, 1.0)
+    logs = -0.5 * np.log(2 * np.pi * safe) - (whole + (centre - mean) ** 2) / (2 * safe)
+    return np.ascontiguousarray(np.where(known, logs, 0.0).T)

@@ -1,0 +1,157 @@
+"""The second layer: intervals of a numeric column, and their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD
+from bayesgraph.discretize.boulle_intervals import factorial_table
+from bayesgraph.errors import ModelError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming.densities import kernels
+from bayesgraph.learning.streaming.densities.base import (
+    THREAD,
+    NumericDensities,
+    smoothed_logs,
+    table_plate,
+)
+from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.sketches import Cells, CutSummaries
+from bayesgraph.variables import Binned, Discrete, Name, Variable
+
+METHODS = {
+    "smooth": kernels.SMOOTH,
+    "modl": kernels.MODL,
+    "frequency": kernels.FREQUENCY,
+    "entropy": kernels.ENTROPY,
+    "kmeans": kernels.K_MEANS,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalDensities(NumericDensities):
+    """A probability of each interval in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    cuts : ndarray, shape (number of intervals of all features,)
+        Upper ends; infinite for the last interval of a feature.
+    logs : ndarray, shape (number of intervals of all features, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    start: NDArray[np.int64]
+    cuts: Floats
+    logs: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.start) - 1
+
+    @classmethod
+    def of(
+        cls, summaries: CutSummaries, method: str, most: int, smoothing: float
+    ) -> IntervalDensities:
+        """Return the densities of summaries.
+
+        Parameters
+        ----------
+        summaries : CutSummaries
+        method : {"modl", "frequency", "entropy", "kmeans"}
+            How cells become intervals.
+        most : int
+            Intervals of "frequency" and "kmeans".
+        smoothing : float
+            Rows added to each interval of each class.
+
+        Raises
+        ------
+        ModelError
+            For an unknown method.
+        """
+        if method not in METHODS:
+            raise ModelError(f"method= is one of {quoted(METHODS)}; got {method!r}.")
+        cells = summaries.cells()
+        begins = np.zeros(len(cells.cuts), dtype=np.bool_)
+        held, factorial = cells.counts, _factorials(cells)
+        if method == "smooth":
+            held = np.zeros(held.shape)
+        # A summary that errs by class is trusted as far as a smaller sample is.
+        trust = np.repeat(summaries.evidence, np.diff(cells.start))[:, None]
+        counts = cells.counts if (trust == 1.0).all() else cells.counts * trust
+
+        def work(a: int, b: int) -> None:
+            start = cells.start
+            if method == "smooth":
+                kernels.smooth_cells(start, counts, held, begins, factorial, a, b)
+            else:
+                code = METHODS[method]
+                kernels.cut_cells(start, counts, cells.cuts, code, most, factorial, begins, a, b)
+
+        over_rows(work, summaries.n_features, 1 + THREAD // 100, together=1)
+        if method == "smooth":
+            held /= trust
+        places = np.flatnonzero(begins)
+        # A feature that nothing is known of has no cell: one interval then, of no weight.
+        sizes = np.diff(np.searchsorted(places, cells.start))
+        counts = np.zeros((int(np.maximum(sizes, 1).sum()), cells.counts.shape[1]))
+        cuts = np.full(len(counts), np.inf)
+        start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))]).astype(np.int64)
+        known = np.repeat(sizes > 0, np.maximum(sizes, 1))
+        if len(places):
+            counts[known] = np.add.reduceat(held, places, axis=0)
+            cuts[known] = cells.cuts[np.append(places[1:], len(begins)) - 1]
+        return cls.from_counts(start, cuts, counts, smoothing)
+
+    @classmethod
+    def from_counts(
+        cls, start: NDArray[np.int64], cuts: Floats, counts: Floats, smoothing: float
+    ) -> IntervalDensities:
+        """Return densities (n_j + a) / (n + a J) of counts, shape (n_intervals, n_classes)."""
+        logs, centre = smoothed_logs(start, counts, smoothing)
+        return cls(start, cuts, logs, centre)
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        part = out[:, :, first:]
+        over_rows(
+            lambda a, b: kernels.log_intervals(
+                columns, self.start, self.cuts, self.logs, part, a, b
+            ),
+            self.n_features,
+            1 + THREAD // max(1, columns.shape[1]),
+            together=8,
+        )
+
+    def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
+        """See NumericDensities: numbers known by their interval."""
+        ends = self.start.tolist()
+        cuts = self.cuts.tolist()
+        return tuple(
+            Binned(name, cuts[a : b - 1])
+            for name, a, b in zip(names, ends[:-1], ends[1:], strict=True)
+        )
+
+    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
+        """See NumericDensities."""
+        return table_plate(variables, self.start, self.logs, target)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        return {"start": self.start, "cuts": self.cuts, "logs": self.logs, "centre": self.centre}
+
+
+def _factorials(cells: Cells) -> Floats:
+    """Return logs of the factorials up to all the weight of a feature, and its cells beyond it."""
+    below = np.concatenate([[0.0], np.cumsum(cells.counts.sum(axis=1))])
+    total = float((below[cells.start[1:]] - below[cells.start[:-1]]).max(initial=0.0))
+    most = int(np.diff(cells.start).max(initial=0))
+    return factorial_table(total, most + cells.counts.shape[1] + 2)

@@ -1,0 +1,548 @@
+"""Compiled loops of the second layer: from summaries to intervals, and from values to logs."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.discretize.kernels import (
+    improve,
+    log_factorial,
+    merge_greedily,
+    split_recursively,
+)
+
+MODL, FREQUENCY, ENTROPY, K_MEANS, SMOOTH = 0, 1, 2, 3, 4
+# Of a Gaussian's log density, so that a number far out leaves everything finite.
+_LEAST_LOG = -1e100
+
+
+# ------------------------------------------------------------------------- where intervals begin
+
+
+@numba.njit(cache=True, nogil=True)
+def _equal_weights(sums: NDArray[np.float64], most: int, begins: NDArray[np.bool_]) -> None:
+    """Mark where intervals of about equal weight begin."""
+    n_cells = len(begins)
+    total = sums[n_cells].sum()
+    begins[0] = True
+    interval = 1
+    for b in range(1, n_cells):
+        # A cell goes where its middle belongs.
+        middle = (sums[b].sum() + sums[b + 1].sum()) / 2
+        if middle * most > interval * total:
+            begins[b] = True
+            interval = int(middle * most / total) + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _one_dimensional_means(
+    sums: NDArray[np.float64], place: NDArray[np.float64], most: int, begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
+    n_cells = len(begins)
+    _equal_weights(sums, most, begins)
+    for _ in range(50):
+        k = 0
+        for b in range(n_cells):
+            k += begins[b]
+        centre, weight = np.zeros(k), np.zeros(k)
+        at = -1
+        for b in range(n_cells):
+            at += begins[b]
+            w = sums[b + 1].sum() - sums[b].sum()
+            centre[at] += w * place[b]
+            weight[at] += w
+        for i in range(k):
+            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
+        moved = False
+        at, last = 0, -1
+        for b in range(n_cells):
+            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
+                at += 1
+            now = b == 0 or at != last
+            moved = moved or now != begins[b]
+            begins[b] = now
+            last = at
+        if not moved:
+            break
+
+
+@numba.njit(cache=True, nogil=True)
+def _summed(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for i in range(len(counts)):
+        for k in range(counts.shape[1]):
+            sums[i + 1, k] = sums[i, k] + counts[i, k]
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _most_probable_cuts(
+    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the intervals of MODL begin; sums are whole numbers."""
+    n_cells = len(begins)
+    total = int(sums[n_cells].sum())
+    begins[0] = True
+    if total < 2:
+        return
+    prior = np.empty(n_cells + 1)
+    prior[0] = np.inf
+    for i in range(1, n_cells + 1):
+        prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
+        prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
+    found = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, found)
+    begins[:] = found
+
+
+@numba.njit(cache=True, nogil=True)
+def cut_cells(
+    start: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    method: int,
+    most: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> None:
+    """Mark which cells of some features begin an interval.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+        Sums of them are rounded to whole numbers.
+    cuts : ndarray, shape (n_cells,)
+    method : int
+    most : int
+        Intervals of the methods that do not choose how many.
+    factorial : ndarray
+        Logs of the factorials up to the weight of a feature and beyond by its cells; empty where
+        there are too many of them for a table.
+    begins : ndarray of bool, shape (n_cells,)
+        Written to.
+    first, last : int
+        Of the features.
+    """
+    for f in range(first, last):
+        a, b = start[f], start[f + 1]
+        n_cells = b - a
+        if n_cells == 0:
+            continue
+        sums = _summed(counts[a:b])
+        if method == FREQUENCY:
+            _equal_weights(sums, most, begins[a:b])
+            continue
+        if method == K_MEANS:
+            place = cuts[a:b].copy()
+            if n_cells > 1:
+                place[n_cells - 1] = place[n_cells - 2]
+            else:
+                place[0] = 0.0
+            _one_dimensional_means(sums, place, most, begins[a:b])
+            continue
+        sums = np.rint(sums)
+        if method == ENTROPY:
+            begins[a] = True
+            if sums[n_cells].sum() >= 2.0:
+                begins[a:b] = split_recursively(sums)
+            continue
+        _most_probable_cuts(sums, factorial, begins[a:b])
+
+
+# ------------------------------------------------------------------ smooth shares of the cells
+
+_MOST_DEGREES = 8
+# Of the standard deviation of the log ratio: what an interval may span.
+_SPAN = 0.3
+# Nats of log likelihood that a parameter must gain.
+_PRICE = 2.0
+# Standard deviations by which smooth shares may miss the cells before steps are tried.
+_DEVIATIONS = 3.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _normal_quantile(u: float) -> float:
+    """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
+    if min(u, 1.0 - u) < 0.02425:
+        q = math.sqrt(-2.0 * math.log(min(u, 1.0 - u)))
+        top = -7.784894002430293e-03 * q - 3.223964580411365e-01
+        top = ((top * q - 2.400758277161838e00) * q - 2.549732539343734e00) * q
+        top = (top + 4.374664141464968e00) * q + 2.938163982698783e00
+        low = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996e00
+        low = (low * q + 3.754408661907416e00) * q + 1.0
+        return top / low if u < 0.5 else -top / low
+    q = u - 0.5
+    r = q * q
+    top = -3.969683028665376e01 * r + 2.209460984245205e02
+    top = ((top * r - 2.759285104469687e02) * r + 1.383577518672690e02) * r
+    top = (top - 3.066479806614716e01) * r + 2.506628277459239e00
+    low = -5.447609879822406e01 * r + 1.615858368580409e02
+    low = ((low * r - 1.556989798598866e02) * r + 6.680131188771972e01) * r
+    low = (low - 1.328068155288572e01) * r + 1.0
+    return top * q / low
+
+
+@numba.njit(cache=True, nogil=True)
+def _polynomials(
+    share: NDArray[np.float64], place: NDArray[np.float64], out: NDArray[np.float64]
+) -> int:
+    """Write polynomials orthonormal under the shares, from degree 1; return how many there are."""
+    n = len(share)
+    before, now = np.zeros(n), np.ones(n)
+    norm = 0.0
+    for d in range(out.shape[0]):
+        shift = 0.0
+        for j in range(n):
+            shift += share[j] * place[j] * now[j] * now[j]
+        square = 0.0
+        for j in range(n):
+            out[d, j] = (place[j] - shift) * now[j] - norm * before[j]
+            square += share[j] * out[d, j] * out[d, j]
+        if square < 1e-8:
+            return d
+        norm = math.sqrt(square)
+        for j in range(n):
+            out[d, j] /= norm
+            before[j], now[j] = now[j], out[d, j]
+    return out.shape[0]
+
+
+@numba.njit(cache=True, nogil=True)
+def _tilt(
+    mean: NDArray[np.float64],
+    weight: float,
+    share: NDArray[np.float64],
+    basis: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> float:
+    """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
+
+    Newton's method on the log likelihood of a class of some weight, with one half of b's square
+    taken off: a class of few rows stays near all classes. Returns the gain in log likelihood of
+    a row.
+    """
+    degree, n = basis.shape
+    beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
+    curvature, expected = np.empty((degree, degree)), np.empty(degree)
+    ridge = 1.0 / max(weight, 1.0)
+    before = -np.inf
+    for _ in range(60):
+        most = -np.inf
+        for j in range(n):
+            out[j] = 0.0
+            for d in range(degree):
+                out[j] += beta[d] * basis[d, j]
+            most = max(most, out[j])
+        total = 0.0
+        for j in range(n):
+            out[j] = share[j] * math.exp(out[j] - most)
+            total += out[j]
+        value = -most - math.log(total)
+        for d in range(degree):
+            value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
+        for j in range(n):
+            out[j] /= total
+        if value < before - 1e-12:
+            # Too far: half of the way back.
+            for d in range(degree):
+                change[d] /= 2.0
+                beta[d] -= change[d]
+            continue
+        if value - before < 1e-8:
+            break
+        before = value
+        for d in range(degree):
+            expected[d] = 0.0
+            for j in range(n):
+                expected[d] += out[j] * basis[d, j]
+        for d in range(degree):
+            gradient[d] = mean[d] - expected[d] - ridge * beta[d]
+            for e in range(d + 1):
+                both = -expected[d] * expected[e]
+                for j in range(n):
+                    both += out[j] * basis[d, j] * basis[e, j]
+                if d == e:
+                    both += ridge + 1e-9
+                curvature[d, e], curvature[e, d] = both, both
+        change[:] = np.linalg.solve(curvature, gradient)
+        # Far from the top a step may be thousands long, and half of it ten times over as bad.
+        change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
+        for d in range(degree):
+            beta[d] += change[d]
+    return value
+
+
+@numba.njit(cache=True, nogil=True)
+def smooth_cells(
+    start: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+    factorial: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Smooth the class weights of the cells of some features, and mark where intervals begin.
+
+    The distribution of a class is that of all, times the exponential of a polynomial in the normal
+    score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
+    likelihood, as the score test has it, at a price for each parameter; 0 for a feature that tells
+    nothing. Neighbouring cells whose log ratios differ by less than a share of their standard
+    deviation make one interval. Where these shares do not fit the cells (likelihood ratio test),
+    and the steps of MODL gain more at the same price and that of the places of their cuts, those
+    are taken.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    counts : ndarray, shape (n_cells, n_classes)
+    shares : ndarray, shape (n_cells, n_classes)
+        Written to: smoothed weights, which have the sums of the counts.
+    begins : ndarray of bool, shape (n_cells,)
+        Written to.
+    factorial : ndarray
+        As for `cut_cells`.
+    first, last : int
+        Of the features.
+    """
+    n_classes = counts.shape[1]
+    for f in range(first, last):
+        a, b = start[f], start[f + 1]
+        n = b - a
+        if n == 0:
+            continue
+        begins[a] = True
+        totals = np.zeros(n_classes)
+        share, place = np.zeros(n), np.empty(n)
+        for j in range(n):
+            for k in range(n_classes):
+                totals[k] += counts[a + j, k]
+                share[j] += counts[a + j, k]
+        weight = totals.sum()
+        if weight <= 0.0:
+            continue
+        below = 0.0
+        for j in range(n):
+            share[j] /= weight
+            place[j] = _normal_quantile(min(max(below + share[j] / 2, 1e-12), 1.0 - 1e-12))
+            below += share[j]
+        basis = np.empty((min(_MOST_DEGREES, n), n))
+        known = _polynomials(share, place, basis)
+        mean = np.zeros((n_classes, known))
+        gain, best, degree = 0.0, 0.0, 0
+        price = _PRICE * (n_classes - 1)
+        for d in range(known):
+            for k in range(n_classes):
+                if totals[k] > 0.0:
+                    for j in range(n):
+                        mean[k, d] += counts[a + j, k] * basis[d, j]
+                    mean[k, d] /= totals[k]
+                    gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
+            if gain - price * (d + 1) > best:
+                best, degree = gain - price * (d + 1), d + 1
+        tilted = np.empty((n_classes, n))
+        gain = 0.0
+        for k in range(n_classes):
+            if degree and totals[k] > 0.0:
+                gain += totals[k] * _tilt(
+                    mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k]
+                )
+            else:
+                tilted[k] = share
+            for j in range(n):
+                shares[a + j, k] = totals[k] * tilted[k, j]
+        if degree:
+            _mark_intervals(tilted, share, totals, begins[a:b])
+        steps = np.ones(n, dtype=np.bool_)
+        sums = np.rint(_summed(counts[a:b]))
+        # Twice what all cells apart would gain is about chi-square if the smooth shares are right.
+        free = max((n - 1 - degree) * (n_classes - 1), 0)
+        lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
+        if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
+            continue
+        _most_probable_cuts(sums, factorial, steps)
+        # A cut has a place too, one of the cells' ends.
+        cost = (price + math.log(n)) * (steps.sum() - 1)
+        if _gain_of_steps(sums, steps) - cost > gain - price * degree:
+            begins[a:b] = steps
+            shares[a:b] = counts[a:b]
+
+
+@numba.njit(cache=True, nogil=True)
+def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> float:
+    """Return the log likelihood of intervals given the class, less that of the pooled ones."""
+    n, n_classes = len(begins), sums.shape[1]
+    gain, weight = 0.0, sums[n].sum()
+    i = 0
+    while i < n:
+        end = i + 1
+        while end < n and not begins[end]:
+            end += 1
+        total = 0.0
+        for k in range(n_classes):
+            total += sums[end, k] - sums[i, k]
+        for k in range(n_classes):
+            held = sums[end, k] - sums[i, k]
+            if held > 0.0:
+                gain += held * math.log(held / sums[n, k] * weight / total)
+        i = end
+    return gain
+
+
+@numba.njit(cache=True, nogil=True)
+def _mark_intervals(
+    tilted: NDArray[np.float64],
+    share: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark where the log ratio of a class to all has left the span of an interval."""
+    n_classes, n = tilted.shape
+    logs = np.zeros((n_classes, n))
+    span = np.zeros(n_classes)
+    for k in range(n_classes):
+        if totals[k] <= 0.0:
+            span[k] = np.inf
+            continue
+        mean, square = 0.0, 0.0
+        for j in range(n):
+            if share[j] > 0.0:
+                # A class that is not there leaves off somewhere: beyond, all cells are alike.
+                logs[k, j] = max(math.log(max(tilted[k, j], 1e-300) / share[j]), -30.0)
+            mean += share[j] * logs[k, j]
+            square += share[j] * logs[k, j] * logs[k, j]
+        span[k] = _SPAN * math.sqrt(max(square - mean * mean, 1e-300))
+    low, high = np.empty(n_classes), np.empty(n_classes)
+    low[:], high[:] = np.inf, -np.inf
+    for j in range(n):
+        out = False
+        for k in range(n_classes):
+            least, most = min(low[k], logs[k, j]), max(high[k], logs[k, j])
+            out = out or most - least > span[k]
+        if out:
+            begins[j] = True
+            low[:], high[:] = logs[:, j], logs[:, j]
+        else:
+            for k in range(n_classes):
+                low[k], high[k] = min(low[k], logs[k, j]), max(high[k], logs[k, j])
+
+
+# ------------------------------------------------------------------------------ log densities
+
+# Features whose log densities are written together: a line of the cache.
+_TOGETHER = 8
+
+
+@numba.njit(cache=True, nogil=True)
+def log_intervals(
+    columns: NDArray[np.float64],
+    start: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    logs: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write the log probability of each number's interval in each class, 0 where it is missing.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    start : ndarray of int, shape (n_features + 1,)
+    cuts : ndarray, shape (n_intervals,)
+        The upper end of each interval, which belongs to it; the last of a feature is infinite.
+    logs : ndarray, shape (n_intervals, n_classes)
+    out : ndarray, shape (n, n_classes, >= n_features)
+    first, last : int
+        Of the features.
+    """
+    n, n_classes = columns.shape[1], logs.shape[1]
+    # Intervals are counted, cut by cut, over contiguous rows: quicker than a search by halves with
+    # its branches, as intervals are few. Several features are written together, as a row of the
+    # output is far from the next one.
+    place = np.empty((_TOGETHER, n))
+    for begin in range(first, last, _TOGETHER):
+        end = min(last, begin + _TOGETHER)
+        for f in range(begin, end):
+            count = place[f - begin]
+            count[:] = start[f]
+            for cut in cuts[start[f] : start[f + 1] - 1]:
+                for row in range(n):
+                    count[row] += 1.0 if columns[f, row] > cut else 0.0
+        for row in range(n):
+            for f in range(begin, end):
+                at = int(place[f - begin, row])
+                there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
+                for k in range(n_classes):
+                    out[row, k, f] = logs[at, k] if there else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def log_gaussians(
+    columns: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write the log density of each number in each class, 0 where it is missing.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    mean, variance : ndarray, shape (n_features, n_classes)
+        A variance of 0: nothing is known yet, and the density is left out.
+    out : ndarray, shape (n, n_classes, >= n_features)
+    first, last : int
+        Of the features.
+    """
+    for f in range(first, last):
+        for k in range(mean.shape[1]):
+            known = variance[f, k] > 0.0
+            half = 0.5 / variance[f, k] if known else 0.0
+            constant = -0.5 * math.log(2.0 * math.pi * variance[f, k]) if known else 0.0
+            for row in range(columns.shape[1]):
+                x = columns[f, row]
+                if np.isnan(x) or not known:
+                    out[row, k, f] = 0.0
+                else:
+                    found = constant - half * (x - mean[f, k]) ** 2
+                    out[row, k, f] = max(found, _LEAST_LOG)
+
+
+@numba.njit(cache=True, nogil=True)
+def log_states(
+    codes: NDArray[np.int64],
+    start: NDArray[np.int64],
+    logs: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+) -> None:
+    """Write the log probability of each code in each class, 0 where it is missing or unseen.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_features, n)
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (n_states, n_classes)
+    out : ndarray, shape (n, n_classes, first + n_features)
+    first : int
+        Where the features stand.
+    """
+    for f in range(codes.shape[0]):
+        n_states = start[f + 1] - start[f]
+        for row in range(codes.shape[1]):
+            code = codes[f, row]
+            for k in range(logs.shape[1]):
+                seen = 0 <= code < n_states
+                out[row, k, first + f] = logs[start[f] + code, k] if seen else 0.0

@@ -1,0 +1,143 @@
+"""Columns of states in a stream: their conditional probabilities, value by value or by groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import TablePlate
+from bayesgraph.discretize import modl_groups
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming.densities import kernels
+from bayesgraph.learning.streaming.densities.base import Densities, smoothed_logs, table_plate
+from bayesgraph.statistics.sketches import CountMinClass
+from bayesgraph.variables import Discrete, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class StateDensities(Densities):
+    """A probability of each state in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (number of states of all features, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    grouped : ndarray of int, shape (n_grouped,)
+        Features whose states are groups of values, the last one of all values that are not known.
+    key_start : ndarray of int, shape (n_grouped + 1,)
+        Where the keys of each of them begin.
+    keys, places : ndarray of int, shape (number of keys,)
+        Ascending keys of values, and their groups.
+    """
+
+    start: NDArray[np.int64]
+    logs: Floats
+    centre: Floats
+    grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    key_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.start) - 1
+
+    @classmethod
+    def of(
+        cls,
+        counts: Sequence[Floats],
+        n_classes: int,
+        smoothing: float,
+        sketches: Mapping[int, CountMinClass] | None = None,
+    ) -> StateDensities:
+        """Return the densities of tables of counts, each of shape (n_states, n_classes).
+
+        Those of features with a sketch are of groups of values instead.
+        """
+        found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
+        tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
+        start = np.concatenate([[0], np.cumsum([len(c) for c in tables])]).astype(np.int64)
+        together = np.concatenate([np.zeros((0, n_classes)), *tables])
+        logs, centre = smoothed_logs(start, together, smoothing)
+        if not found:
+            return cls(start, logs, centre)
+        order = sorted(found)
+        keys, places = (np.concatenate([found[j][part] for j in order]) for part in (0, 1))
+        key_start = np.concatenate([[0], np.cumsum([len(found[j][0]) for j in order])])
+        return cls(start, logs, centre, np.array(order), key_start.astype(np.int64), keys, places)
+
+    def groups(self, feature: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the keys of a feature's values and their groups; None if it has no groups."""
+        if feature not in self.grouped:
+            return None
+        at = int(np.searchsorted(self.grouped, feature))
+        part = slice(*self.key_start[at : at + 2])
+        return self.keys[part], self.places[part]
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        if len(self.grouped):
+            columns = columns.copy()
+            for j in self.grouped.tolist():
+                columns[j] = self._group_codes(j, columns[j])
+        kernels.log_states(columns, self.start, self.logs, out, first)
+
+    def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups of values: the last one for those not known, -1 where missing."""
+        known, places = self.groups(feature) or (self.keys, self.places)
+        others = self.start[feature + 1] - self.start[feature] - 1
+        codes = np.where(keys >= 0, others, -1)
+        if len(known):
+            at = np.searchsorted(known, keys).clip(max=len(known) - 1)
+            codes = np.where(known[at] == keys, places[at], codes)
+        return codes
+
+    def plate(
+        self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
+    ) -> TablePlate:
+        """Return tables given the class; a column that has no state yet has a single one.
+
+        `order` says where the densities of each state stand.
+        """
+        sizes = np.diff(self.start)
+        logs = np.insert(self.logs[list(order)], self.start[:-1][sizes == 0], 0.0, axis=0)
+        start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))])
+        return table_plate(variables, start, logs, target)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See Densities."""
+        names = ("start", "logs", "centre", "grouped", "key_start", "keys", "places")
+        return {name: getattr(self, name) for name in names}
+
+
+def value_groups(
+    sketch: CountMinClass,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Return groups of the frequent values of a column (MODL, Boulle 2005), and one of all others.
+
+    Returns
+    -------
+    keys : ndarray of int, shape (n_values,)
+        Ascending.
+    places : ndarray of int, shape (n_values,)
+        The group of each value.
+    counts : ndarray, shape (n_groups + 1, n_classes)
+        What is not certain to belong to a value of the list is with the others.
+    """
+    keys, seen = sketch.listed()
+    n, k = seen.shape
+    places = np.zeros(n, dtype=np.int64)
+    whole = np.rint(seen)  # factorials of counts: weights have none
+    found = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
+    for group, values in enumerate(found.groups):
+        places[values] = group
+    counts = np.zeros((max(1, len(found.groups)) if n else 0, k))
+    np.add.at(counts, places, seen)
+    others = np.maximum(sketch.totals - seen.sum(axis=0), 0.0)
+    return keys, places, np.concatenate([counts, others[None]])

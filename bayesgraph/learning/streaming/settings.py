@@ -1,0 +1,87 @@
+"""How a model learns from a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import ModelError, quoted
+from bayesgraph.learning.streaming.densities import METHODS
+from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
+from bayesgraph.statistics.sketches.base import checked_size
+
+REACTIONS = ("forget", "quicken", "note")
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """How a star learns from a stream.
+
+    Attributes
+    ----------
+    exponents : {None, "variable", "class", "mixed"}
+        None for exponents that stay 1.
+    step : float, optional
+        A fixed step; by default steps adapt to the gradients of each exponent (AdaGrad).
+    domain : {"free", "nonnegative"}
+    method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
+        How summaries become intervals.
+    n_intervals : int
+        Of the methods that do not choose it.
+    alpha : float
+        Rows added to each interval, state and class.
+    shrinkage, var_smoothing : float
+        Of Gaussians.
+    decay : float
+        Factor of all weights after each row, in (0, 1].
+    max_categories : int
+        States of a column that are counted one by one.
+    window : int, optional
+        Rows that the summaries are of: the last ones. By default all.
+    detector : str, detector or None
+        Of drift, fed with the errors of predictions before each row.
+    on_drift : {"forget", "quicken", "note"}
+        What an alarm brings.
+    """
+
+    exponents: str | None = "mixed"
+    step: float | None = None
+    domain: str = "free"
+    method: str = "smooth"
+    n_intervals: int = 10
+    alpha: float = 1.0
+    shrinkage: float = 20.0
+    var_smoothing: float = 1e-9
+    decay: float = 1.0
+    max_categories: int = 1000
+    window: int | None = None
+    detector: Any = None
+    on_drift: str = "forget"
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("exponents", MODES),
+            ("domain", DOMAINS),
+            ("method", METHODS),
+            ("on_drift", REACTIONS),
+        ):
+            if getattr(self, name) not in known:
+                raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
+        checked_size("max_categories", self.max_categories, 1)
+        if not 0.0 < self.decay <= 1.0:
+            raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
+        if not 0.0 < self.alpha < np.inf:
+            raise ModelError(
+                f"alpha is a positive number, so that all logarithms are finite; got "
+                f"{self.alpha!r}."
+            )
+        for name in ("shrinkage", "var_smoothing"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ModelError(
+                    f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
+                )
+        checked_size("n_intervals", self.n_intervals, 1)
+        if self.step is not None and not 0.0 < self.step < np.inf:
+            raise ModelError(f"step is a positive number or None; got {self.step!r}.")
