@@ -218,6 +218,47 @@ def test_text_that_looks_like_numbers_stays_text(capfd, tmp_path):
     assert [line.split(",")[0] for line in out.splitlines()] == ['"kind"', '"a"', '"b"']
 
 
+@pytest.mark.parametrize("name", ["nb", "stream-weighted"])
+def test_update_learns_more_rows_as_the_library_does(capfd, tmp_path, name):
+    """In place or elsewhere, and text that looks like numbers stays text in both tables."""
+    header, *rows = HEART.read_text().splitlines()
+    rows = [f"{row},0{i % 3}" for i, row in enumerate(rows)]
+    first, more, saved = (tmp_path / n for n in ("a.csv", "b.csv", "m.bayesgraph"))
+    for path, part in ((first, [*rows[:200], rows[0] + "x"]), (more, rows[200:])):
+        path.write_text("\n".join([f"{header},code", *part]) + "\n")
+    fitted = run(capfd, "fit", first, "--target", "disease", "--model", name, "-o", saved)
+    assert fitted[0] == 0
+    before = saved.read_bytes()
+    expected = bg.read(saved)
+    table = bg.read_table(more, text=["code"])
+    expected.partial_fit(table.drop_columns("disease"), table.select(["disease"]))
+    code, out, _ = run(capfd, "update", saved, more, "-o", tmp_path / "n.bayesgraph")
+    assert code == 0
+    assert "103 more rows" in out
+    assert saved.read_bytes() == before
+    assert run(capfd, "update", saved, more)[0] == 0
+    for path in (saved, tmp_path / "n.bayesgraph"):
+        found = bg.read(path)
+        assert found.n_features_in_ == 14
+        numbers = found.predict_proba(table.drop_columns("disease"))
+        assert (numbers == expected.predict_proba(table.drop_columns("disease"))).all()
+
+
+def test_an_update_that_is_refused_leaves_the_file_alone(capfd, tmp_path):
+    tree, wrong = tmp_path / "t.bayesgraph", tmp_path / "w.csv"
+    arguments = ("fit", HEART, "--target", "disease", "-o")
+    assert run(capfd, *arguments, tree, "--model", "tree")[0] == 0
+    stream = tmp_path / "s.bayesgraph"
+    assert run(capfd, *arguments, stream, "--model", "stream")[0] == 0
+    wrong.write_text(HEART.read_text().replace("63.0", "old").replace("63", "old"))
+    for path, data, expected in ((tree, HEART, "one table at once"), (stream, wrong, "'age'")):
+        before = path.read_bytes()
+        code, _, err = run(capfd, "update", path, data)
+        assert code == 2
+        assert expected in err
+        assert path.read_bytes() == before
+
+
 def test_names_with_equals_signs(capfd, tmp_path):
     a, b = bg.Discrete("a", ["x", "b=x"]), bg.Discrete("a=b", ["x", "y"])
     path = tmp_path / "n.bayesgraph"
@@ -235,7 +276,7 @@ def test_states_that_read_the_same_are_not_guessed(capfd, tmp_path):
 
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
-    for command in ("fit", "predict", "evaluate", "query", "show", "render", "convert"):
+    for command in ("fit", "update", "predict", "evaluate", "query", "show", "render", "convert"):
         code, out, _ = run(capfd, command, "--help")
         assert code == 0
         assert f"Example: bayesgraph {command}" in " ".join(out.split())
@@ -296,6 +337,8 @@ WRONG = {
         "'wet'",
     ),
     "predict with a network": (["predict", "{bif}", "{heart}"], "no class to predict"),
+    "update a network": (["update", "{bif}", "{heart}"], ".bayesgraph"),
+    "update without classes": (["update", "{model}", "{other}"], "'disease' with the classes"),
     "columns missing": (["predict", "{model}", "{other}"], "lacks the columns"),
     "too many folds": (
         ["evaluate", "{heart}", "--target", "disease", "--cv", "1000"],

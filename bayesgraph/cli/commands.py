@@ -1,11 +1,9 @@
-"""The command line: fit, ask, judge, draw and convert models without writing Python."""
+"""Commands: fit, update, ask, judge, draw and convert models without writing Python."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
@@ -17,10 +15,15 @@ from rich.table import Table as RichTable
 
 # The package's names load when they are used: --help and --version answer at once.
 import bayesgraph as bg
+from bayesgraph.cli.evidence import evidence_of, named, values_of
+from bayesgraph.cli.printing import (
+    confusion_table,
+    measures_table,
+    posterior_table,
+    variables_table,
+)
 from bayesgraph.errors import (
-    BayesGraphError,
     DataError,
-    EvidenceError,
     FileFormatError,
     quoted,
     unknown_variable,
@@ -28,16 +31,12 @@ from bayesgraph.errors import (
 from bayesgraph.variables import (
     Binned,
     Continuous,
-    Count,
-    CountVector,
     Discrete,
-    Grouped,
     Name,
     Variable,
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.evaluation import Evaluation
     from bayesgraph.classifiers.prediction import GraphClassifier
     from bayesgraph.model import GraphicalModel
 
@@ -49,9 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-_MOST_STATES = 12
 _MOST_CLASSES = 20
-_MEASURES = ("accuracy", "log loss", "Brier", "ECE")
 
 
 class ModelName(StrEnum):
@@ -153,26 +150,8 @@ def predict(
     missing: Missing = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class."""
-    classifier = _load(model)
-    if not _is_classifier(classifier):
-        raise DataError(
-            f"{model} holds {classifier!r}, which has no class to predict; use 'bayesgraph query', "
-            "or 'bayesgraph fit' to make a classifier."
-        )
-    table = bg.read_table(
-        data,
-        missing=(*bg.io.tables.MISSING, *(missing or ())),
-        # A code such as 0012 stays text if it was text when the model was fitted.
-        text=[str(v.name) for v in classifier.features_ if _has_text_states(v)],
-    )
-    names = [str(name) for name in classifier.layout_.columns]
-    lacking = [name for name in names if name not in table.column_names]
-    if lacking:
-        raise DataError(
-            f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
-            "column stands for a feature that is not observed.)"
-        )
-    probabilities = classifier.predict_proba(table.select(names))
+    classifier = _load_classifier(model)
+    probabilities = classifier.predict_proba(_known_table(classifier, data, missing))
     best = classifier.classes_[probabilities.argmax(axis=1)]
     target = str(classifier.target_.name)
     columns: dict[str, Any] = {target: best}
@@ -183,6 +162,32 @@ def predict(
     else:
         bg.io.tables.write_table(columns, output)
         _console().print(f"Predicted {len(best):,} rows; written to {output}")
+
+
+@app.command(epilog="Example: bayesgraph update iris.bayesgraph more.csv")
+def update(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to save the updated model; else in its place."),
+    ] = None,
+    missing: Missing = None,
+) -> None:
+    """Learn from the rows of another table, which has the column with the classes too."""
+    destination = model if output is None else output
+    _check_output(destination, (".bayesgraph",))
+    classifier = _load_classifier(model)
+    if not hasattr(classifier, "partial_fit"):
+        raise DataError(
+            f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
+            "fit' on all rows, or another model."
+        )
+    table = _known_table(classifier, data, missing, labelled=True)
+    target = table.column_names[-1]
+    classifier.partial_fit(table.drop_columns(target), table.select([target]))
+    classifier.save(destination)
+    _console().print(f"Learned {table.num_rows:,} more rows; saved to {destination}")
 
 
 @app.command(
@@ -233,43 +238,14 @@ def evaluate(
             random_state=seed,
             progress=lambda name: progress.update(task, advance=1, description=name),
         )
-    console.print(_measures(results))
+    console.print(measures_table(results))
     for result in results:
         if len(result.classes) <= _MOST_CLASSES:
             console.print(f"\n{result.name}: confusion matrix (rows: true {target})", markup=False)
-            console.print(_confusion(result))
+            console.print(confusion_table(result))
     if plot is not None:
         bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
         console.print(f"Drawn to {plot}")
-
-
-def _measures(results: Sequence[Evaluation]) -> RichTable:
-    title = "Cross-validation (seconds: median of the folds)"
-    table = RichTable(title=title, collapse_padding=True, pad_edge=False)
-    table.add_column("model")
-    for column in (*_MEASURES, "fit s", "predict s", "parameters"):
-        table.add_column(column, justify="right")
-    for r in results:
-        table.add_row(
-            r.name,
-            *(f"{value:.4f}" for value in (r.accuracy, r.log_loss, r.brier)),
-            f"{r.calibration_error:.4f}",
-            f"{r.fit_seconds:.4f}",
-            f"{r.predict_seconds:.4f}",
-            "" if r.n_parameters is None else f"{r.n_parameters:,}",
-        )
-    return table
-
-
-def _confusion(result: Evaluation) -> RichTable:
-    table = RichTable()
-    table.add_column("")
-    for name in result.classes:
-        table.add_column(str(name), justify="right")
-    for row, (name, counts) in enumerate(zip(result.classes, result.confusion, strict=True)):
-        cells = [f"[bold]{n}[/]" if row == column else str(n) for column, n in enumerate(counts)]
-        table.add_row(str(name), *cells)
-    return table
 
 
 @app.command(
@@ -295,10 +271,10 @@ def query(
     if everything:
         if target:
             raise DataError("--all and --target exclude each other; leave one of them out.")
-        _console().print(repr(network.marginals(_evidence(network, evidence))), markup=False)
+        _console().print(repr(network.marginals(evidence_of(network, evidence))), markup=False)
         return
     if target:
-        targets = [_name(network, text) for text in target]
+        targets = [named(network, text) for text in target]
     elif _is_classifier(loaded):
         targets = [loaded.target_.name]
     else:
@@ -306,11 +282,11 @@ def query(
             f"--target or --all is needed: {model} is not a classifier. It has "
             f"{quoted(network.names)}."
         )
-    given = _evidence(network, evidence)
+    given = evidence_of(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)
     console = _console()
     if isinstance(found, bg.Posterior):
-        console.print(_posterior(found))
+        console.print(posterior_table(found))
     else:
         console.print(repr(found), markup=False)
     if given and not isinstance(network, bg.WeightedNetwork):
@@ -322,18 +298,6 @@ def _has_continuous(model: GraphicalModel, given: Iterable[Name]) -> bool:
     return any(isinstance(model.variable(name), Continuous) for name in given)
 
 
-def _posterior(found: bg.Posterior) -> RichTable:
-    table = RichTable(title=f"P({', '.join(str(name) for name in found.names)})")
-    for name in found.names:
-        table.add_column(str(name))
-    table.add_column("probability", justify="right")
-    table.add_column("")
-    for key, p in found.items():
-        states: tuple[Any, ...] = key if len(found.names) > 1 else (key,)  # type: ignore[assignment]
-        table.add_row(*(str(state) for state in states), f"{p:.6f}", "█" * round(24 * p))
-    return table
-
-
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print what a model is made of: variables, parents, arcs and their scores."""
@@ -343,7 +307,7 @@ def show(model: ModelFile) -> None:
     console.print(repr(network), markup=False)
     if _is_classifier(loaded):
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
-    console.print(_variables(network))
+    console.print(variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         scores = RichTable(title="Arcs by score (nats a row)")
         for column in ("parent", "child", "score"):
@@ -352,36 +316,6 @@ def show(model: ModelFile) -> None:
         for (parent, child), score in ranked:
             scores.add_row(str(parent), str(child), f"{score:.6f}")
         console.print(scores)
-
-
-def _variables(network: GraphicalModel) -> RichTable:
-    table = RichTable()
-    for column in ("variable", "states", "parents", "parameters"):
-        table.add_column(column, justify="right" if column == "parameters" else "left")
-    exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
-    if exponents is not None:
-        table.add_column("exponent", justify="right")
-    found = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
-    cpds = {cpd.variable: cpd for cpd in found}
-    for variable in network.variables:
-        cells = [str(variable.name), _states(variable), "", ""]
-        if cpd := cpds.get(variable):
-            cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
-        if exponents is not None:
-            own = exponents.get(variable.name)
-            cells.append("" if own is None else ", ".join(f"{w:.3g}" for w in own.reshape(-1)))
-        table.add_row(*cells)
-    return table
-
-
-def _states(variable: Variable) -> str:
-    if isinstance(variable, CountVector):
-        return f"counts of {len(variable.items):,} items"
-    if not isinstance(variable, Discrete):
-        return "count" if isinstance(variable, Count) else "continuous"
-    shown = ", ".join(str(state) for state in variable.states[:_MOST_STATES])
-    more = variable.cardinality - _MOST_STATES
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 @app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
@@ -399,7 +333,7 @@ def render(
     loaded = _load(model)
     network = _network(loaded)
     options: dict[str, Any] = {
-        "evidence": _evidence(network, evidence) or None,
+        "evidence": evidence_of(network, evidence) or None,
         "beliefs": beliefs,
         "tables": tables,
     }
@@ -505,6 +439,44 @@ def _load(path: Path) -> Any:
     return bg.read(path)
 
 
+def _load_classifier(path: Path) -> GraphClassifier:
+    model = _load(path)
+    if not _is_classifier(model):
+        raise DataError(
+            f"{path} holds {model!r}, which has no class to predict; use 'bayesgraph query', or "
+            "'bayesgraph fit' to make a classifier."
+        )
+    return model
+
+
+def _known_table(
+    classifier: GraphClassifier,
+    data: Path,
+    missing: Sequence[str] | None,
+    *,
+    labelled: bool = False,
+) -> Any:
+    """Return the columns of a table that a classifier knows, and the classes as the last one."""
+    variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
+    table = bg.read_table(
+        data,
+        missing=(*bg.io.tables.MISSING, *(missing or ())),
+        # A code such as 0012 stays text if it was text when the model was fitted.
+        text=[str(v.name) for v in variables if _has_text_states(v)],
+    )
+    names = [str(name) for name in classifier.layout_.columns]
+    target = str(classifier.target_.name)
+    if labelled and target not in table.column_names:
+        raise DataError(f"{data} lacks the column {target!r} with the classes to learn from.")
+    lacking = [name for name in names if name not in table.column_names]
+    if lacking:
+        raise DataError(
+            f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
+            "column stands for a feature that is not observed.)"
+        )
+    return table.select([*names, target] if labelled else names)
+
+
 def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
     return hasattr(model, "network_")
 
@@ -513,12 +485,7 @@ def _has_text_states(variable: Variable) -> bool:
     """Tell whether a column of a variable's values is text."""
     if not isinstance(variable, Discrete) or isinstance(variable, Binned):
         return False
-    return all(isinstance(value, str) for value in _values(variable))
-
-
-def _values(variable: Discrete) -> tuple[Any, ...]:
-    """Return what may be observed of a variable: the values in its groups, or its states."""
-    return variable.values if isinstance(variable, Grouped) else variable.states
+    return all(isinstance(value, str) for value in values_of(variable))
 
 
 def _network(loaded: Any) -> GraphicalModel:
@@ -531,136 +498,3 @@ def _check_output(path: Path, suffixes: tuple[str, ...]) -> None:
         raise FileFormatError(f"{str(path)!r}: the suffix must be one of {quoted(suffixes)}.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r}.")
-
-
-def _name(model: GraphicalModel, text: str) -> Name:
-    """Return the variable name that a text stands for; names need not be strings."""
-    fitting = [name for name in model.names if str(name) == text]
-    if len(fitting) > 1:
-        raise EvidenceError(
-            f"{text!r} stands for several variables: {quoted(fitting)}. Ask from Python."
-        )
-    if fitting:
-        return fitting[0]
-    raise unknown_variable(text, model.names, where="The model")
-
-
-def _evidence(model: GraphicalModel, items: Sequence[str] | None) -> dict[Name, Any]:
-    given: dict[Name, Any] = {}
-    for item in items or ():
-        text, equals, value = item.partition("=")
-        if not equals:
-            raise EvidenceError(f"Evidence is NAME=VALUE; got {item!r}.")
-        # Names may have "=" in them: the longest one that fits is meant.
-        fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
-        if fitting:
-            text = max(fitting, key=len)
-            value = item[len(text) + 1 :]
-        name = _name(model, text)
-        if name in given:
-            raise EvidenceError(f"Evidence on {text!r} is given more than once.")
-        given[name] = _value(model.variable(name), value)
-    return given
-
-
-def _counts(variable: CountVector, text: str) -> dict[Name, float]:
-    """Return the counts that a text such as ``free:2,money:1`` stands for."""
-    by_text = {str(item): item for item in variable.items}
-    counts: dict[Name, float] = {}
-    for part in text.split(","):
-        item, _, number = part.rpartition(":")
-        try:
-            counts[by_text.get(item, item)] = float(number)
-        except ValueError as error:
-            raise EvidenceError(
-                f"{variable.name!r} takes counts such as {variable.items[0]}:2, separated by "
-                f"commas; got {text!r}."
-            ) from error
-    return counts
-
-
-def _value(variable: Variable, text: str) -> Any:
-    """Return the state, the number or the likelihoods that a text stands for."""
-    if isinstance(variable, Continuous):
-        try:
-            return float(text)
-        except ValueError as error:
-            raise EvidenceError(
-                f"{variable.name!r} is continuous and takes a number; got {text!r}."
-            ) from error
-    if isinstance(variable, CountVector):
-        return _counts(variable, text)
-    return _state(variable, text)
-
-
-def _state(variable: Discrete, text: str) -> Any:
-    """Return the state or the likelihoods that a text stands for.
-
-    What it cannot be told for comes back as it is: the model's own error names the states and the
-    nearest one.
-    """
-    known = _values(variable)
-    by_text: dict[str, Any] = {str(state): state for state in known}
-    if len(by_text) < len(known):
-        raise EvidenceError(
-            f"States of {variable.name!r} read the same as text: {quoted(known)}. "
-            "Ask from Python, where their types tell them apart."
-        )
-    if text in by_text:
-        return by_text[text]
-    if isinstance(variable, Binned):
-        with suppress(ValueError):
-            return float(text)
-    if text.lower() in ("true", "false") and {True, False} == set(known):
-        return text.lower() == "true"
-    return _likelihood(variable, text, by_text) if ":" in text else text
-
-
-def _likelihood(variable: Discrete, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
-    """Return the likelihoods that a text such as ``yes:4,no:1`` stands for."""
-    likelihood = {}
-    # A comma before a space is one inside an interval or a group.
-    for part in re.split(r",(?! )", text):
-        state, _, number = part.rpartition(":")
-        try:
-            likelihood[by_text.get(state, state)] = float(number)
-        except ValueError as error:
-            raise EvidenceError(
-                f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
-            ) from error
-    return likelihood
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error is one line and exit code 2, never a traceback."""
-    command = typer.main.get_command(app)
-    args = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        code = command.main(args, prog_name="bayesgraph", standalone_mode=False)
-    except (BayesGraphError, OSError, ValueError, TypeError) as error:
-        _fail(_message(error))
-    except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except Exception as error:
-        # Errors of the option parser, whose module typer keeps to itself.
-        if not hasattr(error, "format_message"):
-            raise
-        _fail(error.format_message())
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
-
-
-def _message(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}"
-    return str(error).replace("Value error, ", "")
-
-
-def _fail(message: str) -> None:
-    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
-    typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)
-    sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()
