@@ -455,6 +455,8 @@ CLASSIFIERS = (
             ("modl", {"method": "modl"}, {}),
             ("pid", {"summary": "pid", "size": 20}, _IN_ORDER | _BINS),
             ("gaussian", {"summary": "gaussian"}, {}),
+            ("kll", {"summary": "kll", "size": 200}, {}),
+            ("few-states", {"max_categories": 2}, {}),
         )
     ),
     *(
