@@ -281,6 +281,8 @@ class Grouped(Discrete):
         Usually a string; kept as it is.
     groups : iterable of lists of values
         Every value in one of them.
+    others : bool
+        Whether any other value is in the last group too: then no value is unknown.
 
     Raises
     ------
@@ -296,18 +298,19 @@ class Grouped(Discrete):
     1
     """
 
-    __slots__ = ("_values", "group_of", "groups")
+    __slots__ = ("_values", "group_of", "groups", "others")
 
     groups: tuple[tuple[State, ...], ...]
     # The position of the group of each value, in the order of the values.
     group_of: tuple[int, ...]
 
-    def __init__(self, name: Name, groups: Iterable[Iterable[State]]) -> None:
+    def __init__(self, name: Name, groups: Iterable[Iterable[State]], others: bool = False) -> None:
         self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
         if not all(self.groups):
             raise EvidenceError(f"Every group of {name!r} needs at least one value.")
         # As a variable of its own, which finds values as any does and refuses what is wrong.
         self._values = Discrete(name, [value for group in self.groups for value in group])
+        self.others = bool(others)
         self.group_of = tuple(i for i, group in enumerate(self.groups) for _ in group)
         super().__init__(name, _group_labels(self.groups))
 
@@ -319,9 +322,10 @@ class Grouped(Discrete):
     def find(self, state: object) -> int | None:
         """Return the position of the group of a value, or of a group; None if it is neither."""
         code = self._values.find(state)
-        if code is None:
-            return super().find(state)
-        return code if code < 0 else self.group_of[code]
+        if code is not None:
+            return code if code < 0 else self.group_of[code]
+        found = super().find(state)
+        return len(self.groups) - 1 if found is None and self.others else found
 
     def encode(self, value: object) -> int:
         """Return how a value is encoded: the position of its group."""
@@ -332,15 +336,17 @@ class Grouped(Discrete):
             isinstance(other, Grouped)
             and self._values == other._values
             and [len(group) for group in self.groups] == [len(group) for group in other.groups]
+            and self.others == other.others
         )
 
     __hash__ = Discrete.__hash__
 
-    def __reduce__(self) -> tuple[type[Grouped], tuple[Name, tuple[tuple[State, ...], ...]]]:
-        return Grouped, (self.name, self.groups)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Grouped, (self.name, self.groups, self.others)
 
     def __repr__(self) -> str:
-        return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r})"
+        others = ", others=True" if self.others else ""
+        return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r}{others})"
 
 
 # Characters of a group's values that its state shows.

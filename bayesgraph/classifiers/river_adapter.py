@@ -13,10 +13,8 @@ from bayesgraph.classifiers.streaming import (
     StreamingNaiveBayesClassifier,
     StreamingWeightedNaiveBayesClassifier,
 )
-from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataTypeError
 from bayesgraph.optional import optional_module
-from bayesgraph.variables import is_missing, plain
 
 
 def to_river(model: StreamingNaiveBayesClassifier | None = None) -> Any:
@@ -94,14 +92,14 @@ class _RiverMethods:
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame, whose columns may be others than before."""
-        self.learner.partial_fit(*_for_learning(self.learner, X, y))
+        self.learner._learn_open(X, np.asarray(y))
 
     def predict_proba_many(self, X: Any) -> Any:
         """Return a frame of the probabilities, a column for each class."""
         pandas = optional_module("pandas", extra="river", what="A frame of probabilities")
         if not hasattr(self.learner, "star_"):
             return pandas.DataFrame(index=X.index)
-        found = self.learner.predict_proba(_completed(self.learner, columns_of(X), len(X)))
+        found = self.learner.predict_proba(X)
         return pandas.DataFrame(found, index=X.index, columns=self.learner.classes_.tolist())
 
     def predict_many(self, X: Any) -> Any:
@@ -109,7 +107,7 @@ class _RiverMethods:
         pandas = optional_module("pandas", extra="river", what="A series of classes")
         if not hasattr(self.learner, "star_"):
             return pandas.Series([None] * len(X), index=X.index, dtype=object)
-        found = self.learner.predict(_completed(self.learner, columns_of(X), len(X)))
+        found = self.learner.predict(X)
         return pandas.Series(found, index=X.index)
 
 
@@ -120,31 +118,3 @@ def _river_classifier() -> Any:
     own = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
     parents = (_RiverMethods, base.MiniBatchClassifier)
     return type(base.MiniBatchClassifier)("RiverClassifier", parents, own)
-
-
-def _for_learning(learner: Any, X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
-    """Return a table of all features, those added that are new in it, and labels."""
-    labels = np.asarray(y)
-    if not hasattr(learner, "star_"):
-        learner._begin_one(plain(labels[0]))
-    columns = columns_of(X)
-    known = set(learner.layout_.columns)
-    first: dict[Any, Any] = {}
-    for name, column in columns.items():
-        if name not in known:
-            there = next((v for v in np.asarray(column) if not is_missing(plain(v))), None)
-            if there is not None:
-                first[name] = there
-    if first:
-        learner._one(first, learn=True)  # which makes room for new features
-    return _completed(learner, columns, len(labels)), labels
-
-
-def _completed(learner: Any, columns: dict[Any, Any], n_rows: int) -> dict[Any, Any]:
-    """Return the columns that a classifier knows; what is not there is missing."""
-    states = set(learner._states)
-    missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
-    return {
-        name: columns.get(name, unknown if name in states else missing)
-        for name in learner.layout_.columns
-    }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.inputs import Columns
 from bayesgraph.encoding.columns import (
+    Column,
     Factorised,
     as_numbers,
     check_kinds,
@@ -19,7 +24,7 @@ from bayesgraph.encoding.columns import (
     is_discrete,
     naturally_ordered,
 )
-from bayesgraph.encoding.table import check_magnitudes
+from bayesgraph.encoding.table import categorical_names, check_magnitudes
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import GaussianDensities, StreamingStar
@@ -50,10 +55,13 @@ class StreamColumns:
     def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
         """Return columns that know no state yet; text and booleans are discrete anyway."""
         typed = found.typed()
+        booleans = found.matrix is not None and found.matrix.dtype.kind == "b"
         states = [
             n
             for n in found.names
-            if n in categorical or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
+            if booleans
+            or n in categorical
+            or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
         ]
         numbers = [n for n in found.names if n not in set(states)]
         return cls(numbers, states, [{} for _ in states])
@@ -75,6 +83,11 @@ class StreamColumns:
         looked = self._looked(found)
         most = star.settings.max_categories
         return numbers, self._codes(found, looked, lambda j, s: self._learn(j, s, most))
+
+    def check(self, found: Columns) -> None:
+        """Refuse a table that cannot be learned."""
+        self._numbers(found)
+        self._looked(found)
 
     def known(self, found: Columns, star: StreamingStar, unseen: str) -> Encoded:
         """Return a table's numbers and codes, -1 for states that are not known."""
@@ -120,27 +133,57 @@ class StreamColumns:
             codes[j] = translation[factorised.codes]
         return codes
 
+    # ---------------------------------------------------------------------- columns by name
+
+    def fresh_of(self, columns: Mapping[Name, Column], categorical: Any) -> StreamColumns:
+        """Return the columns that a table has and this does not, but for those without a value."""
+        known = set(self.names)
+        names = [n for n in columns if n not in known and _has_values(columns[n], n)]
+        listed = _listed(categorical, names, len(known))
+        states = [n for n in names if n in listed or is_discrete(columns[n], n)]
+        return StreamColumns([n for n in names if n not in states], states, [{} for _ in states])
+
+    def completed(
+        self, columns: Mapping[Name, Column], names: Sequence[Name], n_rows: int
+    ) -> Columns:
+        """Return the columns of a table that are known; what is not there is missing."""
+        missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
+        states = set(self.states)
+        found = {n: columns.get(n, unknown if n in states else missing) for n in names}
+        return Columns(tuple(names), n_rows, found, None)
+
     # ------------------------------------------------------------------------- single rows
 
     def fresh(self, x: Mapping[Name, Any], categorical: Any, star: StreamingStar) -> StreamColumns:
         """Return the columns that a row has and this does not; falsy if there are none.
 
-        They are refused here, before the model has them.
+        What a row cannot be learned for is refused here, before the model has changed.
         """
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
             return StreamColumns()
         known = {*self.numbers, *self.states}
         names = [n for n in x if n not in known and not is_missing(plain(x[n]))]
-        everything = isinstance(categorical, str) and categorical == "all"
-        listed = () if categorical is None or isinstance(categorical, str) else tuple(categorical)
-        states = [
-            n for n in names if everything or n in listed or isinstance(plain(x[n]), (str, bool))
-        ]
+        listed = _listed(categorical, names, len(known))
+        states = [n for n in names if n in listed or isinstance(plain(x[n]), (str, bool))]
         numbers = [n for n in names if n not in states]
-        if names:
-            _check_squares(self._row_numbers(x, [*self.numbers, *numbers]), self.numbers, star)
+        found = [*self.numbers, *numbers]
+        _check_squares(self._row_numbers(x, found), found, star)
+        for name in states:
+            factorise(_cell(x[name]), name)
+        for j, name in enumerate(self.states):
+            value = plain(x.get(name))
+            if not is_missing(value):
+                self._check_row_state(j, value)
         return StreamColumns(numbers, states, [{} for _ in states])
+
+    def _check_row_state(self, j: int, value: Any) -> None:
+        """Refuse a new state of another kind than those of a column."""
+        if isinstance(value, Hashable) and self._key(j, value) in self.vocabularies[j]:
+            return
+        factorised = factorise(_cell(value), self.states[j])
+        if self.vocabularies[j]:
+            check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
 
     def __bool__(self) -> bool:
         return bool(self.numbers or self.states)
@@ -167,23 +210,20 @@ class StreamColumns:
     def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
         """Return the numbers of a row, shape (n_names, 1)."""
         get = x.get
-        try:
-            # Most rows have all the numbers in the order of the first: none is looked for then.
-            values = list(x.values()) if list(x) == names else [get(n) for n in names]
-            numbers = np.array(values, dtype=np.float64)[:, None]
-        except (TypeError, ValueError) as error:
-            raise DataTypeError(
-                f"A numeric feature has a value that is no number: {error}."
-            ) from error
-        _check_finite(numbers, names)
-        return numbers
+        # Most rows have all the numbers in the order of the first: none is looked for then.
+        values = list(x.values()) if list(x) == names else [get(n) for n in names]
+        if not _PLAIN.issuperset(map(type, values)):
+            values = [_number(n, value) for n, value in zip(names, values, strict=True)]
+        row = np.array(values, dtype=np.float64)[:, None]
+        _check_finite(row, names)
+        return row
 
     def _row_codes(self, x: Mapping[Name, Any], code_of: Any) -> NDArray[np.int64]:
         codes = np.full((len(self.states), 1), -1, dtype=np.int64)
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
             if not is_missing(value):
-                codes[j, 0] = code_of(j, value)
+                codes[j, 0] = code_of(j, value) if isinstance(value, Hashable) else -1
         return codes
 
     # ------------------------------------------------------------------------------ states
@@ -265,7 +305,7 @@ class StreamColumns:
         while others in spelling.values():
             others += "'"
         groups[-1].append(others)
-        return Grouped(self.states[j], groups)
+        return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
         """Return where the densities of each state stand, states as `variables` has them."""
@@ -279,6 +319,55 @@ class StreamColumns:
             else:
                 found += range(a, b)
         return found
+
+
+# Types of numbers that become an array as they are.
+_PLAIN = {float, bool, type(None), np.float64, np.int64}
+
+
+def _number(name: Name, value: Any) -> float:
+    """Return a number of a row, NaN where it is missing."""
+    value = plain(value)
+    if is_missing(value):
+        return np.nan
+    if isinstance(value, (Real, Decimal)):
+        with suppress(OverflowError):
+            return float(value)
+        return np.inf
+    raise DataTypeError(
+        f"Feature {name!r} is numeric; got {value!r:.60}, which is no number. Convert it, or name "
+        "the feature in categorical= of a new model."
+    )
+
+
+def _cell(value: Any) -> NDArray[np.object_]:
+    """Return a column of one value."""
+    column = np.empty(1, dtype=object)
+    column[0] = plain(value)
+    return column
+
+
+def _has_values(column: Column, name: Name) -> bool:
+    """Tell whether a column has a value; refuse one that is neither discrete nor numeric."""
+    if isinstance(column, nw.Series):
+        nothing = column.null_count() == len(column)
+    else:
+        nothing = column.dtype.kind == "O" and all(is_missing(plain(v)) for v in column)
+    if nothing:
+        return False
+    if is_discrete(column, name):
+        return bool((factorise(column, name).codes >= 0).any())
+    numbers = as_numbers(column, name)
+    _check_finite(numbers[None], [name])
+    return not np.isnan(numbers).all()
+
+
+def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
+    """Return which names are in `categorical`, by name or position; others may come yet."""
+    if categorical is None or isinstance(categorical, str):
+        return categorical_names(categorical, names)
+    chosen = set(categorical)
+    return {n for i, n in enumerate(names, first) if n in chosen or i in chosen}
 
 
 def _check_mapping(x: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesgraph.classifiers import prediction
@@ -15,6 +16,7 @@ from bayesgraph.classifiers.base import checked_batches, joined_classes
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
+    is_frame,
     known_columns,
     note_names,
     target_column,
@@ -24,10 +26,12 @@ from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding.table import check_unseen
+from bayesgraph.encoding import columns_of
+from bayesgraph.encoding.table import check_unseen, length
 from bayesgraph.errors import (
     BayesGraphError,
     DataError,
+    DataTypeError,
     ModelError,
     quoted,
 )
@@ -198,7 +202,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self
         """
         self._forget_all()
-        self._learn(X, y, None, sample_weight)
+        self._learn(X, y, np.unique(target_column(y)[0]), sample_weight)
         return self.settle()
 
     def partial_fit(
@@ -243,22 +247,28 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self.settle()
 
     def test_then_train(
-        self, X: Any, y: Any, classes: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> tuple[NDArray[Any], Floats]:
         """Predict each row before learning from it.
 
         Parameters
         ----------
-        X, y, classes
-            As in `partial_fit`.
+        X, y, classes, sample_weight
+            As in `partial_fit`. Rows of weight zero are left out.
 
         Returns
         -------
         predictions : ndarray, shape (n_rows,)
+            Before any class is known, that of the row itself: count it as an error.
         probabilities : ndarray, shape (n_rows, n_classes)
-            Of the classes known at the end; 0 for one before the row that brings it.
+            Of the classes known at the end; 0 for one up to the row that brings it, so that the
+            first row of a stream whose classes are not named has zeros only.
         """
-        found = self._learn(X, y, classes, None, asked=True)
+        found = self._learn(X, y, classes, sample_weight, asked=True)
         return self.classes_[found.argmax(axis=1)], found
 
     def settle(self) -> Any:
@@ -274,7 +284,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
                 delattr(self, name)
 
     def _changed(self) -> None:
-        self._network: WeightedNetwork | None = None
+        self._network: BayesianNetwork | WeightedNetwork | None = None
 
     def _learn(
         self,
@@ -289,19 +299,26 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if not hasattr(self, "star_"):
             found = fit_columns(self, X, len(labels), sparse=False)
         else:
-            found = known_columns(self, X, self.layout_.columns, sparse=False)
-            check_consistent_length(range(found.n_rows), labels)
+            self._joined(labels, classes)  # may refuse them, before anything has changed
+            found = self._table(X, labels)
         weights = checked_weights(sample_weight, len(labels))
         if not weights.all():
             rows = np.flatnonzero(weights)
             found, labels, weights = found.take(rows), labels[rows], weights[rows]
         star = getattr(self, "star_", None) or self._begin(found, labels, name, classes)
+        announced = self.classes_ if classes is None else self._joined(labels[:0], classes)
         joined = self._joined(labels, classes)
         at = self._label_codes(joined, labels)
         columns, codes = self._columns.learned(found, star)
-        self.star_ = star  # now that nothing of the first batch can be refused any more
+        # Nothing can be refused any more.
+        first = None if hasattr(self, "star_") or classes is not None else 0
+        self.star_ = star
+        if star.n_classes < len(announced):
+            star.grow(n_classes=len(announced))
         weights = weights if len(weights) else np.ones(len(labels))
         out = self._learn_rows(columns, codes, at, joined, weights, asked)
+        if asked and first is not None:
+            out[first] = 0.0
         self._columns.forget_rare(self.star_)
         self._changed()
         return out
@@ -314,23 +331,56 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         settings = self._settings()
         layout = make_layout(found.typed(), None, self.categorical)
         columns = StreamColumns.of(found, layout.categorical)
-        known = joined_classes(None, labels, classes)
+        together = joined_classes(None, labels, classes)
+        # Classes come with their rows unless they are announced, whatever the batches.
+        known = joined_classes(None, labels[: classes is None], classes).astype(together.dtype)
         n_numbers, n_states = len(columns.numbers), len(columns.states)
         star = StreamingStar(self._summaries(n_numbers, len(known)), n_states, settings)
         self.layout_ = layout
         self.classes_ = known
-        self._columns = columns
+        self._columns, self._is_open = columns, False
         self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
         return star
 
+    def _table(self, X: Any, labels: Any = None) -> Columns:
+        """Return a table as the columns that are known; new ones have been added, if it is learned.
+
+        Where features came with single rows, tables need not have all of them, and may have others.
+        """
+        names = self.layout_.columns
+        if not self._is_open or not is_frame(X):
+            found = known_columns(self, X, names, sparse=False)
+            if labels is not None:
+                check_consistent_length(range(found.n_rows), labels)
+            return found
+        columns = columns_of(X)
+        n_rows = length(next(iter(columns.values()))) if columns else len(labels)
+        if labels is not None:
+            check_consistent_length(range(n_rows), labels)
+            fresh = self._columns.fresh_of(columns, self.categorical)
+            self._columns.check(self._columns.completed(columns, self.layout_.columns, n_rows))
+            self._extend(fresh)
+        return self._columns.completed(columns, self.layout_.columns, n_rows)
+
+    def _extend(self, fresh: StreamColumns) -> None:
+        """Make room for new features, which are named in the order in which they came."""
+        if fresh:
+            self.layout_ = replace(
+                self.layout_, columns=(*self.layout_.columns, *fresh.numbers, *fresh.states)
+            )
+            note_names(self, list(self.layout_.columns))
+            self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
+            self._columns.extend(fresh)
+            self._is_open = True
+
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Return the known classes and after them the new ones."""
+        """Return the known classes, those that are announced, and new ones by their first rows."""
         together = joined_classes(self.classes_, labels, classes)
         if len(together) == len(self.classes_):
             return self.classes_
         old = set(self.classes_.tolist())
-        # Those that have rows in the order of these, then those that are announced.
-        order = dict.fromkeys([*labels.tolist(), *together.tolist()])
+        announced = [] if classes is None else joined_classes(None, labels[:0], classes).tolist()
+        order = dict.fromkeys([*announced, *labels.tolist()])
         fresh = [label for label in order if label not in old]
         joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
         joined[: len(old)] = self.classes_
@@ -354,22 +404,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     ) -> Floats:
         """Learn rows in stretches, each of which begins where a class is new."""
         out = np.zeros((len(at) if asked else 0, len(classes)))
-        first = 0
+        star, first, brings = self.star_, 0, False
         while first < len(at):
-            known = self.star_.n_classes
-            strange = np.flatnonzero(at[first:] >= known)
-            last = first + int(strange[0]) if len(strange) else len(at)
-            if last == first:
-                self.star_.grow(n_classes=int(at[first]) + 1)
-                continue
-            part = np.empty((last - first, known)) if asked else None
+            known = star.n_classes
+            strange = np.flatnonzero(at[first + brings :] >= known)
+            last = first + brings + int(strange[0]) if len(strange) else len(at)
             rows = slice(first, last)
-            self.star_.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
+            part = np.empty((last - first, known)) if asked else None
+            star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
             if part is not None:
-                out[rows, :known] = part
-            first = last
-        if self.star_.n_classes < len(classes):
-            self.star_.grow(n_classes=len(classes))
+                # The row that brings a class was predicted without it.
+                out[first + brings : last, :known] = part[int(brings) :]
+            first, brings = last, last < len(at)
+            if brings:
+                if asked:
+                    one = columns[:, first : first + 1], codes[:, first : first + 1]
+                    out[first, :known] = softmax(star.log_scores(*one)[0])
+                star.grow(n_classes=int(at[first]) + 1)
         self.classes_ = classes
         return out
 
@@ -397,53 +448,57 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             raise DataError(f"The weight of a row is a finite non-negative number; got {w!r}.")
         if w == 0.0:
             return self
+        if np.ndim(label):
+            raise DataTypeError(f"A label is a text, a number or a boolean; got {label!r:.60}.")
         first = not hasattr(self, "star_")
         if first:
             self._begin_one(label)
         try:
-            columns, codes = self._learned_one(x)
+            place = {known: k for k, known in enumerate(self.classes_.tolist())}
+            new = label not in place
+            classes = self._joined(np.array([label]), None) if new else self.classes_
+            fresh = self._columns.fresh(x, self.categorical, self.star_)
         except BayesGraphError:
             if first:
                 self._forget_all()
             raise
-        place = {known: k for k, known in enumerate(self.classes_.tolist())}
-        classes = self.classes_
-        if label not in place:
-            classes = self._joined(np.array([label]), None)
-            place[label] = len(classes) - 1
-        at = np.array([place[label]])
+        self._extend(fresh)
+        columns, codes = self._columns.learned_row(x, self.star_)
+        at = np.array([place.get(label, len(classes) - 1)])
         self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
         self._columns.forget_rare(self.star_)
         self._changed()
         return self
+
+    def _learn_open(self, X: Any, y: NDArray[Any]) -> None:
+        """Learn from a table whose columns may be others than before, or from none."""
+        if not len(y):
+            return
+        first = not hasattr(self, "star_")
+        if first:
+            self._begin_one(plain(y[0]))
+        try:
+            self._learn(X, y, None, None)
+        except BayesGraphError:
+            if first:
+                self._forget_all()
+            raise
 
     def _begin_one(self, label: Any) -> None:
         check_unseen(self.unseen)
         self.classes_ = np.array([label])
         self.layout_ = Layout(())
         self.target_name_ = "class"
-        self._columns = StreamColumns()
+        self._columns, self._is_open = StreamColumns(), True
         note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
-
-    def _learned_one(self, x: Mapping[Name, Any]) -> tuple[Floats, NDArray[np.int64]]:
-        """Return a row as columns of one number, and codes; new names are new features."""
-        columns = self._columns
-        if fresh := columns.fresh(x, self.categorical, self.star_):
-            names = fresh.names
-            self.layout_ = replace(self.layout_, columns=(*self.layout_.columns, *names))
-            note_names(self, list(self.layout_.columns))
-            self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
-            columns.extend(fresh)
-        return columns.learned_row(x, self.star_)
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
         """Return the probability of each class for one row; empty before anything was learned."""
         if not hasattr(self, "star_"):
             return {}
-        scores = self._scores_one(x)
-        shares = np.exp(scores - scores.max())
-        return dict(zip(self.classes_.tolist(), (shares / shares.sum()).tolist(), strict=True))
+        shares = softmax(self._scores_one(x))
+        return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Name, Any]) -> Any:
         """Return the most probable class of one row; None before anything was learned."""
@@ -460,7 +515,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """See GraphClassifier; the star scores its own densities, which is faster."""
         check_is_fitted(self, "star_")
-        found = known_columns(self, X, self.layout_.columns, sparse=False)
+        found = self._table(X)
         result: NDArray[Any] = np.empty(0)
         for start in range(0, found.n_rows, prediction._CHUNK_ROWS):
             rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
@@ -491,15 +546,15 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return np.array(self.star_.watch.rows, dtype=np.int64)
 
     @property
-    def network_(self) -> WeightedNetwork:  # type: ignore[override]
-        """The model as it is now: a star with its exponents and biases."""
+    def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]
+        """The model as it is now: a star, with exponents and biases if they are learned."""
         if not hasattr(self, "star_"):
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
         if self._network is None:
             self._network = self._current()
         return self._network
 
-    def _current(self) -> WeightedNetwork:
+    def _current(self) -> BayesianNetwork | WeightedNetwork:
         star, target = self.star_, self.target_
         by_name = {v.name: v for v in self.features_}
         cpds: list[Any] = [TableCPD(target, np.exp(star.log_prior))]
@@ -509,13 +564,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if states:
             order = self._columns.state_order(star)
             cpds.append(star.states.plate([by_name[n] for n in states], target, order))
-        exponents = dict(zip([*numbers, *states], star.exponents.mean.T, strict=True))
+        network = BayesianNetwork(cpds)
+        if not star.exponents.moves:
+            return network
+        exponents = zip(self._columns.names, star.exponents.mean.T, strict=True)
         return WeightedNetwork(
-            BayesianNetwork(cpds),
+            network,
             target.name,
-            {n: w[0] if (w == w[0]).all() else w for n, w in exponents.items()},
+            {n: w[0] if (w == w[0]).all() else w for n, w in exponents},
             bias=star.exponents.mean_bias,
-            domain=self._settings().domain,
+            domain=star.settings.domain,
         )
 
 

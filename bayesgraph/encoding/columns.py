@@ -487,7 +487,8 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
         return variable
     check_kinds(variable, factorised)
     if isinstance(variable, Grouped):
-        return Grouped(variable.name, [*variable.groups, *([value] for value in fresh)])
+        groups = [*variable.groups, *([value] for value in fresh)]
+        return Grouped(variable.name, groups, variable.others)
     known = list(variable.states)
     together = [*known, *fresh]
     ordered = naturally_ordered(known) == known

@@ -176,7 +176,8 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
         return {"binned": name, "cuts": [_encoded(cut, "cut", variable) for cut in variable.cuts]}
     if isinstance(variable, Grouped):
         groups = [[_encoded(v, "value", variable) for v in group] for group in variable.groups]
-        return {"grouped": name, "groups": groups}
+        others = {"others": True} if variable.others else {}
+        return {"grouped": name, "groups": groups} | others
     states = [_encoded(state, "state", variable) for state in variable.states]
     return {"discrete": name, "states": states}
 
@@ -203,7 +204,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
         return Binned(decode_value(item["binned"]), [decode_value(c) for c in item["cuts"]])
     if "grouped" in item:
         groups = [[decode_value(value) for value in group] for group in item["groups"]]
-        return Grouped(decode_value(item["grouped"]), groups)
+        return Grouped(decode_value(item["grouped"]), groups, item.get("others") is True)
     return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
 
 

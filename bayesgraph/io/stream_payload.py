@@ -48,6 +48,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         "target": _encoded("class variable", [model.target_name_])[0],
         "named": hasattr(model, "feature_names_in_"),
         "layout": encode_layout(model.layout_),
+        "open": model._is_open,
         "numbers": [place[name] for name in found.numbers],
         "states": [place[name] for name in found.states],
         "vocabularies": [
@@ -93,6 +94,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
         [columns[at] for at in item["states"]],
         [_vocabulary(states, most) for states in item["vocabularies"]],
     )
+    model._is_open = item["open"] is True
     model.classes_ = _labels(item["classes"], item["label_type"])
     model.target_name_ = decode_value(item["target"])
     model.n_features_in_ = len(columns)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, ModelError, UnknownStateError
+from bayesgraph.errors import DataError, DataTypeError, ModelError, UnknownStateError
 from bayesgraph.learning.streaming import StreamingStar
 from bayesgraph.variables import Discrete, Grouped
 
@@ -93,7 +93,7 @@ def test_batches_do_not_matter(weighted):
     one = kind(max_categories=50).partial_fit(X, y)
     parts = kind(max_categories=50)
     for i in range(0, 2500, 173):
-        parts.partial_fit(X[i : i + 173], y[i : i + 173], classes=[0, 1])
+        parts.partial_fit(X[i : i + 173], y[i : i + 173])
     assert one.star_.counts.sketches
     for name, array in states(one).items():
         np.testing.assert_array_equal(array, states(parts)[name], err_msg=name)
@@ -147,19 +147,35 @@ def test_new_classes_and_fading():
 
 def test_types_of_values_are_kept():
     rng = np.random.default_rng(0)
-    rows = [{"a": v} for v in [1, "1", "True", 2.5] * 40] + [{"a": f"id{i}"} for i in range(60)]
+    rows = [{"a": v} for v in [1, 3, 2.5, 7.25] * 40] + [{"a": 10 + i} for i in range(60)]
     clf = model(max_categories=8, categorical="all")
     for row in rows:
         clf.learn_one(row, int(rng.integers(0, 2)))
     clf.settle()
     found = {(type(v), v) for group in clf.features_[0].groups for v in group}
-    assert found > {(int, 1), (str, "1"), (str, "True"), (float, 2.5)}
+    assert found > {(int, 1), (int, 3), (float, 2.5), (float, 7.25)}
+    with pytest.raises(DataTypeError, match="text"):
+        clf.learn_one({"a": "1"}, 0)
 
 
 def test_the_name_of_the_others_is_free():
     X = np.array([["(other)"], ["a"], ["b"], ["c"]] * 50, dtype=object)
     clf = model(max_categories=2).fit(X, np.arange(200) % 2)
     assert clf.features_[0].groups[-1][0].startswith("(other)'")
+
+
+def test_others_are_told_of_as_predicted():
+    """A value that is in no list is one of the others wherever it is asked for."""
+    X, y = made(3000, unique=0.6)
+    names = np.where(y == 1, X[:, 0], "always")  # values that come once speak for class 1
+    clf = model(max_categories=50).fit({"name": names, "x": X[:, 1].astype(float)}, y)
+    row = {"name": "nobody knows"}
+    p = clf.predict_proba_one(row)[1]
+    assert p > 0.9
+    assert clf.query(row).probabilities[1] == pytest.approx(p, rel=1e-9)
+    contributions = clf.contributions(row)
+    assert contributions.probability == pytest.approx(p, rel=1e-9)
+    assert clf.network_.query("class", row).probabilities[1] == pytest.approx(p, rel=1e-9)
 
 
 def test_unseen_values():

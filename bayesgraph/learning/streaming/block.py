@@ -56,11 +56,6 @@ class Block:
         """Weights, shape (filled,)."""
         return self._weights[: self.filled]
 
-    def totals(self, n_classes: int) -> Floats:
-        """Return the weight of each class."""
-        found = np.bincount(self.classes, self.weights, n_classes)
-        return found.astype(np.float64)
-
     def add(
         self,
         columns: Floats,

@@ -50,7 +50,11 @@ class StateCounts:
         return len(self.tables)
 
     def absorb(
-        self, columns: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
+        self,
+        columns: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        weights: Floats,
+        ages: Floats,
     ) -> None:
         """Add rows.
 
@@ -59,6 +63,8 @@ class StateCounts:
         columns : ndarray, shape (n_columns, n)
             Codes, -1 where missing.
         classes, weights : ndarray, shape (n,)
+        ages : ndarray, shape (n,)
+            How much of a row is left when all are there: as a part of its weight.
         """
         fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
         for j, codes in enumerate(columns):
@@ -72,17 +78,17 @@ class StateCounts:
                 if self.panes.is_on:
                     fresh[j] = _counted(fresh[j], codes, classes, weights)
         if self.panes.is_on:
-            totals = np.bincount(classes, weights, self.n_classes).astype(np.float64)
-            self.panes.add(len(classes), totals, fresh)
+            parts = [np.bincount(classes, w, self.n_classes) for w in (weights, ages)]
+            self.panes.add(len(classes), np.array(parts), fresh)
 
-    def turn(self) -> Floats:
-        """Begin a pane of the window; return the weight of each class that is left in it."""
+    def turn(self) -> tuple[Floats, float]:
+        """Begin a pane of the window; return the weight of each class and the rows left in it."""
         totals, self.tables = self.panes.turn()
         for j, sketch in self.sketches.items():
             # What left the window cannot be taken out of a sketch, only its share.
             self.tables[j] = self.tables[j][:0]
             sketch.fade(1.0 - 1.0 / PANES)
-        return totals
+        return totals[0], float(totals[1].sum())
 
     def fade(self, factor: float) -> None:
         """Multiply the weight of all that was seen."""

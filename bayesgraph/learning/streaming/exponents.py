@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,16 +23,25 @@ DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
 # Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
 # number serves all streams), and the squared gradients (nats) that are there before any is seen.
 ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
-# Deviations of a class move slower than what all classes share.
+# Deviations of a class move slower than what all classes share: by this factor, or by the root of
+# the number of features if that is slower, as their noise adds up over the features.
 _OWN_SHARE = 0.2
 # The average weighs step t by about t to this power: half of it comes from the last eighth.
 _AVERAGE_POWER = 4.0
 
 # What each array holds before any step.
-_SHARED = {"shared": 1.0, "squares": _FIRST_SQUARES, "mean_shared": 1.0}
+_SHARED = {
+    "shared": 1.0,
+    "squares": _FIRST_SQUARES,
+    "mean_shared": 1.0,
+    "ranges": 0.0,
+    "own_ranges": 0.0,
+}
 _OWN = {"own": 0.0, "own_squares": _FIRST_SQUARES, "mean_own": 0.0}
 _BIASES = {"bias": 0.0, "bias_squares": _FIRST_SQUARES, "mean_bias": 0.0}
 _FIRST = _SHARED | _OWN | _BIASES
+# Ends of the names of those on which the length of steps depends.
+_PACE = ("squares", "ranges")
 
 
 class StreamExponents:
@@ -45,6 +55,8 @@ class StreamExponents:
     step : float or None
         Fixed; None for adaptive ones.
     domain : {"free", "nonnegative"}
+    decay : float
+        Of the weight of rows after each further row.
     smoothing : float
         Rows added to each class in the prior.
 
@@ -54,6 +66,8 @@ class StreamExponents:
     own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
     bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
         Iterates, sums of squared gradients, and averages of the iterates.
+    ranges, own_ranges : ndarray, shape (n_features,)
+        Sums of squared ranges of log densities; see `kernels.learn_rows`.
     clock : ndarray, shape (2,)
         Steps taken, and the power of the weights in the average.
     """
@@ -61,6 +75,8 @@ class StreamExponents:
     shared: Floats
     squares: Floats
     mean_shared: Floats
+    ranges: Floats
+    own_ranges: Floats
     own: Floats
     own_squares: Floats
     mean_own: Floats
@@ -76,13 +92,13 @@ class StreamExponents:
         mode: str | None,
         step: float | None,
         domain: str,
+        decay: float,
         smoothing: float,
     ) -> None:
-        self._mode, self._least, self._smoothing = MODES[mode], DOMAINS[domain], smoothing
+        self._mode, self._least = MODES[mode], DOMAINS[domain]
+        self._decay, self._smoothing = decay, smoothing
         self._adaptive = step is None
         self._step = ADAPTIVE_STEP if step is None else step
-        slower = _OWN_SHARE if step is None and mode == "mixed" else 1.0
-        self._own_step = self._step * slower
         self.clock = np.array([0.0, _AVERAGE_POWER])
         self._shape = (n_classes, n_features)
         for name, value in _FIRST.items():
@@ -119,8 +135,16 @@ class StreamExponents:
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
             self._least, self._smoothing, totals, self.clock, self.shared[:width],
             self.own[:, :width], self.bias, self.squares, self.own_squares, self.bias_squares,
-            self.mean_shared[:width], self.mean_own[:, :width], self.mean_bias, out,
+            self.mean_shared[:width], self.mean_own[:, :width], self.mean_bias, self.ranges,
+            self.own_ranges, self._decay, out,
         )  # fmt: skip
+
+    @property
+    def _own_step(self) -> float:
+        """Of the deviations, where an exponent has both parts."""
+        if not self._adaptive or self._mode != kernels.MIXED:
+            return self._step
+        return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self._shape[1])))
 
     def shift(self, moved: Floats) -> None:
         """Let biases make up for means of the log densities that moved, (n_classes, n_features).
@@ -134,13 +158,13 @@ class StreamExponents:
     def begin(self) -> None:
         """Return to exponents of 1 and biases of 0."""
         for name, value in _FIRST.items():
-            if not name.endswith("squares"):
+            if not name.endswith(_PACE):
                 getattr(self, name)[:] = value
 
     def quicken(self) -> None:
         """Let the steps be as long as in the beginning: after a change of what is learned."""
         for name, value in _FIRST.items():
-            if name.endswith("squares"):
+            if name.endswith(_PACE):
                 getattr(self, name)[:] = value
         self.clock[0] = 0.0
 
@@ -170,6 +194,7 @@ class StreamExponents:
         for name in _FIRST:
             # A squared gradient of zero would be divided by.
             least = np.finfo(float).tiny if name.endswith("squares") else -np.inf
+            least = 0.0 if name.endswith("ranges") else least
             setattr(self, name, state_array(arrays, name, self._shape_of(name), least=least))
 
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 # Which exponents move.
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
+# Nats: adaptive steps are shorter for features whose log densities vary by more.
+_RANGE = 2.0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -47,6 +49,37 @@ def add_scores(
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_ranges(
+    logs: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    mode: int,
+    ranges: NDArray[np.float64],
+    own_ranges: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+) -> None:
+    """Add how far a row's log densities are apart, and from their means; see `learn_rows`."""
+    n_classes, n_features = logs.shape
+    low, high = scratch[0], scratch[1]
+    if mode != CLASS:
+        low[:] = logs[0]
+        high[:] = logs[0]
+        for k in range(1, n_classes):
+            for f in range(n_features):
+                low[f] = min(low[f], logs[k, f])
+                high[f] = max(high[f], logs[k, f])
+        for f in range(n_features):
+            ranges[f] += (high[f] - low[f]) ** 2
+    if mode != VARIABLE:
+        high[:] = 0.0
+        for k in range(n_classes):
+            for f in range(n_features):
+                far = abs(logs[k, f] - centre[k, f]) if logs[k, f] != 0.0 else 0.0
+                high[f] = max(high[f], far)
+        for f in range(n_features):
+            own_ranges[f] += high[f] * high[f]
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _move(
     logs: NDArray[np.float64],
     error: NDArray[np.float64],
@@ -62,10 +95,17 @@ def _move(
     squares: NDArray[np.float64],
     own_squares: NDArray[np.float64],
     bias_squares: NDArray[np.float64],
-    gradient: NDArray[np.float64],
+    ranges: NDArray[np.float64],
+    own_ranges: NDArray[np.float64],
+    unit: float,
+    scratch: NDArray[np.float64],
 ) -> None:
-    """Take one gradient step; see `learn_rows`."""
+    """Take one gradient step; see `learn_rows`.
+
+    `unit` is the sum of squared ranges up to which steps are not shortened.
+    """
     n_classes, n_features = logs.shape
+    gradient, scale = scratch[0], scratch[1]
     if mode != CLASS:
         for f in range(n_features):
             gradient[f] = 0.0
@@ -76,7 +116,8 @@ def _move(
         if adaptive:
             for f in range(n_features):
                 squares[f] += gradient[f] * gradient[f]
-                shared[f] -= step * gradient[f] / math.sqrt(squares[f])
+                width = max(1.0, ranges[f] / unit)
+                shared[f] -= step * gradient[f] / math.sqrt(squares[f] * width)
         else:
             for f in range(n_features):
                 shared[f] -= step * gradient[f]
@@ -84,10 +125,10 @@ def _move(
             for f in range(n_features):
                 shared[f] = max(shared[f], least)
     if mode != VARIABLE:
+        for f in range(n_features):
+            scale[f] = max(1.0, own_ranges[f] / unit)
         for k in range(n_classes):
             e = error[k]
-            if e == 0.0:
-                continue
             lost = 0.0
             if adaptive:
                 for f in range(n_features):
@@ -95,7 +136,7 @@ def _move(
                     there = 1.0 if logs[k, f] != 0.0 else 0.0
                     g = e * (logs[k, f] - there * centre[k, f])
                     own_squares[k, f] += g * g
-                    change = own_step * g / math.sqrt(own_squares[k, f])
+                    change = own_step * g / math.sqrt(own_squares[k, f] * scale[f])
                     own[k, f] -= change
                     lost += change * centre[k, f]
             else:
@@ -136,12 +177,18 @@ def learn_rows(
     mean_shared: NDArray[np.float64],
     mean_own: NDArray[np.float64],
     mean_bias: NDArray[np.float64],
+    ranges: NDArray[np.float64],
+    own_ranges: NDArray[np.float64],
+    decay: float,
     out: NDArray[np.float64],
 ) -> None:
     """Take one gradient step on the negative log likelihood of each row, in their order.
 
     With e_k = P_k - T_k, the gradients are sum_k e_k log p_k for an exponent that the classes
-    share, e_k log p_k for one of a class, and e_k for a bias.
+    share, e_k log p_k for one of a class, and e_k for a bias. Adaptive steps are those of AdaGrad,
+    divided by the root mean square of the feature's ranges where that is above 2 nats: a step then
+    moves the score by about as much whatever the unit of the densities (the normalised updates of
+    Ross, Mineiro, Langford 2013 divide by the greatest value).
 
     Parameters
     ----------
@@ -166,13 +213,18 @@ def learn_rows(
     shared, squares, mean_shared : ndarray, shape (n_features,)
     own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
     bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
+    ranges, own_ranges : ndarray, shape (n_features,)
+        Sums of squares: of the distance between the least and the greatest log density of a row,
+        and of the greatest distance of one from its mean.
+    decay : float
+        Factor of the weight of all rows after each.
     out : ndarray, shape (n, n_classes) or (0, n_classes)
         The probabilities that the averaged model gave before it saw each row, if asked for.
     """
     n, n_classes, n_features = logs.shape
     error = np.empty(n_classes)
     prior = np.empty(n_classes)
-    gradient = np.empty(n_features)
+    scratch = np.empty((2, n_features))
     for row in range(n):
         total = totals.sum() + n_classes * smoothing
         for k in range(n_classes):
@@ -182,6 +234,8 @@ def learn_rows(
                 out[row, k] = prior[k] + mean_bias[k]
             add_scores(logs[row], mean_shared, mean_own, out[row])
             _posterior(out[row])
+        for k in range(n_classes):
+            totals[k] *= decay
         totals[classes[row]] += weights[row]
         if mode == FIXED:
             continue
@@ -192,11 +246,14 @@ def learn_rows(
         error[classes[row]] -= 1.0
         for k in range(n_classes):
             error[k] *= weights[row]
+        clock[0] += 1.0
+        if adaptive:
+            _add_ranges(logs[row], centre, mode, ranges, own_ranges, scratch)
         _move(
             logs[row], error, centre, mode, step, own_step, adaptive, least, shared, own, bias,
-            squares, own_squares, bias_squares, gradient,
+            squares, own_squares, bias_squares, ranges, own_ranges,
+            _RANGE * _RANGE * clock[0], scratch,
         )  # fmt: skip
-        clock[0] += 1.0
         share = (1.0 + clock[1]) / (clock[0] + clock[1])
         for f in range(n_features):
             mean_shared[f] += share * (shared[f] - mean_shared[f])

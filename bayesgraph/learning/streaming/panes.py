@@ -18,6 +18,8 @@ from bayesgraph.statistics.sketches.base import widened
 class PaneCounts:
     """Class totals and tables of each pane of a window, oldest first.
 
+    Totals are of weights and, in a second line, of rows.
+
     Parameters
     ----------
     window : int or None
@@ -42,7 +44,7 @@ class PaneCounts:
         self._panes = [self._empty(n_classes, n_states)]
 
     def _empty(self, n_classes: int, n_states: int) -> list[Floats]:
-        return [np.zeros((1, n_classes)), *(np.zeros((0, n_classes)) for _ in range(n_states))]
+        return [np.zeros((2, n_classes)), *(np.zeros((0, n_classes)) for _ in range(n_states))]
 
     @property
     def is_on(self) -> bool:
@@ -64,8 +66,7 @@ class PaneCounts:
         """Add n rows to the newest pane."""
         self.rows += n
         self._panes[-1] = [
-            _sum(old, new)
-            for old, new in zip(self._panes[-1], [totals[None], *tables], strict=True)
+            _sum(old, new) for old, new in zip(self._panes[-1], [totals, *tables], strict=True)
         ]
 
     def turn(self) -> tuple[Floats, list[Floats]]:
@@ -76,7 +77,7 @@ class PaneCounts:
         self.rows = 0
         # Sums, not differences: no rounding is left behind by what was dropped.
         totals, *tables = (_sum(*parts) for parts in zip(*self._panes, strict=True))
-        return totals[0], tables
+        return totals, tables
 
     def fade(self, factor: float) -> None:
         """Multiply all weights."""
@@ -117,8 +118,8 @@ class PaneCounts:
             good = counts.dtype == np.float64 and counts.ndim == 2 and counts.shape[1] == n_classes
             if not good or not (np.isfinite(counts) & (counts >= 0)).all():
                 raise DataError("A saved state has panes of counts for each class, from 0.")
-        if any(len(pane[0]) != 1 for pane in self._panes):
-            raise DataError("A saved state has one total a class and pane.")
+        if any(len(pane[0]) != 2 for pane in self._panes):
+            raise DataError("A saved state has two totals a class and pane.")
 
 
 def _sum(*parts: Floats) -> Floats:

@@ -81,12 +81,15 @@ class StreamingStar:
             mode=settings.exponents,
             step=settings.step,
             domain=settings.domain,
+            decay=settings.decay,
             smoothing=settings.alpha,
         )
         self.watch = DriftWatch(settings.detector, _BLOCK)
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
-        self._absorbed, self._looked, self._held = 0, 0, 0.0
+        self._absorbed, self._looked, self._due = 0, 0, False
+        # Rows in the summaries, as faded as their weights: schedules count rows, not weights.
+        self._held = 0.0
         self._waiting = Block(summaries.n_features, n_states, _BLOCK)
         self._centre = np.zeros((n_classes, self.n_features))
         self._look()
@@ -145,7 +148,8 @@ class StreamingStar:
             first = last
             if self._waiting.filled == self._block_size():
                 self._absorb()
-                if self._absorbed >= self._looked + max(_FIRST_BLOCK, _GROWTH * self._held):
+                fresh = self._absorbed - self._looked
+                if self._due or fresh >= max(_FIRST_BLOCK, _GROWTH * self._held):
                     self._look()
 
     def _block_size(self) -> int:
@@ -177,50 +181,51 @@ class StreamingStar:
 
     def _absorb(self) -> None:
         """Put the block that waits into the summaries."""
-        block = self._waiting
-        n, classes, weights = block.filled, block.classes, block.weights
+        block, decay = self._waiting, self.settings.decay
+        n, classes = block.filled, block.classes
+        # Class totals have faded row by row, and hold the rows of the block.
+        ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
+        weights = block.weights * ages
+        waiting = np.bincount(classes, weights, self.n_classes).astype(np.float64)
         if self.watch.alarmed(n, self.n_seen - n):
-            self._react()
+            self._react(waiting)
         if self.counts.panes.is_full:
-            self._turn()
-        self._fade(self.settings.decay**n)
+            self._turn(waiting, decay**n)
+        self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(block.columns), classes, unit)
-        self.counts.absorb(block.codes, classes, weights)
-        self._held += float(weights.sum())
+        self.counts.absorb(block.codes, classes, weights, ages)
+        self._held += float(ages.sum())
         self._absorbed += n
         block.empty()
 
     def _fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen."""
+        """Multiply the weight of all that is in the summaries."""
         if factor < 1.0:
             self.summaries.fade(factor)
             self.counts.fade(factor)
-            self.totals *= factor
             self._held *= factor
 
-    def _turn(self) -> None:
+    def _turn(self, waiting: Floats, factor: float) -> None:
         """Begin a pane of the window; the oldest one is forgotten."""
         assert isinstance(self.summaries, WindowedSummaries)  # there is a window
         self.summaries.turn()
-        totals = self.counts.turn()
-        self._held = float(totals.sum())
-        self.totals = totals + self._waiting.totals(self.n_classes)
+        totals, self._held = self.counts.turn()
+        self.totals = totals * factor + waiting
 
-    def _react(self) -> None:
+    def _react(self, waiting: Floats) -> None:
         """Do something about an alarm, before the block that brought it enters the summaries."""
         if self.settings.on_drift == "note":
             return
         self.exponents.quicken()
         if self.settings.on_drift == "forget":
             self.exponents.begin()
-            waiting = self._waiting.totals(self.n_classes)
-            self.totals -= waiting
-            self._fade(min(1.0, KEPT / max(self._held, 1.0)))
-            self.totals += waiting
+            kept = min(1.0, KEPT / max(self._held, 1.0))
+            self._fade(kept)
+            self.totals = kept * np.maximum(self.totals - waiting, 0.0) + waiting
             # Blocks come as in the beginning, and the next look after this one.
             self.watch.begun = self._absorbed
-            self._looked -= _BLOCK
+            self._due = True
 
     def _look(self) -> None:
         """Make densities from the summaries."""
@@ -237,7 +242,7 @@ class StreamingStar:
         self.states = StateDensities.of(counts.tables, self.n_classes, set_.alpha, counts.sketches)
         before, self._centre = self._centre, self._centre_now()
         self.exponents.shift(self._centre - before)
-        self._looked = self._absorbed
+        self._looked, self._due = self._absorbed, False
 
     def _centre_now(self) -> Floats:
         """Return the means of the log densities, shape (n_classes, n_features)."""
@@ -302,7 +307,7 @@ class StreamingStar:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the whole state as arrays, to the bit."""
         state: dict[str, NDArray[Any]] = {
-            "numbers": np.array([self.n_seen, self._absorbed, self._looked]),
+            "numbers": np.array([self.n_seen, self._absorbed, self._looked, self._due]),
             "held": np.array([self._held]),
             "totals": self.totals,
         }
@@ -339,7 +344,8 @@ class StreamingStar:
         )
         made = cls(held, len(arrays["waiting_codes"]), settings)
         made.totals = state_array(arrays, "totals", (held.n_classes,), least=0.0)
-        made.n_seen, made._absorbed, made._looked = arrays["numbers"].tolist()
+        made.n_seen, made._absorbed, made._looked, due = arrays["numbers"].tolist()
+        made._due = bool(due)
         made._held = float(arrays["held"][0])
         made.counts.restore(arrays)
         made.exponents.restore(arrays)

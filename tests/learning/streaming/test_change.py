@@ -53,7 +53,7 @@ def test_batches_do_not_matter(model, options):
     whole = model(**options).partial_fit(table, y)
     parts = model(**options)
     for first, last in itertools.pairwise([0, 1, 8, 9, 300, 771, 772, 1100, 1200]):
-        parts.partial_fit(taken(table, slice(first, last)), y[first:last], classes=[0, 1])
+        parts.partial_fit(taken(table, slice(first, last)), y[first:last])
     np.testing.assert_array_equal(whole.drifts_, parts.drifts_)
     expected, found = whole.star_.arrays(), parts.star_.arrays()
     assert expected.keys() == found.keys()
@@ -63,12 +63,65 @@ def test_batches_do_not_matter(model, options):
         assert len(whole.drifts_)
 
 
+@pytest.mark.parametrize("decay", [0.9, 0.99, 0.999])
+@pytest.mark.parametrize("summary", ["gk", "pid", "kll", "gaussian"])
+def test_everything_fades_row_by_row(decay, summary):
+    """What is held of the i-th last row is decay**i, in totals, tables and summaries alike."""
+    random = np.random.default_rng(5)
+    y = (random.random(3000) < 0.1).astype(int)
+    table = {"x": random.normal(size=3000), "s": random.choice(["a", "b"], 3000)}
+    weights = random.choice([0.5, 2.0], 3000)
+    model = bg.StreamingNaiveBayesClassifier(summary=summary, decay=decay)
+    model.partial_fit(table, y, classes=[0, 1], sample_weight=weights)
+    ages = decay ** np.arange(2999.0, -1.0, -1.0)
+    expected = np.bincount(y, weights * ages)
+    np.testing.assert_allclose(model.star_.totals, expected, rtol=1e-9)
+    model.settle()
+    np.testing.assert_allclose(model.star_.totals, expected, rtol=1e-9)
+    np.testing.assert_allclose(model.star_.summaries.counts[0], expected, rtol=1e-9)
+    table_of_s = model.star_.counts.tables[0]
+    np.testing.assert_allclose(table_of_s.sum(axis=0), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 400}, {"decay": 0.998}], ids=str)
+def test_schedules_and_alarms_count_rows_not_weights(options):
+    """A factor of all weights changes neither when densities are made nor what an alarm leaves."""
+    X, y = turned(turn=700)
+    found = []
+    for factor in (1.0, 1e-3, 1e3):
+        model = bg.StreamingNaiveBayesClassifier(
+            detector="adwin", summary="gaussian", alpha=factor, shrinkage=20.0 * factor, **options
+        )
+        model.partial_fit(X, y, sample_weight=np.full(len(y), factor))
+        star = model.star_
+        found.append((star.arrays()["numbers"], model.drifts_, star.totals / factor))
+    for other in found[1:]:
+        for part, expected in zip(other, found[0], strict=True):
+            np.testing.assert_allclose(part, expected, rtol=1e-9)
+    assert len(found[0][1])
+
+
+def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
+    random = np.random.default_rng(85)
+    X = random.normal(size=(200, 2))
+    y = random.integers(0, 2, 200)
+    X += 3 * y[:, None]
+    y[40:] = 1 - y[40:]
+    for n in range(60, 200, 7):
+        model = bg.StreamingNaiveBayesClassifier(detector="ddm")
+        model.partial_fit(X[:n], y[:n], sample_weight=np.full(n, 100.0))
+        model.save(tmp_path / "m.bayesgraph")
+        again = bg.load(tmp_path / "m.bayesgraph").partial_fit(X[n:], y[n:])
+        expected = model.partial_fit(X[n:], y[n:]).predict_proba(X)
+        np.testing.assert_array_equal(again.predict_proba(X), expected)
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restored_star_goes_on(options):
     X, y = turned(turn=700)
     table = mixed(X)
     model = bg.StreamingWeightedNaiveBayesClassifier(**options)
-    model.partial_fit(taken(table, slice(0, 850)), y[:850])
+    model.partial_fit(taken(table, slice(0, 850)), y[:850], classes=[0, 1])
     star = model.star_
     copied = {name: array.copy() for name, array in star.arrays().items()}
     kind = type(model._summaries(1, 2))
@@ -149,7 +202,7 @@ def test_a_column_of_ever_new_values_fades_in_a_window():
     parts = bg.StreamingNaiveBayesClassifier(window=400, max_categories=20, detector="adwin")
     for first in range(0, 4000, 170):
         rows = slice(first, first + 170)
-        parts.partial_fit({"id": ids[rows]}, y[rows], classes=[0, 1])
+        parts.partial_fit({"id": ids[rows]}, y[rows])
     for name, array in whole.star_.arrays().items():
         np.testing.assert_array_equal(parts.star_.arrays()[name], array, err_msg=name)
     assert whole.star_.totals.sum() <= 400
@@ -232,7 +285,9 @@ def test_rivers_detectors_are_taken():
         ("watch.detector_counts", np.full(48, 7)),
         ("panes.rows", np.array([3, 9])),
         ("panes.pane_0_0", np.array([[-1.0, 2.0]])),
-        ("panes.pane_0_0", np.zeros((2, 2))),
+        ("panes.pane_0_0", np.zeros((1, 2))),
+        ("ranges", np.array([-1.0, 1.0])),
+        ("numbers", np.array([301, 301, -256, 1])),
     ],
 )
 def test_forged_states_are_refused(name, value):

@@ -25,6 +25,8 @@ def fresh():
         "mean_shared": np.ones(D),
         "mean_own": np.zeros((K, D)),
         "mean_bias": np.zeros(K),
+        "ranges": np.zeros(D),
+        "own_ranges": np.zeros(D),
     }
 
 
@@ -32,24 +34,29 @@ def rows(n, seed=0):
     """Return log densities of rows (0 where missing), their classes, weights and mean logs."""
     random = np.random.default_rng(seed)
     logs = -random.gamma(2.0, size=(n, K, D))
+    # Far apart: steps are shortened, and in some rows the posterior of a class is 0.
+    logs[:, :, 0] *= 3.0
+    logs[random.random(n) < 0.05, K - 1, 1] -= 2000.0
     logs[np.broadcast_to((random.random((n, D)) < 0.2)[:, None], logs.shape)] = 0.0
     weights = random.choice([0.5, 1.0, 2.0], size=n)
     return logs, random.integers(K, size=n), weights, logs.mean(axis=0)
 
 
-def learned(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf):
+def learned(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf, decay=1.0):
     """Return what the kernel makes of a state, and the probabilities before each row."""
     logs, classes, weights, centre = data
     made = {name: array.copy() for name, array in state.items()}
     out = np.empty((len(classes), K))
     kernels.learn_rows(
         logs, classes, weights, centre, MODES[mode], step, own_step, adaptive, least, 1.0,
-        *made.values(), out,
+        *made.values(), decay, out,
     )  # fmt: skip
     return made, out
 
 
-def reference(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf):
+def reference(
+    state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf, decay=1.0
+):
     """Return the same from formulas, row by row."""
     s = {name: array.copy() for name, array in state.items()}
     out = []
@@ -57,25 +64,35 @@ def reference(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, leas
         prior = np.log((s["totals"] + 1.0) / (s["totals"].sum() + K))
         answer = prior + s["mean_bias"] + ((s["mean_shared"] + s["mean_own"]) * logs).sum(axis=1)
         out.append(np.exp(log_softmax(answer)))
+        s["totals"] *= decay
         s["totals"][c] += weight
         scores = prior + s["bias"] + ((s["shared"] + s["own"]) * logs).sum(axis=1)
         error = weight * (np.exp(log_softmax(scores)) - np.eye(K)[c])
+        s["clock"][0] += 1.0
+        if adaptive and mode != "class":
+            s["ranges"] += np.ptp(logs, axis=0) ** 2
+        if adaptive and mode != "variable":
+            s["own_ranges"] += np.abs(np.where(logs != 0, logs - centre, 0.0)).max(axis=0) ** 2
+        # In units of 2 nats, and 1 for those that vary by less.
+        long, own_long = (
+            np.maximum(1.0, np.sqrt(s[name] / s["clock"][0]) / 2.0) if adaptive else 1.0
+            for name in ("ranges", "own_ranges")
+        )
         if mode != "class":
             g = error @ logs
             s["squares"] += g**2 * adaptive
-            s["shared"] -= step * g / (np.sqrt(s["squares"]) if adaptive else 1.0)
+            s["shared"] -= step / long * g / (np.sqrt(s["squares"]) if adaptive else 1.0)
             s["shared"] = np.maximum(s["shared"], least)
         if mode != "variable":
             shift = np.where(logs != 0, centre, 0.0) if adaptive else 0.0
             g = error[:, None] * (logs - shift)
             s["own_squares"] += g**2 * adaptive
-            change = own_step * g / (np.sqrt(s["own_squares"]) if adaptive else 1.0)
+            change = own_step / own_long * g / (np.sqrt(s["own_squares"]) if adaptive else 1.0)
             s["own"] -= change
             s["bias"] += (change * centre).sum(axis=1) * adaptive
             s["own"] = np.maximum(s["own"], least - s["shared"])
         s["bias_squares"] += error**2 * adaptive
         s["bias"] -= step * error / (np.sqrt(s["bias_squares"]) if adaptive else 1.0)
-        s["clock"][0] += 1.0
         share = (1.0 + s["clock"][1]) / (s["clock"][0] + s["clock"][1])
         for name in ("shared", "bias", *(("own",) if mode != "variable" else ())):
             s[f"mean_{name}"] += share * (s[name] - s[f"mean_{name}"])
@@ -87,7 +104,7 @@ def reference(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, leas
 @pytest.mark.parametrize("least", [-np.inf, 0.0], ids=["free", "nonnegative"])
 def test_the_kernel_equals_a_plain_loop(mode, adaptive, least):
     options = {} if adaptive else {"step": 0.01, "own_step": 0.01}
-    options |= {"adaptive": adaptive, "least": least}
+    options |= {"adaptive": adaptive, "least": least, "decay": 0.99}
     found, out = learned(fresh(), rows(300), mode, **options)
     expected, answers = reference(fresh(), rows(300), mode, **options)
     np.testing.assert_allclose(out, answers, rtol=1e-9, atol=1e-12)
@@ -132,7 +149,7 @@ def test_exponents_that_do_not_learn_stay():
     made, out = fresh(), np.empty((40, K))
     kernels.learn_rows(
         logs, classes, weights, centre, kernels.FIXED, 0.2, 0.02, True, -np.inf, 1.0,
-        *made.values(), out,
+        *made.values(), 1.0, out,
     )  # fmt: skip
     for name, array in fresh().items():
         if name != "totals":
@@ -148,7 +165,7 @@ def test_the_form_of_the_study_to_the_letter():
     X = random.normal(size=(400, 4)) + y[:, None] * [1.0, 0.5, 0.0, -0.5]
     step = 0.01
     model = bg.StreamingWeightedNaiveBayesClassifier("class", step=step)
-    model.partial_fit(X[:300], y[:300])
+    model.partial_fit(X[:300], y[:300], classes=[0, 1, 2])
     star, steps = model.star_, model.star_.exponents
     w, b = steps.shared + steps.own, steps.bias.copy()
     for x, label in zip(X[300:], y[300:], strict=True):
