@@ -325,7 +325,9 @@ class Grouped(Discrete):
         if code is not None:
             return code if code < 0 else self.group_of[code]
         found = super().find(state)
-        return len(self.groups) - 1 if found is None and self.others else found
+        if found is None and self.others and isinstance(state, Hashable) and not is_missing(state):
+            return len(self.groups) - 1
+        return found
 
     def encode(self, value: object) -> int:
         """Return how a value is encoded: the position of its group."""

@@ -182,6 +182,13 @@ _BINS = {
     "does not know any more that all it held was that number.",
     "test_more_features_than_rows": "Where a few rows lie within their bin is a guess.",
 }
+_FEW_STATES = {
+    **dict.fromkeys(
+        ("test_weights_are_repetitions", "test_row_order_does_not_matter"),
+        "The first values of a column are counted one by one.",
+    ),
+    "test_unseen_categories": "A value that is in no list is one of the others.",
+}
 _POWERED = {
     "test_the_unit_of_a_column_does_not_matter": "Densities to the power of an exponent of each "
     "class have a unit."
@@ -448,7 +455,6 @@ CLASSIFIERS = (
             f"streaming-{name}",
             partial(bg.StreamingNaiveBayesClassifier, **options),
             without=_STREAM | more,
-            likelihood=False,
         )
         for name, options, more in (
             ("gk", {}, {}),
@@ -456,7 +462,7 @@ CLASSIFIERS = (
             ("pid", {"summary": "pid", "size": 20}, _IN_ORDER | _BINS),
             ("gaussian", {"summary": "gaussian"}, {}),
             ("kll", {"summary": "kll", "size": 200}, {}),
-            ("few-states", {"max_categories": 2}, {}),
+            ("few-states", {"max_categories": 2}, _FEW_STATES),
         )
     ),
     *(

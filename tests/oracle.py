@@ -241,7 +241,8 @@ def position(variable, value):
     if isinstance(variable, bg.Binned) and not isinstance(value, str):
         return sum(value > cut for cut in variable.cuts)
     if isinstance(variable, bg.Grouped):
-        return next(i for i, group in enumerate(variable.groups) if value in group)
+        found = [i for i, group in enumerate(variable.groups) if value in group]
+        return found[0] if found or not variable.others else len(variable.groups) - 1
     kinds = [(type(state), state) for state in variable.states]
     return kinds.index((type(value), value))
 

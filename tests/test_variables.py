@@ -272,6 +272,15 @@ def test_groups_are_states_and_values_are_found_in_them():
         bg.Grouped("x", [["a"], ["b", "a"]])
 
 
+def test_any_other_value_may_be_in_the_last_group():
+    v = bg.Grouped("v", [["a", "b"], ["c"]], others=True)
+    assert [v.index(value) for value in ("a", "c", "{a, b}", "z", 7, 2.5)] == [0, 1, 0, 1, 1, 1]
+    assert v != bg.Grouped("v", [["a", "b"], ["c"]])
+    assert pickle.loads(pickle.dumps(v)) == v
+    assert eval(repr(v), {"Grouped": bg.Grouped}) == v
+    assert [v.find(value) for value in (None, np.nan, ["z"])] == [None, None, None]
+
+
 def test_labels_of_groups_differ_whatever_the_values():
     long = [f"value number {i}" for i in range(40)]
     v = bg.Grouped("v", [["a", "b"], ["{a, b}"], long, [1, 2], ["1", "2"]])

@@ -89,7 +89,8 @@ def test_fit_batches(case, kind):
     parts = [data.take(rows) for rows in chunks(data, 5, first=10)]
     heavy = [weights[rows] for rows in chunks(data, 5, first=10)]
     fitted = case.estimator().fit(data.pandas(), data.y)  # what was fitted before is gone
-    found = fitted.fit_batches((p.polars(), p.y, w) for p, w in zip(parts, heavy, strict=True))
+    batches = ((p.polars(), p.y, w) for p, w in zip(parts, heavy, strict=True))
+    found = fitted.fit_batches(batches, classes=np.unique(data.y))
     assert found is fitted
     assert_same_answers(fitted, whole, data)
 
