@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.inputs import target_column
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.drift import alarms, chosen_detector
+from bayesgraph.drift.choice import alarms, chosen_detector
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import plain
