@@ -218,6 +218,8 @@ class TestModelsOfRiver:
         whole = bg.prequential(GaussianNB(), pd.DataFrame(rows), labels)
         found = bg.prequential(GaussianNB(), datasets.Phishing().take(300), classes=[False, True])
         np.testing.assert_array_equal(found.log_loss, whole.log_loss)
+        with pytest.raises(DataError, match="give prequential classes="):
+            bg.prequential(GaussianNB(), datasets.Phishing().take(300))
         later = [({"a": 1.0}, 0), ({"a": 2.0}, 1), ({"a": 1.0, "b": 3.0}, 0)]
         with pytest.raises(DataError, match="columns 'b'"):
             bg.prequential(GaussianNB(), later, batch=2, classes=[0, 1])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.prequential.rows import Rows, as_rows, as_table
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.errors import DataTypeError, ModelError
+from bayesgraph.errors import DataError, DataTypeError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name, plain
 
@@ -179,7 +179,15 @@ class _ByBatches(Tested):
             if hasattr(step, "partial_fit"):
                 step.partial_fit(X, labels)
             X = step.transform(X)
-        self._last.partial_fit(X, labels, **options)
+        try:
+            self._last.partial_fit(X, labels, **options)
+        except ValueError as error:
+            if options.get("classes", labels) is not None:
+                raise
+            raise DataError(
+                f"{self.name} could not begin ({error}) Batches do not tell all classes ahead: "
+                "give prequential classes=."
+            ) from error
 
 
 def _is_ready(step: Any) -> bool:

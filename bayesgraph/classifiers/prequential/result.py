@@ -96,7 +96,7 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
 
     def __repr__(self) -> str:
         some = next(iter(self.values()))
-        heads = ("model", "accuracy", "log loss", "at the end: accuracy", "kappa majority",
+        heads = ("model", "accuracy", "log loss", "accuracy at the end", "kappa majority",
                  "kappa no change", "alarms")  # fmt: skip
         lines = [heads, *(_cells(name, result) for name, result in self.items())]
         wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -104,8 +104,7 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
             "  ".join([name.ljust(wide[0]), *map(str.rjust, cells, wide[1:])])
             for name, *cells in lines
         ]
-        rows = f"{some.n_tested:,} rows from row {some.first_row:,}, each predicted, then learned"
-        return "\n".join([rows, *table])
+        return "\n".join([f"{some.n_tested:,} rows from row {some.first_row:,} on", *table])
 
     def plot(self, **options: Any) -> Any:
         """Draw the curves; see :func:`bayesgraph.plots.prequential_figure`."""
