@@ -28,6 +28,7 @@ from .classifiers.discretizers import Discretizer as Discretizer
 from .classifiers.discretizers import EqualFrequency as EqualFrequency
 from .classifiers.discretizers import EqualWidth as EqualWidth
 from .classifiers.evaluation import cross_validate as cross_validate
+from .classifiers.prequential import PrequentialComparison as PrequentialComparison
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
 from .classifiers.river_adapter import to_river as to_river

@@ -19,6 +19,7 @@ _HOMES = {
     "to_dot": "bayesgraph.io.dot:to_dot",
     "render": "bayesgraph.plots.render:render",
     "to_graphviz": "bayesgraph.plots.render:to_graphviz",
+    "prequential_figure": "bayesgraph.plots.prequential:prequential_figure",
     "contributions_figure": "bayesgraph.plots.waterfall:contributions_figure",
     "to_svg": "bayesgraph.plots.render:to_svg",
     "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from bayesgraph.classifiers.streaming import (
     StreamingNaiveBayesClassifier,
     StreamingWeightedNaiveBayesClassifier,
 )
-from bayesgraph.errors import DataTypeError
+from bayesgraph.errors import DataTypeError, ModelError, quoted, suggestion
 from bayesgraph.optional import optional_module
 
 
@@ -68,19 +68,51 @@ class _RiverMethods:
     _multiclass = True
 
     def __init__(self, model: Any = None) -> None:
-        given = StreamingWeightedNaiveBayesClassifier() if model is None else model
-        if not isinstance(given, StreamingNaiveBayesClassifier):
-            raise DataTypeError(
-                "to_river takes a StreamingNaiveBayesClassifier or a "
-                f"StreamingWeightedNaiveBayesClassifier; got {type(given).__name__}."
-            )
+        given = _streaming(model)
         # River clones by the arguments of the constructor: this one stays empty.
         self.model = None if model is None else clone(given)
         self.learner = copy.deepcopy(given)
 
-    def learn_one(self, x: Any, y: Any) -> None:
-        """Learn from one row."""
-        self.learner.learn_one(x, y)
+    def __str__(self) -> str:
+        return type(self.learner).__name__
+
+    def __repr__(self) -> str:
+        return f"to_river({self.learner!r})"
+
+    def clone(
+        self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
+    ) -> Any:
+        """Return an empty classifier, or one that knows the same.
+
+        Parameters
+        ----------
+        new_params : mapping, optional
+            From the parameters of the bayesgraph classifier to other values; or "model" to
+            another classifier.
+        include_attributes : bool
+            Whether what was learned is copied.
+
+        Raises
+        ------
+        ModelError
+            For a parameter that it does not have.
+        """
+        others = dict(new_params or {})
+        given = others.pop("model", None)
+        model = self.learner if given is None else _streaming(given)
+        known = model.get_params()
+        for name in others:
+            if name not in known:
+                raise ModelError(
+                    f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, known)} "
+                    f"It has {quoted(known)}."
+                )
+        kept = copy.deepcopy(model) if include_attributes else clone(model)
+        return type(self)(kept.set_params(**others))
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        """Learn from one row of a certain weight."""
+        self.learner.learn_one(x, y, w)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return the probability of each class; empty before anything was learned."""
@@ -91,8 +123,12 @@ class _RiverMethods:
         return self.learner.predict_one(x)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a frame, whose columns may be others than before."""
-        self.learner._learn_open(X, np.asarray(y))
+        """Learn from the rows of a frame, whose columns may be others than before.
+
+        A new column without a value is none yet. A frame without rows teaches nothing, and one
+        that is refused changes nothing.
+        """
+        self.learner._learn_open(X, y)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Return a frame of the probabilities, a column for each class."""
@@ -118,3 +154,14 @@ def _river_classifier() -> Any:
     own = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
     parents = (_RiverMethods, base.MiniBatchClassifier)
     return type(base.MiniBatchClassifier)("RiverClassifier", parents, own)
+
+
+def _streaming(model: Any) -> StreamingNaiveBayesClassifier:
+    """Return a streaming classifier: the one given, or a new one."""
+    given = StreamingWeightedNaiveBayesClassifier() if model is None else model
+    if not isinstance(given, StreamingNaiveBayesClassifier):
+        raise DataTypeError(
+            "to_river takes a StreamingNaiveBayesClassifier or a "
+            f"StreamingWeightedNaiveBayesClassifier; got {type(given).__name__}."
+        )
+    return given

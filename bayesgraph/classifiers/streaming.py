@@ -470,13 +470,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._changed()
         return self
 
-    def _learn_open(self, X: Any, y: NDArray[Any]) -> None:
+    def _learn_open(self, X: Any, y: Any) -> None:
         """Learn from a table whose columns may be others than before, or from none."""
-        if not len(y):
+        if not len(X) and not len(y):
             return
         first = not hasattr(self, "star_")
         if first:
-            self._begin_one(plain(y[0]))
+            self._begin_one(plain(target_column(y)[0][0]))
+        self._is_open = True
         try:
             self._learn(X, y, None, None)
         except BayesGraphError:
@@ -517,7 +518,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         check_is_fitted(self, "star_")
         found = self._table(X)
         result: NDArray[Any] = np.empty(0)
-        for start in range(0, found.n_rows, prediction._CHUNK_ROWS):
+        for start in range(0, max(1, found.n_rows), prediction._CHUNK_ROWS):
             rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
             encoded = self._columns.known(found.take(rows), self.star_, self.unseen)
             part = finish(self.star_.log_scores(*encoded))

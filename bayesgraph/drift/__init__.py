@@ -1,21 +1,7 @@
 """When what is learned from a stream has changed."""
 
-from bayesgraph.drift.detectors import (
-    ADWIN,
-    DDM,
-    DETECTORS,
-    DriftDetector,
-    PageHinkley,
-    alarms,
-    chosen_detector,
-)
+from bayesgraph.drift.base import DriftDetector
+from bayesgraph.drift.choice import DETECTORS
+from bayesgraph.drift.detectors import ADWIN, DDM, PageHinkley
 
-__all__ = [
-    "ADWIN",
-    "DDM",
-    "DETECTORS",
-    "DriftDetector",
-    "PageHinkley",
-    "alarms",
-    "chosen_detector",
-]
+__all__ = ["ADWIN", "DDM", "DETECTORS", "DriftDetector", "PageHinkley"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import DataError, quoted, suggestion
+from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.io.dot_labels import texts
 from bayesgraph.plots.look import (
     COLOURS,
     DASHES,
+    FRAME,
     GRID,
     MUTED,
     PANEL,
@@ -20,7 +22,6 @@ from bayesgraph.plots.look import (
     Figure,
     heading,
     new_figure,
-    shown_names,
     styled,
 )
 
@@ -30,6 +31,8 @@ _MEASURES = {
     "kappa_majority": "kappa against the majority class",
     "kappa_no_change": "kappa against the last class",
 }
+# Of the name of a model: pipelines are long.
+_LONGEST_NAME = 60
 
 
 class Predicted(Protocol):
@@ -53,10 +56,14 @@ class Predicted(Protocol):
     def kappa_no_change(self) -> Floats: ...
 
 
+Named: TypeAlias = "Sequence[tuple[str, Predicted]]"
+
+
 def prequential_figure(
-    results: Predicted | Mapping[str, Predicted],
+    results: Predicted | Mapping[str, Predicted] | Iterable[Predicted],
     *,
     measure: str = "accuracy",
+    changes: ArrayLike = (),
     title: str = "Test, then train",
 ) -> Figure:
     """Return a figure of how well models predict the rows of a stream before they learn them.
@@ -65,8 +72,12 @@ def prequential_figure(
 
     Parameters
     ----------
-    results : PrequentialResult, or mapping from name to PrequentialResult
+    results : PrequentialResult, several, or mapping from name to PrequentialResult
+        What :func:`bayesgraph.prequential` returns of one model or of a mapping of models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
+    changes : array_like of rows, optional
+        Where the stream is known to change, such as :func:`bayesgraph.datasets.drifting` tells;
+        grey lines.
     title : str
 
     Returns
@@ -76,47 +87,96 @@ def prequential_figure(
     Raises
     ------
     DataError
-        For no results, or another measure.
+        For no results, another measure, or changes that are no rows.
+    DataTypeError
+        For what is no result.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    named = dict(results) if isinstance(results, Mapping) else {results.name: results}
-    if not named:
-        raise DataError("prequential_figure needs at least one result; got none.")
+    named = _named(results)
+    places = np.asarray(changes)
+    if places.ndim != 1 or (len(places) and places.dtype.kind not in "iuf"):
+        raise DataError(f"changes= takes a list of rows; got {changes!r}.")
     if measure not in _MEASURES:
         raise DataError(
             f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
             f"{suggestion(measure, _MEASURES)}"
         )
     with styled() as figure_class:
-        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL)
-        _draw(figure.add_subplot(), named, measure, title)
+        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL + 0.2 * len(named))
+        axes = figure.add_subplot()
+        for row in places.tolist():
+            axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
+        _draw_curves(axes, named, measure)
+        _dress(axes, named, measure)
+        heading(axes, title, _note([result for _, result in named], len(places)))
     return figure
 
 
-def _draw(axes: Axes, named: Mapping[str, Predicted], measure: str, title: str) -> None:
-    n_alarms = 0
-    for i, (name, result) in enumerate(zip(shown_names(named), named.values(), strict=True)):
+def _named(results: Any) -> Named:
+    """Return names and results, whatever way they came."""
+    if isinstance(results, Mapping):
+        named = [(str(name), result) for name, result in results.items()]
+    else:
+        several = isinstance(results, Iterable) and not isinstance(results, str)
+        found = list(results) if several else [results]
+        named = [(str(getattr(result, "name", "")), result) for result in found]
+    if not named:
+        raise DataError("prequential_figure needs at least one result; got none.")
+    for _, result in named:
+        if not all(hasattr(result, part) for part in ("rows", "alarms", "averaging", *_MEASURES)):
+            raise DataTypeError(
+                "prequential_figure takes results of bayesgraph.prequential, alone, in a list or "
+                f"by name; got {type(result).__name__}."
+            )
+    return named
+
+
+def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
+    for i, (name, (_, result)) in enumerate(zip(_shown(named), named, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         dash = DASHES[i // len(COLOURS) % len(DASHES)]
         values = getattr(result, measure)
-        label = f"{name} {values[-1]:.3f}"
+        end = "gives no probabilities" if np.isnan(values).all() else f"{values[-1]:.3f}"
+        label = f"{name}  {end}"
         axes.plot(result.rows, values, color=colour, linestyle=dash, linewidth=1.5, label=label)
         for row in result.alarms.tolist():
-            axes.axvline(row, color=colour, linestyle=(0, (1, 2)), linewidth=0.9, zorder=1)
-        n_alarms += len(result.alarms)
+            axes.axvline(row, color=colour, linestyle=(0, (1, 2)), linewidth=1.1, zorder=1)
+
+
+def _shown(named: Named) -> list[str]:
+    """Return the names as they read; those that came twice with a number."""
+    names, seen = [], dict.fromkeys((name for name, _ in named), 0)
+    for name, _ in named:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return texts(names, _LONGEST_NAME)
+
+
+def _dress(axes: Axes, named: Named, measure: str) -> None:
+    """Write scales, labels and the legend, which stands below: names may be long."""
     axes.set_xlabel("rows", labelpad=6)
     axes.set_ylabel(_MEASURES[measure], labelpad=6)
-    axes.set_xlim(0, max(int(result.rows[-1]) for result in named.values()))
+    axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
     axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
     axes.tick_params(length=0, pad=5)
     axes.grid(color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    legend = axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED)
+    legend = axes.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
+        frameon=False, fontsize=8.5, labelcolor=MUTED,
+    )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
-    over = ", ".join(dict.fromkeys(result.averaging for result in named.values()))
-    note = f"over {over}"
-    heading(axes, title, f"{note}; dotted: alarms of drift" if n_alarms else note)
+
+
+def _note(results: Sequence[Predicted], n_changes: int) -> str:
+    over = ", ".join(dict.fromkeys(result.averaging for result in results))
+    parts = [f"over {over}"]
+    if any(len(result.alarms) for result in results):
+        parts.append("dotted: alarms of drift")
+    if n_changes:
+        parts.append("grey: changes")
+    return "; ".join(parts)

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataTypeError
+from bayesgraph.errors import DataError, DataTypeError, ModelError
 
 pytest.importorskip("river")
 
-from river import compose, evaluate, metrics, preprocessing
+from river import compose, evaluate, metrics, preprocessing, utils
 from river.checks import yield_checks
 from river.datasets import ImageSegments, Phishing
 
@@ -95,7 +95,123 @@ def test_clones_are_empty_and_copies_are_not():
     assert adapter.clone().learner.size == 30
     again = pickle.loads(pickle.dumps(adapter))
     assert again.predict_proba_one(x) == adapter.predict_proba_one(x)
-    assert "size=30" in repr(adapter)
+    assert repr(adapter) == "to_river(StreamingNaiveBayesClassifier(size=30))"
+    assert str(adapter) == "StreamingNaiveBayesClassifier"
+    assert str(bg.to_river()) == "StreamingWeightedNaiveBayesClassifier"
+
+
+def test_clones_with_other_parameters():
+    adapter = bg.to_river(bg.StreamingNaiveBayesClassifier(size=30, detector=bg.ADWIN()))
+    for x, y in Phishing().take(50):
+        adapter.learn_one(x, y)
+    found = adapter.clone({"decay": 0.9, "detector__delta": 0.1})
+    assert (found.learner.size, found.learner.decay, found.learner.detector.delta) == (30, 0.9, 0.1)
+    assert found.predict_one(x) is None
+    assert (adapter.learner.decay, adapter.learner.detector.delta) == (1.0, 0.002)
+    other = adapter.clone({"model": bg.StreamingWeightedNaiveBayesClassifier(), "size": 20})
+    assert str(other) == "StreamingWeightedNaiveBayesClassifier"
+    assert other.learner.size == 20
+    kept = adapter.clone(include_attributes=True)
+    assert kept.predict_proba_one(x) == adapter.predict_proba_one(x)
+    with pytest.raises(ModelError, match=r"no parameter 'decai'\. Did you mean 'decay'"):
+        adapter.clone({"decai": 0.9})
+    with pytest.raises(DataTypeError, match="to_river takes"):
+        adapter.clone({"model": 3})
+
+
+def test_grids_of_river():
+    grid = {"decay": [1.0, 0.99], "size": [20, 50]}
+    models = utils.expand_param_grid(bg.to_river(bg.StreamingNaiveBayesClassifier()), grid)
+    assert [(m.learner.decay, m.learner.size) for m in models] == [
+        (1.0, 20), (1.0, 50), (0.99, 20), (0.99, 50)
+    ]  # fmt: skip
+    pipeline = preprocessing.StandardScaler() | bg.to_river()
+    step = list(pipeline.steps)[-1]
+    models = utils.expand_param_grid(pipeline, {step: {"decay": [1.0, 0.9]}})
+    assert [m[step].learner.decay for m in models] == [1.0, 0.9]
+    assert str(pipeline.clone()[step]) == "StreamingWeightedNaiveBayesClassifier"
+
+
+def test_weights_reach_the_learner():
+    adapter, model = bg.to_river(bg.StreamingNaiveBayesClassifier()), MODELS["plain"]()
+    random = np.random.default_rng(0)
+    for x, y, w in zip(random.normal(size=300), random.integers(0, 2, 300),
+                       random.exponential(size=300), strict=True):  # fmt: skip
+        adapter.learn_one({"x": x}, y, w=w)
+        model.learn_one({"x": x}, y, w)
+    assert adapter.predict_proba_one({"x": 0.5}) == model.predict_proba_one({"x": 0.5})
+
+
+class TestManyRows:
+    """What frames bring beside rows."""
+
+    def test_no_rows(self):
+        adapter = bg.to_river()
+        nothing = pd.DataFrame({"a": pd.Series(dtype=float)})
+        adapter.learn_many(nothing, pd.Series(dtype=object))
+        assert adapter.predict_one({}) is None
+        adapter.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series(["u", "v"]))
+        adapter.learn_many(nothing, pd.Series(dtype=object))
+        assert adapter.learner.star_.n_seen == 2
+        assert adapter.predict_proba_many(nothing).shape == (0, 2)
+        assert len(adapter.predict_many(nothing)) == 0
+
+    def test_categories_that_are_numbers_are_discrete(self):
+        frame = pd.DataFrame({"code": pd.Categorical([3, 7, 3, 7] * 20)})
+        adapter = bg.to_river(bg.StreamingNaiveBayesClassifier())
+        adapter.learn_many(frame, pd.Series(["u", "v", "u", "v"] * 20))
+        assert isinstance(adapter.learner.features_[0], bg.Discrete)
+        assert adapter.predict_many(frame[:2]).tolist() == ["u", "v"]
+
+    @pytest.mark.parametrize("listed", ["all", ["code"]])
+    def test_columns_named_as_categorical_are_discrete(self, listed):
+        adapter = bg.to_river(bg.StreamingNaiveBayesClassifier(categorical=listed))
+        frame = pd.DataFrame({"code": [3, 7] * 20})
+        adapter.learn_many(frame, pd.Series(["u", "v"] * 20))
+        assert isinstance(adapter.learner.features_[0], bg.Discrete)
+
+    def test_columns_without_values_are_missing(self):
+        frame = pd.DataFrame({"a": [np.nan] * 4, "b": [None] * 4, "c": pd.Categorical([None] * 4)})
+        labels = pd.Series(["u", "u", "v", "u"])
+        one, many = (bg.to_river(bg.StreamingNaiveBayesClassifier()) for _ in range(2))
+        many.learn_many(frame, labels)
+        for label in labels:
+            one.learn_one({}, label)
+        assert many.learner.layout_.columns == ()
+        assert many.predict_proba_one({}) == one.predict_proba_one({})
+        assert many.predict_proba_many(frame)["u"].tolist() == [one.predict_proba_one({})["u"]] * 4
+        full = pd.DataFrame({"a": [1.0, 2.0], "b": ["p", "q"], "c": pd.Categorical([3, 4])})
+        for part, y in ((full, ["u", "v"]), (frame, labels)):
+            many.learn_many(part, pd.Series(y))
+        one.learn_many(full, pd.Series(["u", "v"]))
+        for label in labels:
+            one.learn_one({}, label)
+        x = {"a": 1.5, "b": "p", "c": 4}
+        assert many.predict_proba_one(x) == pytest.approx(one.predict_proba_one(x))
+
+    def test_a_batch_that_is_refused_changes_nothing(self):
+        frame, labels = pd.DataFrame({"a": [1.0, 2.0] * 20}), pd.Series(["u", "v"] * 20)
+        empty, taught = bg.to_river(), bg.to_river()
+        taught.learn_many(frame, labels)
+        before = taught.predict_proba_one({"a": 1.0})
+        wrong = [
+            (frame.assign(b=np.inf), labels),
+            (frame.assign(b=[1, "text"] * 20), labels),
+            (frame.assign(b="fine", a="text"), labels) ,
+            (frame.assign(b="fine"), pd.Series([1.5, None] * 20)),
+            (frame.assign(b="fine"), labels[:10]),
+        ]  # fmt: skip
+        for X, y in wrong:
+            with pytest.raises((DataError, DataTypeError, ValueError)):
+                taught.learn_many(X, y)
+            assert taught.learner.layout_.columns == ("a",)
+            assert taught.learner.star_.n_seen == 40
+            assert taught.learner.classes_.tolist() == ["u", "v"]
+            assert taught.predict_proba_one({"a": 1.0}) == before
+        for X, y in (wrong[0], wrong[1], wrong[3]):
+            with pytest.raises((DataError, DataTypeError)):
+                empty.learn_many(X, y)
+            assert empty.predict_one({}) is None
 
 
 def test_bad_input():

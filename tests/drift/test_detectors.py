@@ -1,15 +1,20 @@
 """Drift detectors against plain references, and against river's."""
 
+import copy
 import itertools
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from bayesgraph.drift import ADWIN, DDM, DETECTORS, PageHinkley, alarms, chosen_detector
+import bayesgraph as bg
+from bayesgraph.drift import ADWIN, DDM, DETECTORS, PageHinkley
+from bayesgraph.drift.choice import alarms, chosen_detector
 from bayesgraph.errors import DataError, ModelError
 
 
@@ -68,7 +73,7 @@ def test_adwin_is_the_plain_window(seed, clock):
     np.testing.assert_array_equal(own.feed(errors), expected)
     window = np.concatenate(plain.buckets)
     assert own.width == len(window)
-    assert own.mean == pytest.approx(window.mean())
+    assert own.estimation == pytest.approx(window.mean())
 
 
 def test_adwin_takes_numbers_of_any_size():
@@ -129,7 +134,7 @@ def test_ddm_is_rivers():
     for i, error in enumerate(errors):
         peer.update(bool(error))
         assert own.update(error) == peer.drift_detected, i
-        assert own.warning == peer.warning_detected, i
+        assert own.warning_detected == peer.warning_detected, i
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -173,7 +178,7 @@ def test_updates_tell_of_alarms():
     detector = PageHinkley(threshold=5)
     flags = [detector.update(e) for e in rates((50, 0.0), (50, 1.0))]
     assert sum(flags) >= 1
-    assert not detector.warning
+    assert not detector.warning_detected
 
 
 def test_bad_input():
@@ -187,6 +192,13 @@ def test_bad_input():
         lambda: ADWIN(buckets=True),
         lambda: PageHinkley(threshold=0),
         lambda: DDM(drift_level=1.0),
+        lambda: ADWIN("x"),
+        lambda: ADWIN(True),
+        lambda: ADWIN(falls="no"),
+        lambda: PageHinkley("x"),
+        lambda: PageHinkley(-1),
+        lambda: PageHinkley(threshold=None),
+        lambda: DDM(warning_level="x"),
         lambda: chosen_detector("adwim"),
         lambda: chosen_detector(3),
         lambda: chosen_detector(ADWIN),
@@ -195,6 +207,82 @@ def test_bad_input():
             make()
     with pytest.raises(ModelError, match="Did you mean 'adwin'"):
         chosen_detector("adwim")
+
+    with pytest.raises(DataError, match="numbers"):
+        ADWIN().update("x")
+    with pytest.raises(ModelError, match="above 0 and below 1; got 'x'"):
+        ADWIN("x")
+
+
+OWN = [ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(least=50)]
+
+
+@pytest.mark.parametrize("detector", OWN, ids=repr)
+def test_scikit_learns_parameters(detector):
+    detector = copy.deepcopy(detector)
+    detector.feed(rates((500, 0.1)))
+    model = bg.StreamingNaiveBayesClassifier(detector=detector)
+    for again in (clone(detector), clone(model).detector, detector.clone()):
+        assert repr(again) == repr(detector)
+        assert math.isnan(again.estimation)  # it has seen nothing
+    assert not math.isnan(pickle.loads(pickle.dumps(detector)).estimation)
+    assert clone(model).get_params()["detector__least"] == detector.least
+    model.set_params(detector__least=77)
+    assert detector.least == 77
+    assert math.isnan(detector.estimation)
+    with pytest.raises(ModelError, match=r"has the parameters .* Did you mean 'least'"):
+        detector.set_params(leest=3)
+    with pytest.raises(ModelError, match="whole number"):
+        detector.set_params(least=0)
+    assert detector.least == 77
+
+
+def test_other_buckets_make_another_window():
+    detector = ADWIN().set_params(buckets=3)
+    errors = rates((900, 0.1), (600, 0.6))
+    np.testing.assert_array_equal(detector.feed(errors), ADWIN(buckets=3).feed(errors))
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_estimation_is_the_mean(name):
+    errors = rates((200, 0.3))
+    detector = chosen_detector(name)
+    assert math.isnan(detector.estimation)
+    detector.feed(errors)
+    assert detector.estimation == pytest.approx(errors.mean())
+
+
+def test_rivers_wrappers_take_own_detectors():
+    drift = pytest.importorskip("river.drift")
+    naive_bayes = pytest.importorskip("river.naive_bayes")
+    forest = pytest.importorskip("river.forest")
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2, 3000)
+    numbers = random.normal(size=3000) + 3 * np.where(np.arange(3000) < 1500, labels, 1 - labels)
+
+    def right(model):
+        found = []
+        for x, label in zip(numbers.tolist(), labels.tolist(), strict=True):
+            found.append(model.predict_one({"x": x}) == label)
+            model.learn_one({"x": x}, label)
+        return np.mean(found[2000:])
+
+    for detector in OWN:
+        model = drift.DriftRetrainingClassifier(
+            naive_bayes.GaussianNB(), detector.clone(), train_in_background=False
+        )
+        assert right(model) > 0.9
+    assert right(naive_bayes.GaussianNB()) < 0.7
+    background = drift.DriftRetrainingClassifier(naive_bayes.GaussianNB(), DDM())
+    assert right(background) > 0.9
+    model = forest.ARFClassifier(
+        n_models=2, seed=0, drift_detector=ADWIN(0.001), warning_detector=ADWIN(0.01)
+    )
+    assert right(model) > 0.9
+
+
+def test_public_names():
+    assert not {"alarms", "chosen_detector"} & set(dir(bg.drift))
 
 
 def test_parameters_are_saved():

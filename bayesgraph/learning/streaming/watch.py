@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.drift import DriftDetector, alarms, chosen_detector
+from bayesgraph.drift import DriftDetector
+from bayesgraph.drift.choice import alarms, chosen_detector
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 

@@ -1,0 +1,156 @@
+"""What drift detectors have in common: they watch numbers, and are taken for parameters."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.drift import kernels
+from bayesgraph.errors import DataError, ModelError, quoted, suggestion
+from bayesgraph.factors.algebra import Floats
+
+
+class DriftDetector(ABC):
+    """Watches numbers, such as the errors (0 or 1) of a model, and tells when their mean rises.
+
+    It has the protocol of river's detectors (`update`, `drift_detected`, `warning_detected`,
+    `clone`) and that of scikit-learn's parameters (`get_params`, `set_params`).
+
+    Attributes
+    ----------
+    drift_detected, warning_detected : bool
+        What the number that came last has brought.
+    """
+
+    drift_detected = False
+    warning_detected = False
+
+    def update(self, error: float) -> bool:
+        """Watch one number; return whether it brings an alarm."""
+        return bool(len(self.feed([error])))
+
+    def feed(self, errors: ArrayLike) -> NDArray[np.intp]:
+        """Watch several numbers, in their order.
+
+        Parameters
+        ----------
+        errors : array_like, shape (n,)
+
+        Returns
+        -------
+        ndarray of int
+            Positions of the numbers that bring an alarm, as if they came one by one.
+
+        Raises
+        ------
+        DataError
+            For what is not one row of finite numbers.
+        """
+        try:
+            values = np.asarray(errors, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"A detector takes numbers; got {errors!r}.") from error
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
+        flags = np.zeros(len(values), dtype=np.int8)
+        if len(values):
+            self._watch(np.ascontiguousarray(values), flags)
+            self.drift_detected = bool(flags[-1] == kernels.DRIFT)
+            self.warning_detected = bool(flags[-1] == kernels.WARNING)
+        return np.flatnonzero(flags == kernels.DRIFT)
+
+    @abstractmethod
+    def _watch(self, values: Floats, flags: NDArray[np.int8]) -> None:
+        """Write a flag for each number."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget all numbers."""
+
+    @property
+    @abstractmethod
+    def estimation(self) -> float:
+        """Mean of the numbers since the last change; NaN of none."""
+
+    # --------------------------------------------------------------------------- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor; none of them has parameters of its own."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor; all numbers are forgotten.
+
+        Raises
+        ------
+        ModelError
+            For an unknown name, or a value that the constructor refuses; nothing changes then.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ModelError(
+                    f"{type(self).__name__} has the parameters {quoted(known)}; got {name!r}."
+                    f"{suggestion(name, known)}"
+                )
+        self.__dict__.update(type(self)(**known | params).__dict__)
+        return self
+
+    def clone(self) -> Self:
+        """Return a detector with the same parameters that has seen nothing."""
+        return type(self)(**self.get_params())
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({options})"
+
+    # -------------------------------------------------------------------------------- files
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was seen as arrays; the arguments of the constructor are not in them."""
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Take the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError
+            For arrays of other names, shapes or types.
+        """
+        own = self.arrays()
+        for name, array in own.items():
+            found = arrays.get(name)
+            if found is None or (found.shape, found.dtype) != (array.shape, array.dtype):
+                raise DataError(f"{self!r} takes an array {name!r} of shape {array.shape}.")
+            if np.isnan(found).any():
+                raise DataError(f"{self!r} takes no NaN; its array {name!r} has some.")
+            array[...] = found
+        return self
+
+
+def number(
+    name: str, value: Any, above: float, *, included: bool = False, below: float = math.inf
+) -> Any:
+    """Return an argument that is a number above another (or the same), or refuse it."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if is_number and (above < value < below or (included and value == above)):
+        return value
+    start = f"of at least {above:g}" if included else f"above {above:g}"
+    end = f" and below {below:g}" if math.isfinite(below) else ""
+    raise ModelError(f"{name} takes a number {start}{end}; got {value!r}.")
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return an argument that is a whole number of at least some size, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ModelError(f"{name} takes a whole number of at least {least}; got {value!r}.")
+    return int(value)
