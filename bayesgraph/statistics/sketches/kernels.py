@@ -53,10 +53,11 @@ def _merge_in(
         for k in range(n_classes):
             new_gap[count, k] = 0.0
         new_gap[count, classes[row]] = w
-        # The smallest and the largest value are known exactly. What lies in the gap of the next
-        # tuple, but for what equals its value, may be on either side of the new one.
+        # The largest value is known exactly, and so is the smallest unless it has faded. What lies
+        # in the gap of the next tuple, but for what equals its value, may be on either side of the
+        # new one.
         between = 0.0
-        if count and old < size:
+        if old < size:
             between = delta[old] - own[old]
             for k in range(n_classes):
                 between += gap[old, k]
@@ -245,6 +246,88 @@ def _least_sum(
     return most
 
 
+@numba.njit(cache=True, nogil=True)
+def fade_quantiles(
+    factor: float,
+    light: float,
+    nothing: float,
+    size: NDArray[np.int64],
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    own: NDArray[np.float64],
+    gap: NDArray[np.float64],
+    delta: NDArray[np.float64],
+) -> None:
+    """Multiply all weights, and join tuples that have become too light to their neighbours.
+
+    Parameters
+    ----------
+    factor : float
+    light : float
+        Share of a feature's weight that a tuple needs.
+    nothing : float
+        Weights below this are none.
+    size, value, low, own, gap, delta
+        See absorb_quantiles.
+    """
+    n_classes = gap.shape[2]
+    for f in range(len(size)):
+        weight, least = 0.0, np.inf
+        for i in range(size[f]):
+            own[f, i] = _faded(own[f, i], factor, nothing)
+            delta[f, i] = _faded(delta[f, i], factor, nothing)
+            held = 0.0
+            for k in range(n_classes):
+                gap[f, i, k] = _faded(gap[f, i, k], factor, nothing)
+                held += gap[f, i, k]
+            weight += held
+            least = min(least, held)
+        if weight == 0.0:
+            size[f] = 0
+        elif least < light * weight:
+            size[f] = _join_light(
+                size[f], light * weight, value[f], low[f], own[f], gap[f], delta[f]
+            )
+
+
+@numba.njit(cache=True, nogil=True)
+def _faded(weight: float, factor: float, nothing: float) -> float:
+    """Return a weight times a factor, 0 if that is nothing."""
+    left = weight * factor
+    return left if left >= nothing else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _join_light(
+    n: int,
+    least: float,
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    own: NDArray[np.float64],
+    gap: NDArray[np.float64],
+    delta: NDArray[np.float64],
+) -> int:
+    """Join tuples of less than a weight to the next that has it; return how many are left."""
+    n_classes = gap.shape[1]
+    carried, carry = 0.0, np.zeros(n_classes)
+    kept, last = 0, 0
+    for i in range(n):
+        for k in range(n_classes):
+            carry[k] += gap[i, k]
+        carried = carry.sum()
+        if carried < least:
+            continue
+        value[kept], low[kept], own[kept], delta[kept] = value[i], low[i], own[i], delta[i]
+        gap[kept] = carry
+        carry[:] = 0.0
+        kept, last = kept + 1, i
+    if last < n - 1:
+        gap[kept - 1] += carry
+        # The rank of what is the last one now is all weight: nothing lies beyond it.
+        delta[kept - 1] = 0.0
+    return kept
+
+
 # ----------------------------------------------------------------------- histograms (PiDClass)
 
 
@@ -358,6 +441,49 @@ def absorb_histograms(
                     size[f] += 1
                 else:
                     _merge_smallest(edge[f], count[f], size[f] + 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def fade_histograms(
+    factor: float,
+    light: float,
+    nothing: float,
+    size: NDArray[np.int64],
+    edge: NDArray[np.float64],
+    count: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """Multiply all weights, and cut off bins at the ends that have become too light.
+
+    Parameters
+    ----------
+    factor, light, nothing : float
+        See fade_quantiles.
+    size, edge, count, total
+        See absorb_histograms.
+    """
+    n_classes = count.shape[2]
+    for f in range(len(size)):
+        weight = 0.0
+        for i in range(size[f]):
+            for k in range(n_classes):
+                count[f, i, k] = _faded(count[f, i, k], factor, nothing)
+                weight += count[f, i, k]
+        total[f] *= factor
+        if weight == 0.0:
+            size[f], total[f] = 0, 0.0
+            continue
+        first, last = 0, size[f] - 1
+        while count[f, first].sum() < light * weight:
+            count[f, first + 1] += count[f, first]
+            first += 1
+        while count[f, last].sum() < light * weight:
+            count[f, last - 1] += count[f, last]
+            last -= 1
+        size[f] = last + 1 - first
+        for i in range(size[f] if first else 0):
+            edge[f, i], edge[f, i + 1] = edge[f, first + i], edge[f, first + i + 1]
+            count[f, i] = count[f, first + i]
 
 
 # ------------------------------------------------------------------------- several summaries

@@ -67,7 +67,7 @@ class WindowedSummaries(ColumnSummaries):
         """See ColumnSummaries."""
         return self.kind.united(self.panes)
 
-    def fade(self, factor: float) -> None:
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
         for pane in self.panes:
             pane.fade(factor)

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, mixed, widened
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    Cells,
+    CutSummaries,
+    checked_size,
+    mixed,
+    widened,
+)
 from bayesgraph.statistics.sketches.kll import kernels
 
 # Values below which one thread is enough.
@@ -49,7 +57,9 @@ class KLLClass(CutSummaries):
       seeds); both fall with 1 / `size`.
     * **Weights**: an item of weight w enters the level floor(log2 w). Of two items with different
       weights the first is kept with probability w_1 / (w_1 + w_2), which is right for any weights;
-      so `fade` is exact, and levels move down when half of all weight is forgotten.
+      so `fade` is exact, and levels move down when half of all weight is forgotten. Items that
+      have faded below 1e-12 of the weight of their class are taken out, and what they have left
+      goes to another item.
     * **Randomness**: coins come from a SplitMix64 generator of each feature and class, which is
       part of the state. The same rows in the same order give the same bytes, in whatever batches;
       a copy or a file goes on exactly where it stopped. (The KLL sketch of Apache DataSketches
@@ -233,7 +243,7 @@ class KLLClass(CutSummaries):
         after = np.append(low[1:], np.inf)
         cuts = np.clip(high / 2 + after / 2, high, after)
         cuts[start[1:][np.diff(start) > 0] - 1] = np.inf
-        return Cells(start, counts, cuts)
+        return Cells.joined(start, counts, cuts)
 
     def _coarse(self, feature: NDArray[np.int64], weight: Floats) -> NDArray[np.bool_]:
         """Return where cells of about equal weight begin, among those of each value."""
@@ -278,13 +288,17 @@ class KLLClass(CutSummaries):
         )  # fmt: skip
         return made
 
-    def fade(self, factor: float) -> None:
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries: exact."""
-        self._weight *= factor
-        self._variance *= factor * factor
-        self._scale *= factor
-        while self._scale <= 0.5:
-            self._scale *= 2.0
+        kernels.fade_items(
+            factor, LIGHT, NOTHING, self._value, self._weight, self._begin, self._levels,
+            self._variance,
+        )  # fmt: skip
+        # The scale stays in (0.5, 1], whatever the factor: so many halves are forgotten.
+        rest, exponent = math.frexp(self._scale * factor)
+        whole = rest in (0.0, 0.5)
+        self._scale = 1.0 if whole else rest
+        for _ in range(min(_LEVELS, whole - exponent)):
             kernels.lower_levels(self._capacity, self._room, *self._sketches)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
