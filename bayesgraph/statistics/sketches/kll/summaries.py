@@ -28,6 +28,8 @@ _THREAD = 1 << 12
 # A level holds this share of what the one above holds (Karnin, Lang, Liberty 2016, section 3).
 _SHARE = 2.0 / 3.0
 _LEVELS = 32
+# Seeds that a sketch remembers: of more, it takes it that some are shared.
+_MOST_SEEDS = 1024
 # Cells of a sketch that has compacted anything: with fewer items each, the distance of two items
 # of a class would look like what is between the classes.
 _ITEMS_A_CELL = 8
@@ -65,7 +67,8 @@ class KLLClass(CutSummaries):
       a copy or a file goes on exactly where it stopped. (The KLL sketch of Apache DataSketches
       draws from a random device, so that it cannot be resumed to the bit.) Sketches that are to be
       merged should have different seeds: the variances of errors add then; with a seed in common
-      the error of the sum is bounded by the sum of errors.
+      the error of the sum is bounded by the sum of errors. A sketch knows the seeds of up to 1024
+      others that went into it; beyond that it takes it that there is one in common.
 
     Parameters
     ----------
@@ -274,12 +277,13 @@ class KLLClass(CutSummaries):
                 f"{self.size} and {other!r} of size {other.size}."
             )
         made = self.copy()
-        if np.intersect1d(self._seeds, other._seeds).size:
+        if self._may_share_coins(other):
             # The same coins: errors may be alike, and their bounds add.
             made._variance = (np.sqrt(self._variance) + np.sqrt(other._variance)) ** 2
         else:
             made._variance = self._variance + other._variance
-        made._seeds = np.union1d(self._seeds, other._seeds)
+        # One too many says that there were more.
+        made._seeds = np.union1d(self._seeds, other._seeds)[: _MOST_SEEDS + 1]
         made._state = mixed(self._state * np.uint64(3) + other._state)
         made._scale = min(self._scale, other._scale)
         kernels.merge_items(
@@ -287,6 +291,19 @@ class KLLClass(CutSummaries):
             *made._sketches,
         )  # fmt: skip
         return made
+
+    def _may_share_coins(self, other: KLLClass) -> bool:
+        """Return whether a seed of one may be one of the other's."""
+        if max(len(self._seeds), len(other._seeds)) > _MOST_SEEDS:
+            return True
+        return bool(np.intersect1d(self._seeds, other._seeds).size)
+
+    def renewed(self, number: int) -> KLLClass:
+        """See ColumnSummaries: number 0 has the seed of these."""
+        # What SplitMix64 gives from the seed on: another one for each number.
+        turned = np.array([number], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        seed = int(mixed(turned + np.uint64(self.seed))[0]) if number else self.seed
+        return KLLClass(self.n_features, self.n_classes, size=self.size, seed=seed)
 
     def _fade(self, factor: float) -> None:
         """See ColumnSummaries: exact."""
@@ -336,7 +353,13 @@ class KLLClass(CutSummaries):
         """See ColumnSummaries."""
         size, scale = arrays["limits"].tolist()
         n_features, n_classes = arrays["levels"].shape
-        made = cls(n_features, n_classes, size=int(size), seed=int(arrays["seeds"][0]))
+        seeds = arrays["seeds"]
+        if seeds.dtype != np.uint64 or seeds.ndim != 1 or not 2 <= len(seeds) <= _MOST_SEEDS + 2:
+            raise DataError(
+                f"A KLLClass has from 2 to {_MOST_SEEDS + 2} seeds of 64 bits; got {seeds.dtype} "
+                f"of shape {seeds.shape}."
+            )
+        made = cls(n_features, n_classes, size=int(size), seed=int(seeds[0]))
         for name in ("value", "weight", "begin", "levels", "variance", "state"):
             array, here = arrays[name], getattr(made, f"_{name}")
             if array.shape != here.shape or array.dtype != here.dtype:
@@ -345,7 +368,7 @@ class KLLClass(CutSummaries):
                     f"{array.shape} of {array.dtype}."
                 )
             setattr(made, f"_{name}", array)
-        made._seeds, made._scale = arrays["seeds"][1:], scale
+        made._seeds, made._scale = seeds[1:], scale
         made._check()
         return made
 
