@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -484,6 +486,41 @@ def fade_histograms(
         for i in range(size[f] if first else 0):
             edge[f, i], edge[f, i + 1] = edge[f, first + i], edge[f, first + i + 1]
             count[f, i] = count[f, first + i]
+
+
+# ------------------------------------------------------------------------------ cut points
+
+# Of the least positive number, as `frexp` gives it.
+FIRST_EXPONENT = -1073
+
+
+@numba.njit(cache=True, nogil=True)
+def part_neighbours(
+    below: NDArray[np.float64],
+    above: NDArray[np.float64],
+    up: NDArray[np.float64],
+    down: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write rounded numbers halfway between others, or the lower one if nothing is between.
+
+    Parameters
+    ----------
+    below, above : ndarray, shape (n,)
+    up, down : ndarray, shape (2098,)
+        By what numbers are multiplied and divided before they are rounded, by the exponent of their
+        distance; NaN to leave them as they are.
+    out : ndarray, shape (n,)
+        Written to.
+    """
+    for i in range(len(below)):
+        low, high = below[i], above[i]
+        found = low / 2 + high / 2
+        if np.isfinite(high - low) and low < high:
+            at = math.frexp(high - low)[1] - FIRST_EXPONENT
+            near = np.rint(found * up[at] / down[at]) * down[at] / up[at]
+            found = near if low <= near < high else found
+        out[i] = found if low <= found < high else low
 
 
 # ------------------------------------------------------------------------- several summaries

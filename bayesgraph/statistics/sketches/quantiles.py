@@ -21,6 +21,7 @@ from bayesgraph.statistics.sketches.base import (
     widened,
 )
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
+from bayesgraph.statistics.sketches.halves import halfway
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
@@ -220,15 +221,13 @@ class GKClass(CutSummaries):
     def cells(self) -> Cells:
         """See CutSummaries: a tuple is a cell.
 
-        The cut is halfway to the next tuple's smallest value, as it would be from the rows, or the
-        tuple's value where the next one reaches below it.
+        The cut is about halfway to the next tuple's smallest value, as it would be from the rows,
+        or the tuple's value where the next one reaches below it.
         """
         used = self._is_used
         after = np.roll(self._low, -1, axis=1)
-        middle = self._value / 2 + after / 2
-        cuts = np.where(after > self._value, np.clip(middle, self._value, after), self._value)
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        flat = cuts[used]
+        flat = halfway(self._value[used], after[used])
         flat[start[1:][self._used > 0] - 1] = np.inf
         return Cells.joined(start, self._gap[used], flat)
 

@@ -21,6 +21,7 @@ from bayesgraph.statistics.sketches.base import (
     mixed,
     widened,
 )
+from bayesgraph.statistics.sketches.halves import halfway
 from bayesgraph.statistics.sketches.kll import kernels
 
 # Values below which one thread is enough.
@@ -244,7 +245,7 @@ class KLLClass(CutSummaries):
             feature, low = feature[begins], low[begins]
         start = np.searchsorted(feature, np.arange(self.n_features + 1)).astype(np.int64)
         after = np.append(low[1:], np.inf)
-        cuts = np.clip(high / 2 + after / 2, high, after)
+        cuts = halfway(high, after)
         cuts[start[1:][np.diff(start) > 0] - 1] = np.inf
         return Cells.joined(start, counts, cuts)
 
