@@ -13,9 +13,9 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size
 from bayesgraph.statistics.sketches.checks import state_array
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
-from bayesgraph.statistics.sketches.histograms import PiDClass
+from bayesgraph.statistics.sketches.gk import GKClass
 from bayesgraph.statistics.sketches.kll import KLLClass
-from bayesgraph.statistics.sketches.quantiles import GKClass
+from bayesgraph.statistics.sketches.pid import PiDClass
 
 PANES = 8
 # What panes are made of: a saved state has the place here, so that new kinds go to the end.

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
     NOTHING,
@@ -20,7 +19,8 @@ from bayesgraph.statistics.sketches.base import (
     widened,
 )
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
-from bayesgraph.statistics.sketches.union import Union, last_up_to, ragged, union_of
+from bayesgraph.statistics.sketches.pid import kernels
+from bayesgraph.statistics.sketches.pid.union import Union, last_up_to, ragged, union_of
 
 _THREAD = 1 << 12
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches import kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
     NOTHING,
@@ -21,6 +20,7 @@ from bayesgraph.statistics.sketches.base import (
     widened,
 )
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
+from bayesgraph.statistics.sketches.gk import kernels
 from bayesgraph.statistics.sketches.halves import halfway
 
 # Values below which one thread is enough.
