@@ -52,7 +52,7 @@ class Cells:
         A cell with less than 1e-12 of its feature's weight joins the next one that has more, or
         the last one that has; the cut is halfway across what was joined.
         """
-        weight = counts.sum(axis=1)
+        weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
         total = np.bincount(feature, weight, minlength=len(start) - 1)
         there = (weight > 0.0) & (weight >= LIGHT * total[feature])

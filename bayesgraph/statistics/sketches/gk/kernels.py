@@ -10,6 +10,28 @@ from bayesgraph.statistics.sketches.kernels import faded
 
 
 @numba.njit(cache=True, nogil=True)
+def _put(
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    own: NDArray[np.float64],
+    gap: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    at: int,
+    from_value: NDArray[np.float64],
+    from_low: NDArray[np.float64],
+    from_own: NDArray[np.float64],
+    from_gap: NDArray[np.float64],
+    from_delta: NDArray[np.float64],
+    i: int,
+) -> None:
+    """Put a copy of a tuple in a place among others."""
+    value[at], low[at] = from_value[i], from_low[i]
+    own[at], delta[at] = from_own[i], from_delta[i]
+    for k in range(gap.shape[1]):
+        gap[at, k] = from_gap[i, k]
+
+
+@numba.njit(cache=True, nogil=True)
 def _merge_in(
     values: NDArray[np.float64],
     classes: NDArray[np.int64],
@@ -39,12 +61,11 @@ def _merge_in(
         if w <= 0.0:
             continue
         while old < size and value[old] <= x:
-            new_value[count], new_low[count] = value[old], low[old]
-            new_own[count], new_delta[count] = own[old], delta[old]
-            for k in range(n_classes):
-                new_gap[count, k] = gap[old, k]
-            old += 1
-            count += 1
+            _put(
+                new_value, new_low, new_own, new_gap, new_delta, count,
+                value, low, own, gap, delta, old,
+            )  # fmt: skip
+            old, count = old + 1, count + 1
         if count and new_value[count - 1] == x:
             new_gap[count - 1, classes[row]] += w
             new_own[count - 1] += w
@@ -64,12 +85,11 @@ def _merge_in(
         new_delta[count] = max(between, 0.0)
         count += 1
     while old < size:
-        new_value[count], new_low[count] = value[old], low[old]
-        new_own[count], new_delta[count] = own[old], delta[old]
-        for k in range(n_classes):
-            new_gap[count, k] = gap[old, k]
-        old += 1
-        count += 1
+        _put(
+            new_value, new_low, new_own, new_gap, new_delta, count,
+            value, low, own, gap, delta, old,
+        )  # fmt: skip
+        old, count = old + 1, count + 1
     return count
 
 
@@ -126,16 +146,13 @@ def _compress(
                 low[at] = min(low[at], new_low[i])
                 continue
         at -= 1
-        value[at], low[at] = new_value[i], new_low[i]
-        own[at], delta[at] = new_own[i], new_delta[i]
-        for k in range(n_classes):
-            gap[at, k] = new_gap[i, k]
+        _put(
+            value, low, own, gap, delta, at,
+            new_value, new_low, new_own, new_gap, new_delta, i,
+        )  # fmt: skip
     kept = room - at
     for i in range(kept):
-        value[i], low[i] = value[at + i], low[at + i]
-        own[i], delta[i] = own[at + i], delta[at + i]
-        for k in range(n_classes):
-            gap[i, k] = gap[at + i, k]
+        _put(value, low, own, gap, delta, i, value, low, own, gap, delta, at + i)
     return kept
 
 
