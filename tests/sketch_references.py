@@ -24,10 +24,9 @@ class PlainGK:
                 same[0]["own"] += w
                 continue
             above = [t for t in before if t["v"] > x]
-            below = any(t["v"] < x for t in [*before, *fresh])
             delta = 0.0
-            if above and below:
-                delta = above[0]["delta"] + sum(above[0]["g"]) - above[0]["own"]
+            if above:
+                delta = max(above[0]["delta"] + sum(above[0]["g"]) - above[0]["own"], 0.0)
             g = np.zeros(self.n_classes)
             g[classes[i]] = w
             fresh.append({"v": x, "low": x, "own": w, "g": g, "delta": delta})
@@ -37,6 +36,20 @@ class PlainGK:
             self.tuples = self.merged(2 * self.epsilon * total)
         elif len(self.tuples) > self.size:
             self.tuples = self.merged(self.least_sum(total))
+
+    def fade(self, factor):
+        for t in self.tuples:
+            t["g"], t["own"], t["delta"] = t["g"] * factor, t["own"] * factor, t["delta"] * factor
+        least = 1e-12 * sum(sum(t["g"]) for t in self.tuples)
+        kept, carry, carried = [], np.zeros(self.n_classes), False
+        for t in self.tuples:
+            carry, carried = carry + t["g"], True
+            if carry.sum() >= least:
+                kept.append({**t, "g": carry})
+                carry, carried = np.zeros(self.n_classes), False
+        if carried:
+            kept[-1]["g"], kept[-1]["delta"] = kept[-1]["g"] + carry, 0.0
+        self.tuples = kept
 
     def least_sum(self, total):
         """Search from the share of the weight that was right last time."""
@@ -84,6 +97,17 @@ class PlainPiD:
         for x, k, w in zip(values, classes, weights, strict=True):
             if not np.isnan(x) and w > 0:
                 self.add(x, k, w)
+
+    def fade(self, factor):
+        self.counts = [c * factor for c in self.counts]
+        self.total *= factor
+        least = 1e-12 * sum(c.sum() for c in self.counts)
+        while self.counts and self.counts[0].sum() < least:
+            self.counts[:2] = [self.counts[0] + self.counts[1]]
+            del self.edges[0]
+        while self.counts and self.counts[-1].sum() < least:
+            self.counts[-2:] = [self.counts[-1] + self.counts[-2]]
+            del self.edges[-1]
 
     def add(self, x, k, w):
         if not self.edges:

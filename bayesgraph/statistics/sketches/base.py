@@ -15,6 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.factors.algebra import Floats
 
+# What has faded below such a share of a column's weight is no place of its own any more, and
+# weights below so many rows are none: products of them would leave the range of floating point.
+LIGHT = 1e-12
+NOTHING = 1e-100
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -25,7 +30,7 @@ class Cells:
     start : ndarray of int, shape (n_features + 1,)
         Where the cells of each feature begin.
     counts : ndarray, shape (number of cells of all features, n_classes)
-        Weight of each class, cells of a feature in ascending order.
+        Weight of each class, cells of a feature in ascending order. No cell is without weight.
     cuts : ndarray, shape (number of cells of all features,)
         A number between a cell and the next one, which belongs to the first; infinite for the last
         cell of a feature.
@@ -39,6 +44,34 @@ class Cells:
         """Return the counts of a feature's cells, and the cuts between them."""
         a, b = self.start[feature], self.start[feature + 1]
         return self.counts[a:b], self.cuts[a : max(a, b - 1)]
+
+    @classmethod
+    def joined(cls, start: NDArray[np.int64], counts: Floats, cuts: Floats) -> Cells:
+        """Return cells of which those that hold next to nothing are joined to their neighbours.
+
+        A cell with less than 1e-12 of its feature's weight joins the next one that has more, or
+        the last one that has; the cut is halfway across what was joined.
+        """
+        weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
+        feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        total = np.bincount(feature, weight, minlength=len(start) - 1)
+        there = (weight > 0.0) & (weight >= LIGHT * total[feature])
+        kept = np.flatnonzero(there)
+        if len(kept) == len(weight):
+            return cls(start, counts, cuts)
+        first = np.searchsorted(feature[kept], np.arange(len(start))).astype(np.int64)
+        if not len(kept):
+            return cls(first, counts[:0], cuts[:0])
+        last = first[1:][feature] - 1
+        goes = np.minimum(np.searchsorted(kept, np.arange(len(weight))), last)
+        held = np.zeros((len(kept), counts.shape[1]))
+        known = last >= first[:-1][feature]
+        np.add.at(held, goes[known], counts[known])
+        after = np.append(cuts[kept[1:] - 1], np.inf)
+        own = cuts[kept]
+        places = np.where(after > own, own / 2 + after / 2, own)
+        places[first[1:][np.diff(first) > 0] - 1] = np.inf
+        return cls(first, held, places)
 
 
 class ColumnSummaries(ABC):
@@ -106,9 +139,26 @@ class ColumnSummaries(ABC):
     def counts(self) -> Floats:
         """Weight of the observed values of each feature and class, (n_features, n_classes)."""
 
-    @abstractmethod
     def fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen by a factor in (0, 1]."""
+        """Multiply the weight of all that was seen.
+
+        What is left of a column is forgotten when it weighs less than 1e-100 rows.
+
+        Parameters
+        ----------
+        factor : float
+            In [0, 1]; 0 forgets everything.
+
+        Raises
+        ------
+        ModelError
+            For any other factor.
+        """
+        self._fade(checked_factor(factor))
+
+    @abstractmethod
+    def _fade(self, factor: float) -> None:
+        """Multiply all weights by a factor that has been checked."""
 
     @abstractmethod
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
@@ -150,6 +200,18 @@ class ColumnSummaries(ABC):
             Of the same features and classes; at least one.
         """
         return functools.reduce(operator.add, parts)
+
+    def renewed(self, number: int) -> Self:
+        """Return empty summaries of the same features, classes and limits.
+
+        Parameters
+        ----------
+        number : int
+            Which of several they are; those that toss coins toss others for each.
+        """
+        made = self.copy()
+        made.fade(0.0)
+        return made
 
     def together(self) -> ColumnSummaries:
         """Return what a second layer looks at: these summaries, or the panes of a window in one."""
@@ -219,6 +281,16 @@ def checked_size(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ModelError(f"{name} takes a whole number of at least {least}; got {value!r}.")
     return int(value)
+
+
+def checked_factor(factor: Any) -> float:
+    """Return by what all weights are to be multiplied: a number in [0, 1]."""
+    number = isinstance(factor, (int, float, np.integer, np.floating))
+    if not number or isinstance(factor, bool) or not 0.0 <= factor <= 1.0:
+        raise ModelError(
+            f"fade takes a factor from 0 (forget everything) to 1 (forget nothing); got {factor!r}."
+        )
+    return float(factor)
 
 
 def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.encoding.columns import factorise
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.sketches.base import checked_rows, checked_size, mixed, widened
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    checked_factor,
+    checked_rows,
+    checked_size,
+    mixed,
+    widened,
+)
 from bayesgraph.variables import State, plain
 
 # Keys of values are at least this; smaller ones are free for codes of known values.
@@ -50,7 +58,9 @@ class CountMinClass:
     more than `missed` for a value of the list.
 
     All parts are sums: two of them merge (``a + b``) with the guarantees of one, and `fade` is
-    exact. Results depend on how rows are put into batches only in which rare values the list has.
+    exact, but for values that have faded below 1e-12 of all weight: they leave the list, so that
+    there is room for others. Results depend on how rows are put into batches only in which rare
+    values the list has.
 
     Parameters
     ----------
@@ -230,7 +240,10 @@ class CountMinClass:
         lost = float(np.partition(self._credit, at)[at])
         self.missed += lost
         self._credit = self._credit - lost
-        kept = self._credit > 0
+        self._keep(self._credit > 0)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        """Leave only some of the values in the list."""
         self._keys, self._seen = self._keys[kept], self._seen[kept]
         self._credit = self._credit[kept]
 
@@ -319,12 +332,32 @@ class CountMinClass:
         return made
 
     def fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen by a factor in (0, 1]."""
-        self.totals = self.totals * factor
+        """Multiply the weight of all that was seen.
+
+        Parameters
+        ----------
+        factor : float
+            In [0, 1]; 0 forgets everything, and so does one that leaves less than 1e-100 rows.
+
+        Raises
+        ------
+        ModelError
+            For any other factor.
+        """
+        self.totals = self.totals * checked_factor(factor)
         self.missed *= factor
         self._seen, self._credit = self._seen * factor, self._credit * factor
         if self._table is not None:
             self._table *= factor
+        weight = float(self.totals.sum())
+        if weight < NOTHING:
+            self.totals, self.missed, self._table = np.zeros(self.n_classes), 0.0, None
+        light = self._credit < max(LIGHT * weight, NOTHING)
+        if light.any():
+            # They may have beside what the list knows, nothing now, what it knew last.
+            self.missed += float(self._credit[light].max()) if weight >= NOTHING else 0.0
+            self._keep(~light)
+            self._keep_values()
 
     def grow(self, *, n_classes: int) -> None:
         """Make room for more classes, which follow those that there are."""

@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import GroupMoments
-from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.base import (
+    NOTHING,
+    ColumnSummaries,
+    checked_size,
+    widened,
+)
 from bayesgraph.statistics.sketches.checks import state_array
 
 
 class GaussianClass(ColumnSummaries):
     """Weight, mean and variance of each feature and class, merged stably.
+
+    A feature and class of which less than 1e-100 rows are left after `fade` is as if nothing had
+    been observed.
 
     Parameters
     ----------
@@ -65,10 +73,12 @@ class GaussianClass(ColumnSummaries):
         made.moments = self.moments + other.moments
         return made
 
-    def fade(self, factor: float) -> None:
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
         m = self.moments
-        self.moments = GroupMoments(m.count * factor, m.mean, m.square * factor)
+        there = m.count * factor >= NOTHING
+        parts = (m.count * factor, m.mean, m.square * factor)
+        self.moments = GroupMoments(*(np.where(there, part, 0.0) for part in parts))
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""

@@ -131,6 +131,32 @@ def test_a_merge_leaves_both_parts_alone_and_does_not_trust_equal_seeds():
     assert nothing.rank_error == a.rank_error
 
 
+def test_merges_without_end_have_a_bounded_state(monkeypatch):
+    monkeypatch.setattr("bayesgraph.statistics.sketches.kll.summaries._MOST_SEEDS", 4)
+    rng = np.random.default_rng(9)
+
+    def part(seed):
+        return KLLClass(1, 1, size=8, seed=seed).update(rng.random(200), np.zeros(200, dtype=int))
+
+    merged, sizes = part(100), []
+    for seed in range(8):
+        merged = merged + part(seed)
+        sizes.append(merged.nbytes)
+    assert len(set(sizes[3:])) == 1
+    assert sizes[3] == sizes[0] + 3 * 8
+    assert KLLClass.from_arrays(merged.arrays()).nbytes == sizes[-1]
+    # It is no longer known whose coins they were: errors add.
+    new = part(50)
+    assert (merged + new).rank_error[0] > merged.rank_error[0] + 0.99 * new.rank_error[0]
+
+
+def test_seeds_of_a_forged_state_are_refused():
+    arrays = KLLClass(1, 2, size=8).arrays()
+    for seeds in (np.arange(2), np.zeros(1, np.uint64), np.arange(2000, dtype=np.uint64)):
+        with pytest.raises(DataError, match="seeds"):
+            KLLClass.from_arrays({**arrays, "seeds": seeds})
+
+
 def test_batches_do_not_matter():
     rng = np.random.default_rng(4)
     x, k, w = rng.normal(size=(3000, 2)), rng.integers(0, 2, 3000), rng.random(3000) * 3

@@ -163,15 +163,43 @@ def test_the_union_of_histograms_adds_what_lies_below(seed, n_parts):
 def test_state_round_trip(kind):
     values, classes = rows(150)
     window = windowed(kind, values, classes)
-    again = WindowedSummaries.restored(type(KINDS[kind]()), window.arrays())
+    again = WindowedSummaries.from_arrays(window.arrays())
+    assert again.kind is window.kind
     for summaries in (window, again, window.copy()):
         summaries.turn()
         summaries.update(*rows(25, 1))
     for name, array in window.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name])
-    forged = window.arrays() | {"shape": np.array([2, 3])}
-    with pytest.raises(DataError, match="panes"):
-        WindowedSummaries.restored(window.kind, forged)
+    n_panes, n, begun, code = window.arrays()["shape"].tolist()
+    for shape in ([2, 3, 9, code], [n_panes, n, n - 1, code], [n_panes, n, begun, 9], [n_panes, n]):
+        with pytest.raises(DataError, match=r"panes|shape"):
+            WindowedSummaries.from_arrays(window.arrays() | {"shape": np.array(shape)})
+    assert WindowedSummaries.restored(window.kind, window.arrays()).n_begun == begun
+    other = GKClass if window.kind is not GKClass else PiDClass
+    with pytest.raises(DataError, match=f"panes of {other.__name__}"):
+        WindowedSummaries.restored(other, window.arrays())
+
+
+def test_panes_toss_coins_of_their_own():
+    """So that errors of the panes do not add: a window knows no less than one sketch does."""
+    values, classes = rows(16000, f=1, k=2)
+    window = WindowedSummaries(KLLClass(1, 2, size=100, seed=5), 8)
+    pieces = zip(np.array_split(values, 8), np.array_split(classes, 8), strict=True)
+    for i, (x, k) in enumerate(pieces):
+        if i:
+            window.turn()
+        window.update(x, k)
+    one = KLLClass(1, 2, size=100, seed=5).update(values, classes)
+    assert window.together().evidence[0] >= one.evidence[0]
+    seeds = [pane.seed for pane in window.panes]
+    assert seeds[0] == 5
+    window.turn()
+    again = WindowedSummaries.from_arrays(window.arrays())
+    for w in (window, again):
+        w.turn()
+    assert len({*seeds, *(pane.seed for pane in window.panes)}) == 10
+    for a, b in zip(window.panes, again.panes, strict=True):
+        assert a.seed == b.seed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -193,3 +221,5 @@ def test_memory_fading_and_growth(kind):
 def test_bad_input():
     with pytest.raises(ModelError, match="n_panes"):
         WindowedSummaries(GaussianClass(), 0)
+    with pytest.raises(ModelError, match=r"one of GKClass, .*got WindowedSummaries"):
+        WindowedSummaries(WindowedSummaries(GaussianClass()))

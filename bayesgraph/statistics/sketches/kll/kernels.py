@@ -150,6 +150,69 @@ def absorb_items(
 
 
 @numba.njit(cache=True, nogil=True)
+def fade_items(
+    factor: float,
+    light: float,
+    nothing: float,
+    value: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    variance: NDArray[np.float64],
+) -> None:
+    """Multiply all weights, and take out items that have become too light.
+
+    Parameters
+    ----------
+    factor : float
+    light : float
+        Share of the weight of a feature and class that an item needs; what lighter ones have left
+        goes to the last item.
+    nothing : float
+        Weights of a feature and class below this are none.
+    value, weight, begin, levels, variance
+        See absorb_items.
+    """
+    most = value.shape[2]
+    for f in range(levels.shape[0]):
+        for k in range(levels.shape[1]):
+            ends = begin[f, k]
+            total, least = 0.0, np.inf
+            for i in range(ends[0], most):
+                weight[f, k, i] *= factor
+                total += weight[f, k, i]
+                least = min(least, weight[f, k, i])
+            variance[f, k] *= factor * factor
+            if total < nothing:
+                ends[:] = most
+                levels[f, k], variance[f, k] = 1, 0.0
+            elif least < light * total:
+                _take_out(light * total, value[f, k], weight[f, k], ends)
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_out(
+    least: float,
+    value: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    begin: NDArray[np.int64],
+) -> None:
+    """Take out items below a weight, and give what they have left to the last of the others."""
+    last = len(value) - 1
+    at, carry, end = len(value), 0.0, len(value)
+    for h in range(len(begin) - 2, -1, -1):
+        first = begin[h]
+        for i in range(end - 1, first - 1, -1):
+            if weight[i] < least:
+                carry += weight[i]
+            else:
+                at -= 1
+                value[at], weight[at] = value[i], weight[i]
+        begin[h], end = at, first
+    weight[last] += carry
+
+
+@numba.njit(cache=True, nogil=True)
 def lower_levels(
     capacity: NDArray[np.int64],
     room: NDArray[np.int64],

@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, mixed, widened
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    Cells,
+    CutSummaries,
+    checked_size,
+    mixed,
+    widened,
+)
+from bayesgraph.statistics.sketches.halves import halfway
 from bayesgraph.statistics.sketches.kll import kernels
 
 # Values below which one thread is enough.
@@ -20,6 +29,8 @@ _THREAD = 1 << 12
 # A level holds this share of what the one above holds (Karnin, Lang, Liberty 2016, section 3).
 _SHARE = 2.0 / 3.0
 _LEVELS = 32
+# Seeds that a sketch remembers: of more, it takes it that some are shared.
+_MOST_SEEDS = 1024
 # Cells of a sketch that has compacted anything: with fewer items each, the distance of two items
 # of a class would look like what is between the classes.
 _ITEMS_A_CELL = 8
@@ -49,13 +60,16 @@ class KLLClass(CutSummaries):
       seeds); both fall with 1 / `size`.
     * **Weights**: an item of weight w enters the level floor(log2 w). Of two items with different
       weights the first is kept with probability w_1 / (w_1 + w_2), which is right for any weights;
-      so `fade` is exact, and levels move down when half of all weight is forgotten.
+      so `fade` is exact, and levels move down when half of all weight is forgotten. Items that
+      have faded below 1e-12 of the weight of their class are taken out, and what they have left
+      goes to another item.
     * **Randomness**: coins come from a SplitMix64 generator of each feature and class, which is
       part of the state. The same rows in the same order give the same bytes, in whatever batches;
       a copy or a file goes on exactly where it stopped. (The KLL sketch of Apache DataSketches
       draws from a random device, so that it cannot be resumed to the bit.) Sketches that are to be
       merged should have different seeds: the variances of errors add then; with a seed in common
-      the error of the sum is bounded by the sum of errors.
+      the error of the sum is bounded by the sum of errors. A sketch knows the seeds of up to 1024
+      others that went into it; beyond that it takes it that there is one in common.
 
     Parameters
     ----------
@@ -231,9 +245,9 @@ class KLLClass(CutSummaries):
             feature, low = feature[begins], low[begins]
         start = np.searchsorted(feature, np.arange(self.n_features + 1)).astype(np.int64)
         after = np.append(low[1:], np.inf)
-        cuts = np.clip(high / 2 + after / 2, high, after)
+        cuts = halfway(high, after)
         cuts[start[1:][np.diff(start) > 0] - 1] = np.inf
-        return Cells(start, counts, cuts)
+        return Cells.joined(start, counts, cuts)
 
     def _coarse(self, feature: NDArray[np.int64], weight: Floats) -> NDArray[np.bool_]:
         """Return where cells of about equal weight begin, among those of each value."""
@@ -264,12 +278,13 @@ class KLLClass(CutSummaries):
                 f"{self.size} and {other!r} of size {other.size}."
             )
         made = self.copy()
-        if np.intersect1d(self._seeds, other._seeds).size:
+        if self._may_share_coins(other):
             # The same coins: errors may be alike, and their bounds add.
             made._variance = (np.sqrt(self._variance) + np.sqrt(other._variance)) ** 2
         else:
             made._variance = self._variance + other._variance
-        made._seeds = np.union1d(self._seeds, other._seeds)
+        # One too many says that there were more.
+        made._seeds = np.union1d(self._seeds, other._seeds)[: _MOST_SEEDS + 1]
         made._state = mixed(self._state * np.uint64(3) + other._state)
         made._scale = min(self._scale, other._scale)
         kernels.merge_items(
@@ -278,13 +293,30 @@ class KLLClass(CutSummaries):
         )  # fmt: skip
         return made
 
-    def fade(self, factor: float) -> None:
+    def _may_share_coins(self, other: KLLClass) -> bool:
+        """Return whether a seed of one may be one of the other's."""
+        if max(len(self._seeds), len(other._seeds)) > _MOST_SEEDS:
+            return True
+        return bool(np.intersect1d(self._seeds, other._seeds).size)
+
+    def renewed(self, number: int) -> KLLClass:
+        """See ColumnSummaries: number 0 has the seed of these."""
+        # What SplitMix64 gives from the seed on: another one for each number.
+        turned = np.array([number], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        seed = int(mixed(turned + np.uint64(self.seed))[0]) if number else self.seed
+        return KLLClass(self.n_features, self.n_classes, size=self.size, seed=seed)
+
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries: exact."""
-        self._weight *= factor
-        self._variance *= factor * factor
-        self._scale *= factor
-        while self._scale <= 0.5:
-            self._scale *= 2.0
+        kernels.fade_items(
+            factor, LIGHT, NOTHING, self._value, self._weight, self._begin, self._levels,
+            self._variance,
+        )  # fmt: skip
+        # The scale stays in (0.5, 1], whatever the factor: so many halves are forgotten.
+        rest, exponent = math.frexp(self._scale * factor)
+        whole = rest in (0.0, 0.5)
+        self._scale = 1.0 if whole else rest
+        for _ in range(min(_LEVELS, whole - exponent)):
             kernels.lower_levels(self._capacity, self._room, *self._sketches)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
@@ -322,7 +354,13 @@ class KLLClass(CutSummaries):
         """See ColumnSummaries."""
         size, scale = arrays["limits"].tolist()
         n_features, n_classes = arrays["levels"].shape
-        made = cls(n_features, n_classes, size=int(size), seed=int(arrays["seeds"][0]))
+        seeds = arrays["seeds"]
+        if seeds.dtype != np.uint64 or seeds.ndim != 1 or not 2 <= len(seeds) <= _MOST_SEEDS + 2:
+            raise DataError(
+                f"A KLLClass has from 2 to {_MOST_SEEDS + 2} seeds of 64 bits; got {seeds.dtype} "
+                f"of shape {seeds.shape}."
+            )
+        made = cls(n_features, n_classes, size=int(size), seed=int(seeds[0]))
         for name in ("value", "weight", "begin", "levels", "variance", "state"):
             array, here = arrays[name], getattr(made, f"_{name}")
             if array.shape != here.shape or array.dtype != here.dtype:
@@ -331,7 +369,7 @@ class KLLClass(CutSummaries):
                     f"{array.shape} of {array.dtype}."
                 )
             setattr(made, f"_{name}", array)
-        made._seeds, made._scale = arrays["seeds"][1:], scale
+        made._seeds, made._scale = seeds[1:], scale
         made._check()
         return made
 

@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches import kernels
-from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    Cells,
+    CutSummaries,
+    checked_size,
+    widened,
+)
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
-from bayesgraph.statistics.sketches.union import Union, last_up_to, ragged, union_of
+from bayesgraph.statistics.sketches.pid import kernels
+from bayesgraph.statistics.sketches.pid.union import Union, last_up_to, ragged, union_of
 
 _THREAD = 1 << 12
 
@@ -31,6 +38,9 @@ class PiDClass(CutSummaries):
     that halves are wrong guesses. For smooth densities in random order it is more exact than
     `GKClass`; outliers and values that are far more frequent than others cost bins. See there for
     errors measured in several orders. Two of them do not merge; `KLLClass` does.
+
+    After `fade`, bins at the ends of the range with less than 1e-12 of the weight are cut off, and
+    what they have left goes to their neighbours: the range is that of the bins that hold something.
 
     Parameters
     ----------
@@ -86,12 +96,12 @@ class PiDClass(CutSummaries):
         return self._edge[feature, : n + 1].copy(), self._count[feature, :n].copy()
 
     def cells(self) -> Cells:
-        """See CutSummaries: a bin is a cell."""
+        """See CutSummaries: a bin is a cell, and shares those beside it that hold nothing."""
         used = self._is_used
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
         flat = self._edge[:, 1:][used]
         flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells(start, self._count[used], flat)
+        return Cells.joined(start, self._count[used], flat)
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
@@ -131,16 +141,18 @@ class PiDClass(CutSummaries):
         upper = np.concatenate([sums[:, 1:], sums[:, -1:]], axis=1)
         upper[single, 0] = sums[single, 0]
         lower = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, 1:]], axis=1)
-        counts = (upper - lower)[:, : made._count.shape[1]]
+        # What is rounded in the sums leaves no weight below 0.
+        counts = np.maximum(upper - lower, 0.0)[:, : made._count.shape[1]]
         counts *= (np.arange(counts.shape[1]) < made._used[:, None])[..., None]
         made._count[:, : counts.shape[1]] = counts
         made._total = counts.sum(axis=(1, 2))
         return made
 
-    def fade(self, factor: float) -> None:
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
-        self._count *= factor
-        self._total *= factor
+        kernels.fade_histograms(
+            factor, LIGHT, NOTHING, self._used, self._edge, self._count, self._total
+        )
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""

@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches import kernels
-from bayesgraph.statistics.sketches.base import Cells, CutSummaries, checked_size, widened
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    Cells,
+    CutSummaries,
+    checked_size,
+    widened,
+)
 from bayesgraph.statistics.sketches.checks import check_ascending, state_array
+from bayesgraph.statistics.sketches.gk import kernels
+from bayesgraph.statistics.sketches.halves import halfway
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
@@ -56,6 +64,11 @@ class GKClass(CutSummaries):
     from the middle outwards            0.0    0.3-0.5        0.5
     from the ends inwards               4.6    2.0-3.0        0.8
     ============================  =========  =========  =========
+
+    After `fade`, tuples with less than 1e-12 of a feature's weight are joined to the next one, the
+    last ones to the one before: the weight of each class stays, their values are forgotten. So the
+    smallest and the largest value are those of what is still held, and a rank may be off by as
+    little more than `rank_error` as such tuples weigh.
 
     Two of them do not merge; `KLLClass` does.
 
@@ -192,7 +205,7 @@ class GKClass(CutSummaries):
             # Half of what may be on either side.
             if at and self._value[f, at - 1] == x:
                 found[f] += self._delta[f, at - 1] / 2
-            elif 0 < at < n:
+            elif at < n:
                 found[f] += self._spread[f, at] / 2
         return found
 
@@ -208,17 +221,15 @@ class GKClass(CutSummaries):
     def cells(self) -> Cells:
         """See CutSummaries: a tuple is a cell.
 
-        The cut is halfway to the next tuple's smallest value, as it would be from the rows, or the
-        tuple's value where the next one reaches below it.
+        The cut is about halfway to the next tuple's smallest value, as it would be from the rows,
+        or the tuple's value where the next one reaches below it.
         """
         used = self._is_used
         after = np.roll(self._low, -1, axis=1)
-        middle = self._value / 2 + after / 2
-        cuts = np.where(after > self._value, np.clip(middle, self._value, after), self._value)
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        flat = cuts[used]
+        flat = halfway(self._value[used], after[used])
         flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells(start, self._gap[used], flat)
+        return Cells.joined(start, self._gap[used], flat)
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
@@ -250,10 +261,12 @@ class GKClass(CutSummaries):
         )  # fmt: skip
         return made
 
-    def fade(self, factor: float) -> None:
+    def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
-        for array in (self._gap, self._own, self._delta):
-            array *= factor
+        kernels.fade_quantiles(
+            factor, LIGHT, NOTHING, self._used, self._value, self._low, self._own, self._gap,
+            self._delta,
+        )  # fmt: skip
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""

@@ -112,7 +112,7 @@ STREAMS = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(STREAMS, st.integers(3, 12), st.integers(1, 50), st.sampled_from([1.0, 0.75]))
+@given(STREAMS, st.integers(3, 12), st.integers(1, 50), st.sampled_from([1.0, 0.75, 1e-3]))
 def test_laws_of_any_stream(rows, size, block, factor):
     """Error as reported, size as promised, classes conserved, and equal to the plain loops."""
     x, k, w = (np.array(part) for part in zip(*rows, strict=True))
@@ -121,8 +121,7 @@ def test_laws_of_any_stream(rows, size, block, factor):
     for i in range(0, len(x), block):
         part = slice(i, i + block)
         summary.fade(factor)
-        for t in plain.tuples:
-            t["g"], t["own"], t["delta"] = t["g"] * factor, t["own"] * factor, t["delta"] * factor
+        plain.fade(factor)
         held[:i] *= factor
         held[part] = np.where(np.isnan(x[part]), 0.0, w[part])
         summary.update(x[part], k[part], w[part])
@@ -131,13 +130,33 @@ def test_laws_of_any_stream(rows, size, block, factor):
     np.testing.assert_allclose(summary.counts[0], np.bincount(k, held, 3), atol=1e-9)
     values, gap, delta = summary.tuples()
     assert values.tolist() == [t["v"] for t in plain.tuples]
-    np.testing.assert_allclose(gap, np.array([t["g"] for t in plain.tuples]).reshape(-1, 3))
+    expected = np.array([t["g"] for t in plain.tuples]).reshape(-1, 3)
+    np.testing.assert_allclose(gap, expected, atol=1e-99)
     np.testing.assert_allclose(delta, [t["delta"] for t in plain.tuples], atol=1e-12)
     there = held > 0
     if there.any():
         for v in np.concatenate([x[there], x[there] + 1e-3]):
             true = held[there & (x <= v)].sum()
             assert abs(summary.rank(v)[0] - true) <= summary.rank_error[0] + 1e-9
+
+
+def test_the_ends_are_those_of_what_is_held():
+    """Old values at the ends fade away; their weight, and the ranks of all others, stay."""
+    summary = GKClass(1, 2, size=20).update(np.array([-9.0, 0.0, 9.0]), np.array([0, 0, 1]))
+    summary.fade(1e-13)
+    x = np.arange(1.0, 9.0)
+    summary.update(x, np.tile([0, 1], 4))
+    held = summary.counts
+    summary.fade(0.5)
+    values, gap, delta = summary.tuples()
+    assert values.tolist() == x.tolist()
+    np.testing.assert_allclose(summary.counts, held / 2, rtol=1e-15)
+    assert (gap.sum(axis=1) > 0.4).all()
+    assert not delta.any()
+    assert [summary.quantile(q)[0] for q in (0.0, 1.0)] == [1.0, 8.0]
+    # What lay below the new least value may be anywhere below it.
+    assert abs(summary.rank(0.5)[0] - 1e-13) <= summary.rank_error[0]
+    assert summary.update([0.5], [0]).tuples()[2][0] <= 1.1e-13
 
 
 def test_fixed_error_equals_the_plain_loops():

@@ -1,0 +1,40 @@
+"""Numbers that part two others, with as few decimals as they need."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.sketches import kernels
+
+# Digits beyond those of the distance.
+_DIGITS = 2
+# Powers of ten up to here are exact in floating point.
+_EXACT = 22
+# For a distance of 2^(e - 1) or more, at e - FIRST_EXPONENT: by what a number is multiplied, and
+# divided, so that a hundredth of the distance is at least 1. NaN where that is not exact.
+_PLACES = _DIGITS - np.floor(np.arange(kernels.FIRST_EXPONENT - 1, 1024) * np.log10(2.0))
+_UP = np.array([10.0**p if p >= 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
+_DOWN = np.array([10.0**-p if p < 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
+_UP[np.abs(_PLACES) > _EXACT] = np.nan
+
+
+def halfway(below: Floats, above: Floats) -> Floats:
+    """Return numbers about halfway between two, on the lower side of a cut.
+
+    The middle is rounded to a decimal of at most a hundredth of the distance: 0.145, not
+    0.14500000000000002, is between 0.14 and 0.15. It is not rounded where no such decimal lies
+    within the range, or powers of ten would not be exact.
+
+    Parameters
+    ----------
+    below, above : ndarray, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        At least `below` and less than `above`; `below` where that is not less itself.
+    """
+    found = np.empty(len(below))
+    kernels.part_neighbours(below, above, _UP, _DOWN, found)
+    return found

@@ -1,0 +1,164 @@
+"""Compiled updates of histograms of all features of a table side by side."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.statistics.sketches.kernels import faded
+
+
+@numba.njit(cache=True, nogil=True)
+def _bin_of(edge: NDArray[np.float64], size: int, x: float) -> int:
+    """Return the bin of a number within the range; bins contain their upper end."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if x <= edge[middle + 1]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@numba.njit(cache=True, nogil=True)
+def _split_bin(edge: NDArray[np.float64], count: NDArray[np.float64], size: int, at: int) -> bool:
+    """Split a bin in the middle and its counts in halves, unless no number lies inside."""
+    middle = edge[at] + (edge[at + 1] - edge[at]) / 2
+    if not edge[at] < middle < edge[at + 1]:
+        return False
+    for i in range(size, at, -1):
+        edge[i + 1] = edge[i]
+        for k in range(count.shape[1]):
+            count[i, k] = count[i - 1, k]
+    edge[at + 1] = middle
+    for k in range(count.shape[1]):
+        count[at, k] /= 2
+        count[at + 1, k] = count[at, k]
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge_smallest(edge: NDArray[np.float64], count: NDArray[np.float64], size: int) -> None:
+    """Merge the two neighbouring bins with the smallest sum."""
+    least, at = np.inf, 0
+    before = 0.0
+    for k in range(count.shape[1]):
+        before += count[0, k]
+    for i in range(1, size):
+        here = 0.0
+        for k in range(count.shape[1]):
+            here += count[i, k]
+        if before + here < least:
+            least, at = before + here, i - 1
+        before = here
+    for k in range(count.shape[1]):
+        count[at, k] += count[at + 1, k]
+    for i in range(at + 1, size):
+        edge[i] = edge[i + 1]
+        if i + 1 < size:
+            for k in range(count.shape[1]):
+                count[i, k] = count[i + 1, k]
+
+
+@numba.njit(cache=True, nogil=True)
+def absorb_histograms(
+    columns: NDArray[np.float64],
+    classes: NDArray[np.signedinteger],
+    weights: NDArray[np.float64],
+    size: NDArray[np.int64],
+    edge: NDArray[np.float64],
+    count: NDArray[np.float64],
+    total: NDArray[np.float64],
+    start: int,
+    stop: int,
+) -> None:
+    """Put values into the histograms of some features, in the order of the rows.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    classes : ndarray, shape (n,)
+    weights : ndarray, shape (n,) or (0,)
+    size : ndarray, shape (n_features,)
+        Bins; 0 before the first value.
+    edge : ndarray, shape (n_features, room + 2)
+    count : ndarray, shape (n_features, room + 1, n_classes)
+    total : ndarray, shape (n_features,)
+    start, stop : int
+        Of the features.
+    """
+    room, n_classes = count.shape[1] - 1, count.shape[2]
+    for f in range(start, stop):
+        for row in range(columns.shape[1]):
+            x = columns[f, row]
+            w = weights[row] if len(weights) else 1.0
+            if np.isnan(x) or w <= 0.0:
+                continue
+            if size[f] == 0:
+                size[f] = 1
+                edge[f, 0], edge[f, 1] = x, x
+                for k in range(n_classes):
+                    count[f, 0, k] = 0.0
+            edge[f, 0] = min(edge[f, 0], x)
+            edge[f, size[f]] = max(edge[f, size[f]], x)
+            at = _bin_of(edge[f], size[f], x)
+            count[f, at, classes[row]] += w
+            total[f] += w
+            held = 0.0
+            for k in range(n_classes):
+                held += count[f, at, k]
+            # Twice the share of a bin if all were alike.
+            if (
+                held > 2.0 * total[f] / room
+                and held > 2.0 * w
+                and _split_bin(edge[f], count[f], size[f], at)
+            ):
+                if size[f] < room:
+                    size[f] += 1
+                else:
+                    _merge_smallest(edge[f], count[f], size[f] + 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def fade_histograms(
+    factor: float,
+    light: float,
+    nothing: float,
+    size: NDArray[np.int64],
+    edge: NDArray[np.float64],
+    count: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """Multiply all weights, and cut off bins at the ends that have become too light.
+
+    Parameters
+    ----------
+    factor, light, nothing : float
+        See gk.kernels.fade_quantiles.
+    size, edge, count, total
+        See absorb_histograms.
+    """
+    n_classes = count.shape[2]
+    for f in range(len(size)):
+        weight = 0.0
+        for i in range(size[f]):
+            for k in range(n_classes):
+                count[f, i, k] = faded(count[f, i, k], factor, nothing)
+                weight += count[f, i, k]
+        total[f] *= factor
+        if weight == 0.0:
+            size[f], total[f] = 0, 0.0
+            continue
+        first, last = 0, size[f] - 1
+        while count[f, first].sum() < light * weight:
+            count[f, first + 1] += count[f, first]
+            first += 1
+        while count[f, last].sum() < light * weight:
+            count[f, last - 1] += count[f, last]
+            last -= 1
+        size[f] = last + 1 - first
+        for i in range(size[f] if first else 0):
+            edge[f, i], edge[f, i + 1] = edge[f, first + i], edge[f, first + i + 1]
+            count[f, i] = count[f, first + i]
