@@ -241,10 +241,11 @@ def _tilt(
             out[j] = 0.0
             for d in range(degree):
                 out[j] += beta[d] * basis[d, j]
-            most = max(most, out[j])
+            if share[j] > 0.0:
+                most = max(most, out[j])
         total = 0.0
         for j in range(n):
-            out[j] = share[j] * math.exp(out[j] - most)
+            out[j] = share[j] * math.exp(min(out[j] - most, 0.0))
             total += out[j]
         value = -most - math.log(total)
         for d in range(degree):
