@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -30,6 +31,7 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.table import check_unseen, length
 from bayesgraph.errors import (
     BayesGraphError,
+    BayesGraphWarning,
     DataError,
     DataTypeError,
     ModelError,
@@ -57,21 +59,29 @@ SUMMARIES: dict[str, type[ColumnSummaries]] = {
 }
 
 
+# Rows of which it matters that they are sorted.
+_SORTED = 100
+
+
 class StreamingNaiveBayesClassifier(GraphClassifier):
     """Naive Bayes that sees each row once and keeps summaries of bounded size.
 
     Numeric columns are summarised by class; a second layer makes intervals and their probabilities
     of the summaries whenever the stream has grown by a quarter. Rows enter the summaries in blocks
     after fixed numbers of rows, so that the model is the same however the rows are batched. Between
-    two looks at the summaries, predictions use the densities of the last one; `settle` looks now,
-    and `fit` ends with it.
+    two looks at the summaries, predictions use the densities of the last one: `partial_fit` and
+    `learn_one` alone leave out up to a fifth of the rows, the latest. `settle` looks now, and `fit`
+    ends with it.
+
+    Parameters are those with which the stream began; `set_params` counts from the next `fit`.
+    Weights count rows: with weights that sum to 1 there is no evidence for any interval.
 
     Parameters
     ----------
     summary : {"gk", "pid", "kll", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, quantile sketches of each class that merge (less exact: take a `size` of 400
-        or so), or a Gaussian of each class.
+        histogram, quantile sketches of each class (less exact: take a `size` of 400 or so; the
+        sketches merge, see `bayesgraph.statistics.sketches`), or a Gaussian of each class.
     size : int
         Tuples or bins of a summary; items of the highest level for "kll".
     epsilon : float, optional
@@ -86,15 +96,17 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Of Gaussians, as for NaiveBayesClassifier.
     decay : float
         Factor of the weight of all that was seen after each further row, in (0, 1]: 0.9999 forgets
-        half in about 6,900 rows.
+        half in about 6,900 rows. A row enters the summaries with the others of its block, up to 256
+        rows later, faded by then.
     window : int, optional
         What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
         between seven eighths and all of them, and 8 times the memory. A column of more than
         `max_categories` values has no panes: it fades by an eighth with each.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
-        Of drift: a `bayesgraph.drift.DriftDetector` or an object with `update(error)` and
-        `drift_detected`, of which a copy is fed with the error (0 or 1) of the prediction made
-        before each row. Alarms take effect when the block of rows is full, at most 256 rows later.
+        Of drift: `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any object with `update(error)`
+        and `drift_detected` (river's; such a model cannot be saved). A copy is fed with the error
+        (0 or 1) of the prediction made before each row. Alarms take effect when the block of rows
+        is full, at most 256 rows later.
     on_drift : {"forget", "quicken", "note"}
         What an alarm brings. "forget": what was seen before weighs 50 rows from then on, and
         exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
@@ -113,7 +125,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     Attributes
     ----------
     classes_ : ndarray
-        Those of the first batch ascending, later ones in the order of their arrival.
+        Those that were announced ascending, as `fit` does, others in the order of their arrival.
     star_ : StreamingStar
         Counts, summaries, densities in force and exponents.
     network_ : WeightedNetwork
@@ -176,8 +188,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return StreamSettings(**({"exponents": None} | own))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
-        if self.summary not in SUMMARIES:
+        if not isinstance(self.summary, str) or self.summary not in SUMMARIES:
             raise ModelError(f"summary= is one of {quoted(SUMMARIES)}; got {self.summary!r}.")
+        if self.epsilon is not None and self.summary != "gk":
+            raise ModelError(
+                f"epsilon= is of summary='gk' alone; got {self.epsilon!r} with {self.summary!r}."
+            )
         if self.summary == "gaussian":
             return GaussianClass(n_features, n_classes)
         if self.summary == "pid":
@@ -214,12 +230,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     ) -> Any:
         """Learn from more rows, in their order; batches of any size make the same model.
 
+        Predictions know the latest rows after the next look at the summaries, or `settle`.
+
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Categories and classes may be new.
+            As in `fit`. Categories and classes may be new. Tables have the columns of the first
+            one; where features came with single rows (`learn_one`), tables may lack some and have
+            new ones, matched by name.
         classes : array_like, optional
-            Classes that have no rows yet.
+            Classes that have no rows yet. Others are there from the row that brings them.
 
         Returns
         -------
@@ -272,7 +292,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self.classes_[found.argmax(axis=1)], found
 
     def settle(self) -> Any:
-        """Look at the summaries now: predictions then know all rows that were learned."""
+        """Look at the summaries now: predictions then know all rows that were learned.
+
+        Later blocks begin after it, so that a stream that is settled on the way goes on a little
+        differently from one that is not. Settle a copy for a look that leaves no trace.
+        """
         check_is_fitted(self, "star_")
         self.star_.settle()
         self._changed()
@@ -587,9 +611,17 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
 
     One exponent for each class and feature converges slowly in one pass. By default an exponent is
     what all classes share and a deviation of the class that moves slower (``"mixed"``). Steps are
-    those of AdaGrad: 0.1 over the root of 1 and the sum of the squared gradients of each exponent;
-    exponents are near 1 and without unit, so there is nothing to tune. The model answers with a
-    weighted average of all steps, in which late ones count most.
+    those of AdaGrad: 0.1 over the root of 1 and the sum of the squared gradients of each exponent,
+    and shorter for a feature whose log densities are more than 2 nats apart (root mean square), as
+    Gaussians of few rows are; exponents are near 1 and without unit, so there is nothing to tune.
+    The model answers with a weighted average of all steps, in which late ones count most.
+    ``network_.exponents`` and ``network_.bias`` are what was learned, classes as in `classes_`.
+
+    Order matters to exponents, as to all that is learned by stochastic gradient. Ten orders of
+    3,000 rows of two classes gave accuracies of 0.807 to 0.817 where naive Bayes has 0.813; rows
+    sorted by class gave 0.53, and on the digits 0.35 for 0.93: exponents follow the class that came
+    last. Shuffle a table that is sorted, or take StreamingNaiveBayesClassifier, which lost nothing
+    on the digits and 0.008 above. `fit` warns of rows that are sorted by class.
 
     Parameters
     ----------
@@ -613,7 +645,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     C. Salperwyck, V. Lemaire, C. Hue: Classifieur naif de Bayes pondere pour flux de donnees. EGC
     2014. J. Duchi, E. Hazan, Y. Singer: Adaptive subgradient methods for online learning and
     stochastic optimization. JMLR 12 (2011). O. Shamir, T. Zhang: Stochastic gradient descent for
-    non-smooth optimization. ICML 2013 (the average).
+    non-smooth optimization. ICML 2013 (the average). S. Ross, P. Mineiro, J. Langford: Normalized
+    online learning. UAI 2013.
     """
 
     def __init__(
@@ -658,6 +691,34 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         self.exponents = exponents
         self.step = step
         self.domain = domain
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Learn anew from a table, row by row in its order, and settle.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_features)
+        y : array_like, shape (n_rows,)
+        sample_weight : array_like, shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        BayesGraphWarning
+            If the rows of each class follow each other: exponents would be those of the last class.
+        """
+        labels, _ = target_column(y)
+        changes = np.count_nonzero(labels[1:] != labels[:-1])
+        if len(labels) > _SORTED and 0 < changes == len(np.unique(labels)) - 1:
+            warnings.warn(
+                "The rows are sorted by class, and exponents are learned row by row: shuffle them.",
+                BayesGraphWarning,
+                stacklevel=2,
+            )
+        return super().fit(X, y, sample_weight)
 
     def _settings(self) -> StreamSettings:
         if self.exponents is None:

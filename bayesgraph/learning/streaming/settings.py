@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,21 +68,29 @@ class StreamSettings:
             ("method", METHODS),
             ("on_drift", REACTIONS),
         ):
-            if getattr(self, name) not in known:
-                raise ModelError(f"{name}= is one of {quoted(known)}; got {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if not isinstance(value, (str, type(None))) or value not in known:
+                shown = [one for one in known if one is not None]
+                raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
         checked_size("max_categories", self.max_categories, 1)
-        if not 0.0 < self.decay <= 1.0:
+        checked_size("n_intervals", self.n_intervals, 1)
+        if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
-        if not 0.0 < self.alpha < np.inf:
+        if not 0.0 < _number("alpha", self.alpha) < np.inf:
             raise ModelError(
                 f"alpha is a positive number, so that all logarithms are finite; got "
                 f"{self.alpha!r}."
             )
         for name in ("shrinkage", "var_smoothing"):
-            if not 0.0 <= getattr(self, name) < np.inf:
+            if not 0.0 <= _number(name, getattr(self, name)) < np.inf:
                 raise ModelError(
                     f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
                 )
-        checked_size("n_intervals", self.n_intervals, 1)
-        if self.step is not None and not 0.0 < self.step < np.inf:
+        if self.step is not None and not 0.0 < _number("step", self.step) < np.inf:
             raise ModelError(f"step is a positive number or None; got {self.step!r}.")
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, Real):
+        raise ModelError(f"{name}= takes a number; got {value!r}.")
+    return float(value)
