@@ -200,9 +200,16 @@ def update(
         )
     table = _known_table(classifier, data, missing, labelled=True)
     target = table.column_names[-1]
+    before = classifier.classes_.tolist()
     classifier.partial_fit(table.drop_columns(target), table.select([target]))
     classifier.save(destination)
-    _console().print(f"Learned {table.num_rows:,} more rows; saved to {destination}")
+    new = [label for label in classifier.classes_.tolist() if label not in before]
+    # Said, because a class that is new may be one that is misspelt.
+    classes = f", with the new classes {quoted(new)}" if new else ""
+    console = _console()
+    console.print(
+        f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}", markup=False
+    )
 
 
 @app.command(
