@@ -74,9 +74,9 @@ class GaussianConcept:
         Parameters
         ----------
         n : int
-        random_state : int, numpy.random.Generator or None
+        random_state : int, numpy.random.Generator, numpy.random.RandomState or None
             A generator goes on where it stopped: draws one after another are the rows of one long
-            table.
+            table. A RandomState gives another seed each time.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class GaussianConcept:
         DataError
             For a negative number of rows.
         DataTypeError
-            For one that is not whole.
+            For one that is not whole, and for a random_state of another type.
         """
         X = np.empty((_whole("n", n), len(self.shift)))
         y = np.empty(len(X), dtype=np.int64)
@@ -193,7 +193,7 @@ def large_scale_like(
         mixed features the squares of their number.
     concept : int
         Seeds the distributions: training and test rows are of the same concept.
-    random_state : int, numpy.random.Generator or None
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Seeds the rows. The first rows are the same however many are drawn. A generator goes on
         where it stopped, and `large_scale_concept` has the distributions made only once.
 
@@ -208,7 +208,7 @@ def large_scale_like(
     DataError
         For an unknown name, with a suggestion, and for a negative number of rows or concept.
     DataTypeError
-        For a number of rows or a concept that is not whole.
+        For a number of rows or a concept that is not whole, and for a random_state of another type.
 
     References
     ----------
@@ -254,7 +254,7 @@ def drifting(
         In rows; 0 for abrupt changes.
     concepts : sequence of int, optional
         One more than there are changes; 0, 1, 2, ... by default. A concept may return.
-    random_state : int, numpy.random.Generator or None
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Seeds the rows.
 
     Returns
@@ -270,7 +270,8 @@ def drifting(
         For an unknown name, positions that do not ascend or lie outside the stream, a wrong number
         of concepts, or a width below 0.
     DataTypeError
-        For a number of rows, a position or a concept that is not whole.
+        For a number of rows, a position or a concept that is not whole, and for a random_state of
+        another type.
 
     References
     ----------
@@ -338,7 +339,16 @@ def _rows_generator(random_state: Any) -> np.random.Generator:
     """Return a generator of rows, which is none of those that make concepts."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(random_state).spawn(1)[0]
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
+    try:
+        return np.random.default_rng(random_state).spawn(1)[0]
+    except (TypeError, ValueError) as error:
+        kind = DataError if isinstance(error, ValueError) else DataTypeError
+        raise kind(
+            "random_state= is None, a whole number from 0 on, a numpy Generator or a RandomState; "
+            f"got {random_state!r:.80}."
+        ) from error
 
 
 def _of_length(array: Floats, length: float) -> Floats:

@@ -155,17 +155,20 @@ class Discrete:
         """
         value, code = plain(state), self.find(state)
         if code is None:
-            near = suggestion(value, self.states)
-            raise UnknownStateError(
-                f"Variable {self.name!r} has no state {value!r}.{near} "
-                f"Its states are {quoted(self.states)}."
-            )
+            raise self._unknown(value)
         if code < 0:
             raise UnknownStateError(
                 f"{value!r} equals more than one state of {self.name!r}, whose states are "
                 f"{quoted(self.states)}; give it with the type of the state that you mean."
             )
         return code
+
+    def _unknown(self, value: object) -> UnknownStateError:
+        near = suggestion(value, self.states)
+        return UnknownStateError(
+            f"Variable {self.name!r} has no state {value!r}.{near} "
+            f"Its states are {quoted(self.states)}."
+        )
 
     def encode(self, value: object) -> int:
         """Return how a value is encoded: the position of the state."""
@@ -250,6 +253,14 @@ class Binned(Discrete):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return None if is_missing(value) else bisect_left(self.cuts, value)
         return super().find(value)
+
+    def _unknown(self, value: object) -> UnknownStateError:
+        # What begins as an interval does is one that is misspelt; anything else is no number.
+        near = suggestion(value, self.states) if str(value).startswith("(") else ""
+        return UnknownStateError(
+            f"Variable {self.name!r} takes a number, or one of its intervals as it is written; got "
+            f"{value!r}.{near} Its intervals are {quoted(self.states)}."
+        )
 
     def encode(self, value: object) -> int:
         """Return how a value is encoded: the position of its interval."""

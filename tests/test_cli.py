@@ -259,6 +259,49 @@ def test_an_update_that_is_refused_leaves_the_file_alone(capfd, tmp_path):
         assert path.read_bytes() == before
 
 
+def test_an_update_tells_the_classes_that_are_new(capfd, tmp_path):
+    saved, more = tmp_path / "m.bayesgraph", tmp_path / "more.csv"
+    fit = ("fit", HEART, "--target", "disease", "--model", "nb", "-o", saved)
+    assert run(capfd, *fit)[0] == 0
+    assert "new classes" not in run(capfd, "update", saved, HEART)[1]
+    header, *rows = HEART.read_text().splitlines()
+    more.write_text("\n".join([header, rows[0], rows[1] + "s"]) + "\n")
+    code, out, _ = run(capfd, "update", saved, more)
+    assert code == 0
+    assert "2 more rows, with the new classes 'yess'; saved" in out
+
+
+def test_streams_take_options_of_their_own(capfd, tmp_path):
+    saved = tmp_path / "m.bayesgraph"
+    for name in ("stream", "stream-weighted"):
+        arguments = ("fit", HEART, "--target", "disease", "--model", name, "-o", saved)
+        code, _, err = run(
+            capfd, *arguments, "--summary", "kll", "--decay", "0.99", "--detector", "ddm"
+        )
+        assert code == 0, err
+        found = bg.load(saved)
+        assert (found.summary, found.decay, found.detector) == ("kll", 0.99, "ddm")
+        assert run(capfd, *arguments, "--window", "100")[0] == 0
+        assert bg.load(saved).window == 100
+
+
+def measures_of(text):
+    """Return accuracy, log loss, Brier score and ECE by model, as printed."""
+    rows = [line.replace("│", " ").split() for line in text.splitlines() if line.startswith("│")]
+    return {row[0]: row[1:5] for row in rows if len(row) > 4}
+
+
+def test_evaluate_gives_a_discretizer_to_the_models_that_take_it(capfd):
+    arguments = ("evaluate", HEART, "--target", "disease", "--cv", "2", "--discretizer", "width")
+    models = ("--model", "nb", "--model", "tree", "--model", "stream")
+    code, out, _ = run(capfd, *arguments, *models)
+    assert code == 0
+    plain = run(capfd, *arguments[:-2], *models)[1]
+    changed, same = (measures_of(text) for text in (out, plain))
+    assert changed["nb"] != same["nb"]
+    assert changed["stream"] == same["stream"]
+
+
 def test_names_with_equals_signs(capfd, tmp_path):
     a, b = bg.Discrete("a", ["x", "b=x"]), bg.Discrete("a=b", ["x", "y"])
     path = tmp_path / "n.bayesgraph"
@@ -282,6 +325,7 @@ def test_version_and_help(capfd):
         assert f"Example: bayesgraph {command}" in " ".join(out.split())
 
 
+FIT = ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph"]
 WRONG = {
     "unknown command": (["fitt"], "fitt"),
     "no target": (["fit", "{heart}", "-o", "{tmp}/m.bayesgraph"], "--target"),
@@ -352,6 +396,32 @@ WRONG = {
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph", "--discretizer", "x"],
         "'mdlp'",
     ),
+    "discretizer of a stream": (
+        [*FIT, "--model", "stream", "--discretizer", "mdlp"],
+        "the model is",
+    ),
+    "discretizer of a tree": ([*FIT, "--model", "tree", "--discretizer", "mdlp"], "--discretizer"),
+    "discretizer of none": (
+        [
+            *("evaluate", "{heart}", "--target", "disease", "--discretizer", "mdlp"),
+            *("--model", "tree", "--model", "stream"),
+        ],
+        "the models are tree, stream.",
+    ),
+    "distribution of another model": (
+        [*FIT, "--model", "tan", "--distribution", "gaussian"],
+        "--distribution goes with --model nb; the model is tan.",
+    ),
+    "not a distribution": (
+        [*FIT, "--model", "nb", "--distribution", "age=gaussian", "--distribution", "poisson"],
+        "COLUMN=FAMILY",
+    ),
+    "summary": ([*FIT, "--summary", "kll"], "--model stream or stream-weighted; the model is auto"),
+    "decay": ([*FIT, "--model", "nb", "--decay", "0.9"], "--decay goes with"),
+    "window": ([*FIT, "--model", "nb", "--window", "90"], "--window goes with"),
+    "detector": ([*FIT, "--model", "nb", "--detector", "ddm"], "--detector goes with"),
+    "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "'kll'"),
+    "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "'ddm'"),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (
         ["fit", "{heart}", "--target", "oldpeak", "-o", "{tmp}/m.bayesgraph"],

@@ -132,6 +132,14 @@ class TestRows:
         np.testing.assert_allclose(np.concatenate([X for X, _ in parts]), whole, atol=1e-13)
         np.testing.assert_array_equal(np.concatenate([y for _, y in parts]), classes)
 
+    def test_a_random_state_is_a_seed_that_changes(self):
+        for draw in (large_scale_like, drifting):
+            state = np.random.RandomState(0)
+            first, second = (draw("gamma", 5, random_state=state)[0] for _ in range(2))
+            assert (first != second).all()
+            again = draw("gamma", 5, random_state=np.random.RandomState(0))[0]
+            np.testing.assert_array_equal(first, again)
+
     def test_no_rows(self):
         X, y = large_scale_like("delta", 0)
         assert X.shape == (0, 500)
@@ -202,6 +210,13 @@ class TestDrift:
 
 
 class TestErrors:
+    @pytest.mark.parametrize(
+        ("seed", "error"), [("x", "DataTypeError"), (1.5, "DataTypeError"), (-1, "DataError")]
+    )
+    def test_seeds_that_are_none(self, seed, error):
+        with pytest.raises(getattr(bg.errors, error), match=r"random_state= is None, a whole"):
+            large_scale_like("gamma", 3, random_state=seed)
+
     def test_unknown_names_come_with_a_suggestion(self):
         with pytest.raises(bg.errors.DataError, match="Did you mean 'gamma'"):
             large_scale_like("gama", 10)

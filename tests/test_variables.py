@@ -252,7 +252,7 @@ def test_intervals_are_states_and_numbers_fall_into_them():
 
 def test_intervals_refuse_what_is_no_number():
     width = bg.Binned("width", [0.5])
-    with pytest.raises(UnknownStateError, match="no state 'wide'"):
+    with pytest.raises(UnknownStateError, match=r"'width' takes a number.*got 'wide'"):
         width.index("wide")
     with pytest.raises(UnknownStateError):
         width.index(True)
@@ -287,6 +287,18 @@ def test_labels_of_groups_differ_whatever_the_values():
     assert len(set(v.states)) == 5
     assert v.states[2].endswith("more}")
     assert [v.index(x) for x in ("{a, b}", 1, "1", long[-1])] == [1, 3, 4, 2]
+
+
+@pytest.mark.parametrize("wrong", ["thirty", "0.3", [0.3], True])
+def test_what_is_no_number_has_no_interval(wrong):
+    with pytest.raises(UnknownStateError, match="'width' takes a number, or one of its inter") as e:
+        bg.Binned("width", [0.5]).index(wrong)
+    assert f"got {wrong!r}. Its intervals are '(-inf, 0.5]', '(0.5, inf)'" in str(e.value)
+
+
+def test_an_interval_that_is_misspelt_has_a_near_one():
+    with pytest.raises(UnknownStateError, match=r"Did you mean '\(-inf, 0\.5\]'"):
+        bg.Binned("width", [0.5]).index("(-inf, 0.5)")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from bayesgraph.classifiers.base import NetworkClassifier, check_statistics, checked_priors
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
 from bayesgraph.classifiers.parameters import with_parameters
@@ -201,7 +200,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
         are 1. The factor graph answers every question as the network does; that of a weighted
         network only where all features are observed, see `WeightedNetwork.to_factor_graph`.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         model: Any = self.network_
         if isinstance(model, WeightedNetwork):
             return model.to_factor_graph()

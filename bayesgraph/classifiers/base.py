@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
+from bayesgraph.classifiers.checks import check_fitted, check_one_type
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.inputs import (
     Columns,
@@ -240,7 +241,7 @@ class NetworkClassifier(GraphClassifier):
         UnknownStateError
             For a value or a class that the model does not have.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         check_statistics(self)
         if isinstance(self.class_weight, str):
             raise DataError(f"forget does not go with class_weight={self.class_weight!r}.")
@@ -446,12 +447,18 @@ def joined_classes(
     DataTypeError
         If their types do not go together.
     """
-    parts = [part for part in (known, labels) if part is not None]
-    if classes is not None:
-        parts.append(np.asarray(classes))
-    kinds = {"number" if part.dtype.kind in "biuf" else part.dtype.kind for part in parts}
-    if len(kinds - {"O"}) > 1:
-        raise DataTypeError("The classes are of different types, text and numbers.")
+    given: dict[str, Any] = {
+        "the model": known,
+        "y": labels,
+        "classes=": classes,
+    }
+    sources = {
+        whose: part if hasattr(part, "dtype") else list(part)
+        for whose, part in given.items()
+        if part is not None
+    }
+    check_one_type(sources)
+    parts = [np.asarray(part) for part in sources.values()]
     if any(part.dtype.kind == "O" for part in parts):
         values = {value for part in parts for value in part.tolist()}
         joined = np.empty(len(values), dtype=object)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.cpds import MultinomialCPD, TableCPD
 from bayesgraph.errors import DataTypeError, UnsupportedModelError, quoted
@@ -158,7 +158,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         target : name, optional
             The class by default; the counts have no posterior.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         if target not in (None, self.target_.name, self.target_):
             self._refuse("posterior of counts")
         known = self.network_.encode(evidence).columns
@@ -169,7 +169,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         self, row: Any, *, positive: Any = None, negative: Any = None
     ) -> Contributions:
         """See GraphClassifier: here, a term for each item of the row."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         contrast = Contrast.of(self.target_, positive, negative)
         found = row_evidence(self, row)
         columns = dict(found.columns)
@@ -184,7 +184,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     # -------------------------------------------------------------------------------- refused
 
     def _refuse(self, what: str) -> NoReturn:
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         raise UnsupportedModelError(
             f"Complement naive Bayes has no {what}: it scores each class by how badly the other "
             "classes explain a document, which is no distribution of documents. Use "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.factors.algebra import Floats
 
@@ -78,6 +78,6 @@ class Deciding:
         >>> clf.decide(X[12:18, :5], abstain=0.1).tolist()
         [0, 0, None, None, None, 0]
         """
-        check_is_fitted(self)
+        check_fitted(self)
         rule = DecisionRule.of(self.classes_, costs, abstain, min_probability)
         return rule.labels(self.classes_, self.predict_proba(X), abstained)

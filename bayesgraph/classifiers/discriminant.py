@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
@@ -236,7 +236,7 @@ class _JointGaussianClassifier(
 
     @property
     def _block(self) -> JointGaussianCPD | GaussianPlate:
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         block = self.network_.blocks[1]
         assert isinstance(block, (JointGaussianCPD, GaussianPlate))  # `_set_network` put it there
         return block
@@ -319,7 +319,7 @@ class _JointGaussianClassifier(
         ----------
         X : array or data frame, shape (n_rows, n_features)
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         found = self._discriminants
         columns = known_columns(self, X, self.layout_.columns, sparse=False)
         table = known_table(columns, self.layout_, self.features_, self.unseen)

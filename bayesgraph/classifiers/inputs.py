@@ -20,6 +20,12 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from bayesgraph.classifiers.checks import (
+    check_columns_of_dict,
+    check_names,
+    no_table,
+    unusable_labels,
+)
 from bayesgraph.classifiers.layout import Layout, is_sparse
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.columns import (
@@ -38,7 +44,7 @@ from bayesgraph.encoding.table import (
     table_of_integers,
     table_of_numbers,
 )
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import (
@@ -128,10 +134,11 @@ def fit_columns(
     an array or a sparse matrix, which have no names of their own.
     """
     if is_frame(X):
+        check_columns_of_dict(estimator, X)
         columns = columns_of(X)
-        n_rows = length(next(iter(columns.values())))
+        n_rows = _n_rows(columns)
         if n_labels is not None:
-            check_consistent_length(range(n_rows), range(n_labels if n_rows else 0))
+            check_consistent_length(range(n_rows), range(n_labels))
         note_names(estimator, list(columns))
         return Columns(tuple(columns), n_rows, columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
@@ -148,6 +155,19 @@ def fit_columns(
     return Columns(names, matrix.shape[0], None, matrix)
 
 
+def _n_rows(columns: Mapping[Name, Column]) -> int:
+    """Return the number of rows of a table's columns, which has some.
+
+    Raises
+    ------
+    DataError
+    """
+    n_rows = length(next(iter(columns.values())))
+    if not n_rows:
+        raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
+    return n_rows
+
+
 def plain_items(items: Any) -> list[Name]:
     """Return names given as a list or an array (such as a vectorizer's words)."""
     return list(np.asarray(items, dtype=object).tolist())
@@ -156,11 +176,9 @@ def plain_items(items: Any) -> list[Name]:
 def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:
     """Return X as columns, which must be those of fitting."""
     if is_frame(X):
+        check_columns_of_dict(estimator, X)
         columns = _matching(estimator, columns_of(X), names)
-        n_rows = length(next(iter(columns.values())))
-        if not n_rows:
-            raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
-        return Columns(names, n_rows, columns, None)
+        return Columns(names, _n_rows(columns), columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
     _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, matrix, reset=False)
@@ -235,6 +253,10 @@ def _vector_table(matrix: Any, vector: CountVector) -> Table:
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
+    if isinstance(nw.from_native(X, allow_series=True, pass_through=True), nw.Series):
+        raise no_table(estimator, f"a {type(X).__name__}, which is one column or row")
     if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
         # NumPy makes text of the numbers beside text; as objects each column keeps its type.
         X = np.array(X, dtype=object)
@@ -289,29 +311,8 @@ def _matching(
             stacklevel=5,
         )
         return dict(zip(expected, columns.values(), strict=True))
-    _check_names(names, expected)
+    check_names(estimator, names, expected)
     return columns
-
-
-def _check_names(names: list[Name], expected: list[Name]) -> None:
-    unseen = [name for name in names if name not in expected]
-    missing = [name for name in expected if name not in names]
-    if unseen or missing:
-        # scikit-learn's words, so that code which looks for them finds them.
-        message = "The feature names should match those that were passed during fit.\n"
-        if unseen:
-            message += f"Feature names unseen at fit time:\n- {quoted(unseen)}\n"
-        if missing:
-            message += (
-                f"Feature names seen at fit time, yet now missing:\n- {quoted(missing)}\n"
-                "(A column of missing values stands for a feature that is not observed.)\n"
-            )
-        raise DataError(message)
-    if names != expected:
-        raise DataError(
-            "The feature names should match those that were passed during fit.\n"
-            "Feature names must be in the same order as they were in fit.\n"
-        )
 
 
 def target_column(y: Any) -> tuple[Any, Name | None]:
@@ -353,8 +354,10 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
         return labels, name  # always classes
     try:
         check_classification_targets(labels)
-    except TypeError as error:
-        raise DataTypeError(f"Labels must be of one type, text or numbers ({error}).") from error
+    except (TypeError, ValueError) as error:
+        if labels.dtype.kind != "O":
+            raise
+        raise unusable_labels(labels, error) from error
     return labels, name
 
 

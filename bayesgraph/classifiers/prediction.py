@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
 from bayesgraph.classifiers import kernels
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
@@ -51,7 +51,7 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
 
     def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
         """Yield stretches of rows, the number of all rows, and the stretch's evidence."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         for start in range(0, found.n_rows, _CHUNK_ROWS):
             rows = slice(start, min(start + _CHUNK_ROWS, found.n_rows))
@@ -112,7 +112,7 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
             Of rows to which the model gives probability zero those of the prior, with one warning
             that counts them; NaN where only the classes compared are impossible.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         return self._by_rows(X, Contrast.of(self.target_, positive, negative))
 
     def contributions(
@@ -138,7 +138,7 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
         ImpossibleEvidenceError
             If the row is impossible under both sides, so that there are no odds.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         contrast = Contrast.of(self.target_, positive, negative)
         return explain(self.network_, contrast, row_evidence(self, row))
 
@@ -163,7 +163,7 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
         UnsupportedModelError
             For a model without such a vector.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         return top_items(self.network_, self.target_.name, n, feature=feature)
 
     def log_likelihood(self, X: Any) -> Floats:
@@ -183,7 +183,7 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
         target : name or list of names, optional
             The class by default.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         wanted = self.target_.name if target is None else target
         return self.network_.query(wanted, evidence)
 
@@ -191,33 +191,50 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
         self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
     ) -> Assignment:
         """Return the most probable assignment; see :meth:`BayesianNetwork.most_probable`."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         return self.network_.most_probable(evidence, joint=joint)
 
     def sample(
         self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
     ) -> dict[Name, NDArray[Any]]:
         """Draw rows of the class and the features; see :meth:`BayesianNetwork.sample`."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         return self.network_.sample(n, given=given, random_state=random_state)
 
     def save(self, path: Any) -> None:
         """Save to the native format; ``bayesgraph.load`` returns the classifier.
 
-        The statistics that `partial_fit` and `forget` need are in the file too, if there are any;
-        ``del clf.statistics_`` before for a smaller file of a model that stays as it is.
+        A classifier that learns more rows, by `partial_fit` say, goes on after loading: what it
+        needs for that is in the file. Where this is `statistics_`, deleting it before
+        (``del clf.statistics_``) makes a smaller file of a model that stays as it is.
+
+        Parameters
+        ----------
+        path : str or path
+            Ending in ``.bayesgraph`` for `bayesgraph.read` and the command line, which go by it.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If nothing was learned yet.
+        FileFormatError
+            For a suffix that says another format.
+        LossyExportError
+            For a name, a state or a parameter of a type that the format does not hold.
+        FileNotFoundError
+            If there is no such directory.
         """
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         upward.call("save", self, path)
 
     def render(self, path: Any, **options: Any) -> None:
         """Draw the network to an SVG, PNG or PDF file, the class highlighted."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         self.network_.render(path, **{"target": self.target_.name, **options})
 
     def to_dot(self, **options: Any) -> str:
         """Return the network in Graphviz' DOT language, the class highlighted."""
-        check_is_fitted(self, "network_")
+        check_fitted(self, "network_")
         return self.network_.to_dot(**{"target": self.target_.name, **options})
 
     def __sklearn_tags__(self) -> Any:

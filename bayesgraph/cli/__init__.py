@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import typer
 
-from bayesgraph.cli.commands import ModelName, app
+from bayesgraph.cli.commands import app
+from bayesgraph.cli.models import ModelName
 from bayesgraph.errors import BayesGraphError
 
 __all__ = ["ModelName", "main"]

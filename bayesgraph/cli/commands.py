@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
@@ -16,6 +15,7 @@ from rich.table import Table as RichTable
 # The package's names load when they are used: --help and --version answer at once.
 import bayesgraph as bg
 from bayesgraph.cli.evidence import evidence_of, named, values_of
+from bayesgraph.cli.models import ModelName, check_taken, families, make_classifier
 from bayesgraph.cli.printing import (
     confusion_table,
     measures_table,
@@ -51,22 +51,6 @@ app = typer.Typer(
 _MOST_CLASSES = 20
 
 
-class ModelName(StrEnum):
-    """Models that the command line fits."""
-
-    AUTO = "auto"
-    NB = "nb"
-    WEIGHTED = "weighted"
-    TAN = "tan"
-    AODE = "aode"
-    KDB = "kdb"
-    FOREST = "forest"
-    CHOW_LIU = "chow-liu"
-    TREE = "tree"
-    STREAM = "stream"
-    STREAM_WEIGHTED = "stream-weighted"
-
-
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
 ModelFile = Annotated[
     Path,
@@ -87,10 +71,11 @@ DiscretizerName = Annotated[
     str | None,
     typer.Option(
         "--discretizer",
-        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for trees and "
+        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for tree and "
         "streams).",
     ),
 ]
+_STREAMS = "For the models stream and stream-weighted"
 Evidence = Annotated[
     list[str] | None,
     typer.Option(
@@ -127,14 +112,44 @@ def fit(
         ),
     ] = None,
     discretizer: DiscretizerName = None,
+    summary: Annotated[
+        str | None,
+        typer.Option(
+            help="What is kept of numbers: gk, pid, kll or gaussian.", rich_help_panel=_STREAMS
+        ),
+    ] = None,
+    decay: Annotated[
+        float | None,
+        typer.Option(
+            help="Factor of the weight of what was seen after each row, in (0, 1].",
+            rich_help_panel=_STREAMS,
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(help="Know only the last so many rows.", rich_help_panel=_STREAMS),
+    ] = None,
+    detector: Annotated[
+        str | None,
+        typer.Option(
+            help="Of drift, on which the past is forgotten: adwin, ddm or page-hinkley.",
+            rich_help_panel=_STREAMS,
+        ),
+    ] = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
-    families = _families(model, distribution)
+    options = {
+        "distributions": families(distribution),
+        "discretizer": discretizer,
+        "summary": summary,
+        "decay": decay,
+        "window": window,
+        "detector": detector,
+    }
+    check_taken([model], options)
     X, y = _features_and_labels(data, target, drop, missing)
-    classifier = _classifier(model, categorical, alpha, discretizer)
-    if families is not None:
-        classifier.set_params(distributions=families)
+    classifier = make_classifier(model, categorical, alpha, options)
     classifier.fit(X, y)
     classifier.save(output)
     _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
@@ -185,9 +200,16 @@ def update(
         )
     table = _known_table(classifier, data, missing, labelled=True)
     target = table.column_names[-1]
+    before = classifier.classes_.tolist()
     classifier.partial_fit(table.drop_columns(target), table.select([target]))
     classifier.save(destination)
-    _console().print(f"Learned {table.num_rows:,} more rows; saved to {destination}")
+    new = [label for label in classifier.classes_.tolist() if label not in before]
+    # Said, because a class that is new may be one that is misspelt.
+    classes = f", with the new classes {quoted(new)}" if new else ""
+    console = _console()
+    console.print(
+        f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}", markup=False
+    )
 
 
 @app.command(
@@ -216,9 +238,11 @@ def evaluate(
     """Judge models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
-    X, y = _features_and_labels(data, target, drop, missing)
     chosen = dict.fromkeys(model or list(ModelName))
-    models = {name.value: _classifier(name, categorical, alpha, discretizer) for name in chosen}
+    options = {"discretizer": discretizer}
+    check_taken(chosen, options)
+    X, y = _features_and_labels(data, target, drop, missing)
+    models = {name.value: make_classifier(name, categorical, alpha, options) for name in chosen}
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -365,57 +389,6 @@ def _root(
 
 
 # ------------------------------------------------------------------------------------- helpers
-
-_ESTIMATORS = {
-    ModelName.AUTO: "BayesianNetworkClassifier",
-    ModelName.NB: "NaiveBayesClassifier",
-    ModelName.WEIGHTED: "WeightedNaiveBayesClassifier",
-    ModelName.TAN: "TANClassifier",
-    ModelName.AODE: "AODEClassifier",
-    ModelName.KDB: "KDBClassifier",
-}
-
-
-def _families(model: ModelName, items: Sequence[str] | None) -> str | dict[str, str] | None:
-    """Return the distributions that were asked for, as NaiveBayesClassifier takes them."""
-    if not items:
-        return None
-    if model is not ModelName.NB:
-        raise DataError(f"--distribution goes with --model nb; the model is {model.value}.")
-    if len(items) == 1 and "=" not in items[0]:
-        return items[0]
-    families = {}
-    for item in items:
-        column, equals, family = item.rpartition("=")
-        if not equals:
-            raise DataError(
-                f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
-            )
-        families[column] = family
-    return families
-
-
-def _classifier(
-    model: ModelName,
-    categorical: Sequence[str] | None,
-    alpha: float,
-    discretizer: str | None,
-) -> GraphClassifier:
-    named: Any = list(categorical) if categorical else None
-    options: dict[str, Any] = {
-        "alpha": alpha,
-        "categorical": "all" if named == ["all"] else named,
-    }
-    if model is ModelName.TREE:
-        return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options)
-    if model is ModelName.STREAM:
-        return bg.StreamingNaiveBayesClassifier(**options)
-    if model is ModelName.STREAM_WEIGHTED:
-        return bg.StreamingWeightedNaiveBayesClassifier(**options)
-    options["discretizer"] = discretizer
-    if model in _ESTIMATORS:
-        return getattr(bg, _ESTIMATORS[model])(**options)  # type: ignore[no-any-return]
-    return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **options)
 
 
 def _features_and_labels(

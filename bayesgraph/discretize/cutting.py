@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +40,7 @@ class Bins:
     def cuts(self, begins: NDArray[np.bool_]) -> Floats:
         """Return the cuts of a partition, given by the bins that begin an interval."""
         at = np.flatnonzero(begins)[1:]
-        pairs = zip(self.high[at - 1].tolist(), self.low[at].tolist(), strict=True)
-        return np.array([cut_between(a, b) for a, b in pairs], dtype=np.float64)
+        return cuts_between(self.high[at - 1], self.low[at])
 
 
 def observed(
@@ -127,32 +125,60 @@ def bins_of(
     return Bins(low, high, sums)
 
 
-def cut_between(a: float, b: float, middle: float | None = None) -> float:
-    """Return a short number that separates two: a <= cut < b, about half-way.
+def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = None) -> Floats:
+    """Return short numbers that separate pairs: low <= cut < high, about half-way.
 
     Parameters
     ----------
-    a, b : float
-        Finite, a < b.
-    middle : float, optional
-        Where the cut should be, instead of half-way.
+    low, high : array_like, shape (n,)
+        Finite, low < high.
+    middle : array_like, shape (n,), optional
+        Where the cuts should be, instead of half-way.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of few digits and within a hundredth of the distance from the middle, if there is such a
+        number.
 
     Examples
     --------
-    >>> cut_between(0.1 + 0.2, 0.4)
-    0.35
-    >>> cut_between(1.0, 4.0)
-    2.5
+    >>> cuts_between([0.1 + 0.2, 1.0], [0.4, 4.0]).tolist()
+    [0.35, 2.5]
     """
-    wanted = a + (b / 2 - a / 2) if middle is None else middle
+    a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    # Halved, because the distance of two numbers may be none.
+    wanted = a + (b / 2 - a / 2) if middle is None else np.asarray(middle, dtype=np.float64)
     play = _PLAY * (b / 2 - a / 2) * 2
+    cuts = np.where((a <= wanted) & (wanted < b), wanted, a)
+    left = np.arange(a.size)
     for digits in range(1, 17):
-        short = float(f"{wanted:.{digits}g}")
-        if abs(short - wanted) <= play and a <= short < b:
-            return short + 0.0
-    return wanted + 0.0 if a <= wanted < b else a
+        if not left.size:
+            break
+        short = _rounded(wanted[left], digits)
+        good = (np.abs(short - wanted[left]) <= play[left]) & (a[left] <= short) & (short < b[left])
+        cuts[left[good]] = short[good]
+        left = left[~good]
+    # Adding zero makes 0.0 of -0.0.
+    return np.asarray(cuts + 0.0)
 
 
-def distinct(values: Iterable[float]) -> Floats:
-    """Return numbers in ascending order, each once."""
-    return np.unique(np.array(list(values), dtype=np.float64))
+# Powers of ten that are floating-point numbers exactly.
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])
+
+
+def _rounded(numbers: Floats, digits: int) -> Floats:
+    """Return numbers in about so many significant digits: the floats that these decimals stand for.
+
+    The quotient, or the product, of a whole number and a power of ten that are both exact is
+    rounded once: it is the float that the decimal is read as.
+    """
+    size = np.abs(np.where(numbers == 0, 1.0, numbers))
+    places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)
+    far = np.abs(places) >= len(_POWERS)
+    scale = _POWERS[np.where(far, 0, np.abs(places))]
+    up = places >= 0
+    whole = np.rint(np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale))
+    found = np.where(up, whole / scale, whole * np.where(up, 1.0, scale))
+    found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
+    return np.asarray(found)

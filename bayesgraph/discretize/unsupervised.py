@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.discretize.cutting import cut_between, distinct, observed
+from bayesgraph.discretize.cutting import cuts_between, observed
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -49,14 +49,11 @@ def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = N
         return np.empty(0)
     low, high = float(ascending[0]), float(ascending[-1])
     # Halved, because the distance of two numbers may be none.
-    ends = [low + 2 * (high / 2 - low / 2) * (k / bins) for k in range(1, bins)]
-    return distinct(_near(ascending, end) for end in ends if low <= end < high)
-
-
-def _near(ascending: Floats, wanted: float) -> float:
-    """Return a short number near a cut that leaves all values on the side where they are."""
-    at = int(np.searchsorted(ascending, wanted, side="right"))
-    return cut_between(float(ascending[at - 1]), float(ascending[at]), wanted)
+    ends = low + 2 * (high / 2 - low / 2) * (np.arange(1, bins) / bins)
+    ends = ends[(low <= ends) & (ends < high)]
+    # A short number near each that leaves all values on the side where they are.
+    at = np.searchsorted(ascending, ends, side="right")
+    return np.unique(cuts_between(ascending[at - 1], ascending[at], ends))
 
 
 def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
@@ -94,5 +91,4 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     # A tie goes to the lower place; a tolerance, because shares are rounded.
     nearer = below[right] - shares < shares - below[left] - 1e-9 * total
     at = last[np.unique(np.where(nearer, right, left))]
-    pairs = zip(ascending[at].tolist(), ascending[at + 1].tolist(), strict=True)
-    return np.array([cut_between(a, b) for a, b in pairs], dtype=np.float64)
+    return cuts_between(ascending[at], ascending[at + 1])

@@ -89,9 +89,12 @@ def _unusable(name: Name, dtype: str) -> DataTypeError:
 
 
 def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
-    kinds = {_kind(value) for value in column if not is_missing(value)}
+    kinds = {kind_of(value) for value in column if not is_missing(value)}
     if not kinds:
-        raise DataError(f"Column {name!r} has no observed value, so its type is unknown; drop it.")
+        raise DataError(
+            f"Column {name!r} has no observed value, so its type is unknown; drop it, or begin "
+            "with rows in which it has one."
+        )
     if kinds <= {"number"}:
         return False
     if len(kinds) == 1 and kinds <= {"text", "boolean"}:
@@ -101,14 +104,15 @@ def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
             f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
             "or name it in categorical= to take each value as a state of its own."
         )
-    wrong = next(v for v in column if not is_missing(v) and _kind(v) not in _KINDS)
+    wrong = next(v for v in column if not is_missing(v) and kind_of(v) not in _KINDS)
     raise _unusable(name, f"{type(wrong).__name__} (the value {wrong!r})")
 
 
 _KINDS = ("number", "text", "boolean")
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return of which kind a value is: "number", "text" or "boolean", else the name of its type."""
     value = plain(value)
     if isinstance(value, bool):
         return "boolean"
@@ -122,6 +126,13 @@ def _kind(value: Any) -> str:
     except (TypeError, ValueError):
         pass
     return type(value).__name__
+
+
+_TO_NUMBERS = (
+    "Convert the column to numbers, with NaN where there is none (pandas.to_numeric with "
+    "errors='coerce' does). If it is text and was only empty when the model was made, name it in "
+    "categorical= and make the model anew."
+)
 
 
 def as_numbers(column: Column, name: Name) -> Floats:
@@ -141,15 +152,17 @@ def as_numbers(column: Column, name: Name) -> Floats:
             values = column
         if values.dtype.kind == "O":
             values = np.array([np.nan if is_missing(v) else _number(v) for v in values])
+        if values.dtype.kind in "US":
+            raise TypeError(f"{quoted(values[:1].tolist())} is text")
         if values.dtype.kind not in "iufb":
             raise TypeError(f"its type is {values.dtype}")
         if isinstance(values, np.ma.MaskedArray):
             values = np.ma.filled(values.astype(np.float64), np.nan)
         numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataTypeError(
-            f"Column {name!r} was numeric when the model was made; its values are not numbers now "
-            f"({error})."
+            f"Column {name!r} is numeric for the model; these values are not numbers ({error}). "
+            f"{_TO_NUMBERS}"
         ) from error
     return numbers
 
@@ -398,7 +411,8 @@ def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Va
     factorised = factorise(column, name)
     if not factorised.states:
         raise DataError(
-            f"Column {name!r} has no observed value, so its states are unknown; drop it."
+            f"Column {name!r} has no observed value, so its states are unknown; drop it, or begin "
+            "with rows in which it has one."
         )
     return Discrete(name, factorised.states), factorised.codes
 
@@ -507,11 +521,10 @@ def check_kinds(variable: Discrete, factorised: Factorised) -> None:
     if isinstance(variable, Binned) and values:
         raise DataTypeError(
             f"Column {variable.name!r} was numeric when the model was made; now its values are "
-            f"text that is none of its intervals ({quoted(values, most=3)}). Convert the column to "
-            "numbers."
+            f"text that is none of its intervals ({quoted(values, most=3)}). {_TO_NUMBERS}"
         )
     states = variable.values if isinstance(variable, Grouped) else variable.states
-    kinds, known = {_kind(v) for v in values}, {_kind(s) for s in states}
+    kinds, known = {kind_of(v) for v in values}, {kind_of(s) for s in states}
     if values and not kinds & known:
         raise DataTypeError(
             f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "

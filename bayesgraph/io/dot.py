@@ -42,6 +42,8 @@ _PLATE_FROM = 13
 _PLATE_FROM_TOLD = 26
 # So many exponents of one feature are written out.
 _MOST_EXPONENTS = 4
+# And of so many digits on arcs and in boxes.
+_DIGITS = 2
 # So many nodes without arcs still make one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
@@ -265,7 +267,7 @@ class _Drawing:
             if parent == net.target and not _is_plain(net):
                 exponent = net.exponents[child.name]
                 share = float(np.abs(exponent).max()) / highest if highest else 0.0
-                attributes["label"] = f" {_exponent(exponent, 2) or '1'} "
+                attributes["label"] = f" {_exponent(exponent, _DIGITS) or '1'} "
                 attributes["penwidth"] = f"{0.7 + 2.3 * share:.2f}"
                 attributes["tooltip"] += f": exponent {_exponent(exponent) or '1'}"
                 if not share:
@@ -490,7 +492,7 @@ def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
     if not isinstance(net, WeightedNetwork) or hub != net.target or _is_plain(net):
         return {}
     return {
-        variable: f"exponent {_exponent(net.exponents[variable.name], 2) or '1'}"
+        variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
         for variable in net.variables
         if variable != hub
     }
@@ -502,9 +504,8 @@ def _is_plain(net: WeightedNetwork) -> bool:
 
 
 def _whose(net: WeightedNetwork, told: Sequence[Name]) -> str:
-    """Return what exponents are, and of which class where they differ by class."""
-    differ = [name for name in told if len(set(net.exponents[name].reshape(-1).tolist())) > 1]
-    if not differ:
+    """Return what exponents are, and of which class where they read differently by class."""
+    if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in told):
         return "exponents"
     states = labels.texts(net.target.states, labels.LONGEST_HEAD)
     if len(states) > _MOST_EXPONENTS:
@@ -519,15 +520,20 @@ def _row_length(n: int) -> int:
 
 def _exponent(values: Floats, digits: int = 4) -> str:
     """Return an exponent as text: one number, a few, or their range; empty if it is 1."""
-    flat = values.reshape(-1)
-    if (flat == 1).all():
+    if (values == 1).all():
         return ""
-    if len(set(flat.tolist())) == 1:
-        return labels.number(float(flat[0]), digits)
-    if len(flat) <= _MOST_EXPONENTS:
-        return ", ".join(labels.number(float(value), min(digits, 3)) for value in flat)
-    ends = [labels.number(float(end), min(digits, 3)) for end in (flat.min(), flat.max())]
-    return " to ".join(ends)
+    texts = _exponent_texts(values, digits)
+    if len(texts) <= _MOST_EXPONENTS:
+        return ", ".join(texts)
+    return " to ".join(texts[place] for place in (int(values.argmin()), int(values.argmax())))
+
+
+def _exponent_texts(values: Floats, digits: int) -> list[str]:
+    """Return numbers as texts, only one if all of them read the same."""
+    flat = values.reshape(-1)
+    digits = digits if (flat == flat[0]).all() else min(digits, 3)
+    texts = [labels.number(float(value), digits) for value in flat]
+    return texts if len(set(texts)) > 1 else texts[:1]
 
 
 def _caption(note: str) -> str:

@@ -11,6 +11,7 @@ import pkgutil
 from typing import Any
 
 from bayesgraph.errors import BayesGraphError, FileFormatError, LossyExportError, quoted
+from bayesgraph.io import FORMATS
 from bayesgraph.io.archive import INVALID, ArrayWriter, read_archive, write_archive
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
 from bayesgraph.io.payloads import Kind
@@ -48,8 +49,8 @@ def register_kind(name: str, home: str) -> None:
 
 
 FOREIGN = (
-    ".bif", ".bif.gz", ".uai", ".uai.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".json",
-    ".csv",
+    ".bif", ".bif.gz", ".uai", ".uai.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".pickle",
+    ".joblib", ".json", ".csv",
 )  # fmt: skip
 
 
@@ -110,9 +111,9 @@ def _check_suffix(path: PathLike) -> None:
     text = path_text(path)
     for suffix in FOREIGN:
         if text.lower().endswith(suffix):
+            hint = f"; for {suffix} use write" if suffix in FORMATS else ""
             raise FileFormatError(
-                f"{text}: save writes the native format, whose files end in .bayesgraph; for "
-                f"{suffix} use write."
+                f"{text}: save writes the native format, whose files end in .bayesgraph{hint}."
             )
 
 

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 
 import bayesgraph as bg
+from bayesgraph.classifiers.discretizers import MDLP
 from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, GraphError
 
 X = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 4.0], [4.0, 4.5]])
@@ -98,9 +99,9 @@ def test_columns_whose_squares_leave_the_range_of_floats(estimator, scale):
     ("bad", "error", "message"),
     [
         (FRAME.assign(dose=[1.0, np.inf, 2.0, 3.0]), ValueError, "'dose' has infinity in row 1"),
-        (FRAME.assign(dose=["1", "2", "3", "4"]), TypeError, "'dose' was numeric"),
+        (FRAME.assign(dose=["1", "2", "3", "4"]), TypeError, "'dose' is numeric.*'1' is text"),
         (FRAME.iloc[:0], ValueError, "no rows"),
-        (FRAME.assign(dose=pd.Timestamp("2020-01-01")), TypeError, "'dose' was numeric"),
+        (FRAME.assign(dose=pd.Timestamp("2020-01-01")), TypeError, "'dose' is numeric"),
     ],
     ids=["infinity", "text", "no rows", "date"],
 )
@@ -136,6 +137,91 @@ def test_sparse_and_shapeless_input(estimator):
         estimator().fit(np.where(X == 4.5, np.inf, X), Y)
 
 
+streams_too = pytest.mark.parametrize(
+    "estimator", [bg.NaiveBayesClassifier, bg.AODEClassifier, bg.StreamingNaiveBayesClassifier]
+)
+
+
+@streams_too
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"age": 1.0, "dose": 2.0}, "a dict that holds 1.0 for 'age'"),
+        ({"age": "old", "dose": None}, "a dict that holds 'old' for 'age'"),
+        ([{"age": 1.0, "dose": 2.0}], r"a list of dicts; pandas\.DataFrame\(X\)"),
+        (FRAME.iloc[0], "a Series, which is one column or row"),
+        (pl.Series("age", [1.0, 2.0]), "a Series, which is one column or row"),
+    ],
+    ids=["dict", "dict of text", "list of dicts", "pandas series", "polars series"],
+)
+def test_single_rows_are_no_tables(estimator, wrong, message):
+    classifier = estimator().fit(FRAME, Y)
+    one = "predict_one or query" if hasattr(classifier, "predict_one") else "query"
+    for ask in (classifier.predict, classifier.decide, classifier.predict_proba):
+        with pytest.raises(DataTypeError, match=f"X is a table.*{message}.* goes to {one}, as a"):
+            ask(wrong)
+    with pytest.raises(DataTypeError, match=message):
+        estimator().fit(wrong, Y)
+
+
+def test_estimators_without_queries_do_not_name_them():
+    transformer = MDLP().fit(FRAME, Y)
+    with pytest.raises(DataTypeError, match="for 'age'") as caught:
+        transformer.transform({"age": 1.0, "dose": 2.0})
+    assert "query" not in str(caught.value)
+
+
+@streams_too
+def test_tables_without_rows_are_refused_the_first_time_and_later(estimator):
+    none = FRAME.iloc[:0]
+    classifier = estimator()
+    for learn in (
+        classifier.fit,
+        classifier.partial_fit,
+        lambda X, y: classifier.partial_fit(X, y, classes=["no", "yes"]),
+        lambda X, y: classifier.fit_batches([(X, y)]),
+        classifier.fit(FRAME, Y).partial_fit,
+    ):
+        with pytest.raises(DataError, match=r"no rows.*'age', 'dose'"):
+            learn(none, [])
+
+
+@streams_too
+def test_other_columns_are_told_with_what_to_do(estimator):
+    classifier = estimator().fit(FRAME.assign(sex=["f", "m", "f", "m"]), Y)
+    right = FRAME.assign(sex=["f", "m", "f", "m"])
+    with pytest.raises(DataError) as caught:
+        classifier.predict(right[["age", "sex", "dose"]])
+    assert "- expected 'dose', 'sex' after 'age'\n- got 'sex', 'dose'\n" in str(caught.value)
+    assert "X[model.feature_names_in_]" in str(caught.value)
+    classifier.predict(right[["age", "sex", "dose"]][classifier.feature_names_in_])
+    with pytest.raises(DataError, match=r"unseen at fit time:\n- 'z'\n\(Leave them out") as caught:
+        classifier.predict(right.assign(z=1.0))
+    assert ("learn_one" in str(caught.value)) == hasattr(classifier, "learn_one")
+
+
+@pytest.mark.parametrize("names", [["age", 2], [1, 2]])
+def test_names_that_are_not_text_are_expected_too(names):
+    classifier = bg.NaiveBayesClassifier().fit(FRAME.set_axis(names, axis=1), Y)
+    with pytest.raises(DataError) as caught:
+        classifier.predict(FRAME.set_axis(names[::-1], axis=1))
+    assert "feature_names_in_" not in str(caught.value)
+
+
+def test_text_in_a_column_that_was_empty_at_first():
+    start = pd.DataFrame({"n": [1.0, 2.0, 3.0], "t": [np.nan] * 3})
+    later = pd.DataFrame({"n": [4.0, 5.0, 6.0], "t": ["red", "blue", "red"]})
+    batches = [(start, ["a", "b", "a"]), (later, ["b", "a", "b"])]
+    for estimator in (bg.NaiveBayesClassifier, bg.StreamingNaiveBayesClassifier):
+        with pytest.raises(DataTypeError, match=r"'t' is numeric .*'red' is text.*categorical="):
+            estimator().fit_batches(batches)
+    # As the message says.
+    stream = bg.StreamingNaiveBayesClassifier(categorical=["t"]).fit_batches(batches)
+    assert stream.features_[1].states == ("blue", "red")
+    with pytest.raises(DataError, match=r"'t' has no observed value.*begin with rows in which"):
+        bg.NaiveBayesClassifier(categorical=["t"]).fit_batches(batches)
+
+
 # ---------------------------------------------------------------------------------- the labels
 
 BAD_LABELS = {
@@ -155,6 +241,13 @@ BAD_LABELS = {
     "too few": (["a", "b", "a"], ValueError, "inconsistent numbers of samples"),
     "two columns": (np.ones((4, 2)), ValueError, "1d array"),
     "text and numbers": (np.array(["a", 1, "a", 1], dtype=object), TypeError, "one type"),
+    "numbers as objects": (
+        np.array([0, 1, 0, 1], dtype=object),
+        DataError,
+        r"which is object; it holds such as 0\. Convert it, by y\.astype\(int\)",
+    ),
+    "booleans as objects": (np.array([True, False] * 2, dtype=object), DataError, "is object"),
+    "bytes": (np.array([b"a", b"b"] * 2, dtype=object), DataTypeError, "such as b'a'.*bytes"),
 }
 
 
@@ -162,6 +255,25 @@ BAD_LABELS = {
 def test_unusable_labels(y, error, message):
     with pytest.raises(error, match=message):
         bg.NaiveBayesClassifier().fit(FRAME, y)
+
+
+@streams_too
+@pytest.mark.parametrize("dtype", [object, None])
+def test_labels_of_another_type_than_the_classes(estimator, dtype):
+    classifier = estimator().fit(FRAME, np.array(Y, dtype=dtype))
+    told = r"different types, numbers and text: those of the model are text \('no', 'yes'\)"
+    with pytest.raises(DataTypeError, match=rf"{told}; those of y are numbers \(0, 1\)"):
+        classifier.partial_fit(FRAME, [0, 1, 0, 1])
+    with pytest.raises(DataTypeError, match=r"those of classes= are numbers and text \('u', 1\)"):
+        estimator().partial_fit(FRAME, np.array(Y, dtype=dtype), classes=["u", 1])
+    if hasattr(classifier, "learn_one"):
+        with pytest.raises(DataTypeError, match=rf"{told}; those of y are numbers \(3\)"):
+            classifier.learn_one({"age": 1.0}, 3)
+    numbers = estimator().fit(FRAME, [0, 1, 0, 1])
+    with pytest.raises(DataTypeError, match=r"model are numbers \(0, 1\); those of y are text"):
+        numbers.partial_fit(FRAME, np.array(Y, dtype=dtype))
+    # Kinds of numbers go together.
+    assert numbers.partial_fit(FRAME, [True, False, True, False]).classes_.tolist() == [0, 1]
 
 
 def test_rows_without_weight_do_not_hide_other_lengths():
@@ -312,6 +424,10 @@ def test_asking_before_fitting(case):
     for ask in asks:
         with pytest.raises(NotFittedError):
             ask()
+    with pytest.raises(NotFittedError) as caught:
+        classifier.save("never.bayesgraph")
+    for method in ("fit", "partial_fit", "learn_one"):
+        assert (f"'{method}'" in str(caught.value)) == hasattr(classifier, method)
 
 
 def test_evidence_that_does_not_fit():

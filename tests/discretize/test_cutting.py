@@ -1,5 +1,6 @@
 """Elementary bins and cuts that read well."""
 
+import decimal
 import math
 
 import numpy as np
@@ -7,10 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.discretize.cutting import cut_between, make_bins
+from bayesgraph.discretize.cutting import cuts_between, make_bins
 from bayesgraph.errors import DataError
 
 numbers = st.floats(-1e120, 1e120, allow_nan=False)
+
+
+def cut_between(a, b, middle=None):
+    """Return the only one of the cuts."""
+    (cut,) = cuts_between([a], [b], None if middle is None else [middle])
+    return float(cut)
+
+
+def as_formatted(a, b):
+    """Return the cut of the fewest digits near the middle, by Python's own formatting."""
+    wanted = a + (b / 2 - a / 2)
+    for digits in range(1, 17):
+        short = float(f"{wanted:.{digits}g}")
+        if abs(short - wanted) <= 0.01 * (b / 2 - a / 2) * 2 and a <= short < b:
+            return short + 0.0
+    return wanted if wanted < b else a
+
+
+def n_digits(number):
+    """Return how many digits a number is written with."""
+    return len(decimal.Decimal(repr(number)).normalize().as_tuple().digits)
 
 
 @given(numbers, numbers)
@@ -44,6 +66,28 @@ def test_a_cut_separates_neighbours_that_no_number_is_between():
 )
 def test_a_cut_is_a_short_number(a, b, text):
     assert repr(cut_between(a, b)) == text
+
+
+@given(st.lists(st.tuples(numbers, numbers), max_size=20))
+def test_many_cuts_are_those_of_each_pair_and_as_short_as_formatting_makes_them(pairs):
+    pairs = [tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1]]
+    low, high = np.array(pairs).reshape(-1, 2).T
+    cuts = cuts_between(low, high)
+    assert cuts.shape == (len(pairs),)
+    for cut, (a, b) in zip(cuts.tolist(), pairs, strict=True):
+        assert cut == cut_between(a, b)
+        assert n_digits(cut) <= n_digits(as_formatted(a, b))
+
+
+@given(numbers, numbers, st.floats(0, 1))
+def test_a_cut_is_near_the_place_that_is_wanted(a, b, share):
+    a, b = sorted((a, b))
+    middle = a + share * (b - a)
+    if not a <= middle < b:
+        return
+    cut = cut_between(a, b, middle)
+    assert a <= cut < b
+    assert abs(cut - middle) <= 0.0101 * (b - a)
 
 
 @given(

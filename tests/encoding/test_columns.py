@@ -394,8 +394,21 @@ def test_declared_categories_that_no_row_has_are_not_unseen_values():
     ids=["numpy", "lists", "pandas", "polars"],
 )
 def test_text_is_not_a_number(column):
-    with pytest.raises(DataTypeError, match="'v' was numeric when the model was made"):
+    with pytest.raises(DataTypeError, match=r"'v' is numeric .*'1.5' is text.*categorical="):
         codes_of(column, bg.Continuous("v"))
+
+
+def test_whole_numbers_beyond_floats_are_refused_by_name():
+    column = np.array([1, 10**400], dtype=object)
+    with pytest.raises(DataTypeError, match=r"'v' is numeric .*too large"):
+        codes_of(column, bg.Continuous("v"))
+    with pytest.raises(DataTypeError, match=r"'v' is numeric .*too large"):
+        infer_variables({"v": column})
+
+
+def test_text_without_rows_is_no_number_either():
+    with pytest.raises(DataTypeError, match="'v' is numeric"):
+        codes_of(np.array([], dtype="U1"), bg.Continuous("v"))
 
 
 def test_columns_of_known_variables_that_observe_nothing():

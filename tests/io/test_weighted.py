@@ -90,6 +90,24 @@ def test_pictures_show_exponents_on_the_arcs_from_the_class():
     assert len(dashed) == 1
 
 
+@pytest.mark.parametrize("n", [2, 6])
+@pytest.mark.parametrize("plate", [False, True])
+def test_pictures_tell_exponents_that_read_the_same_once(n, plate):
+    kind = bg.Discrete("kind", range(n))
+    cpds = [bg.TableCPD(f, np.full((n, 2), 0.5), [kind]) for f in (A, D)]
+    net = bg.BayesianNetwork([bg.TableCPD(kind, np.full(n, 1 / n)), *cpds])
+    exponents = {"a": np.linspace(1.101, 1.104, n), "d": 0.7}
+    alike = bg.WeightedNetwork(net, "kind", exponents).to_dot(plate=plate)
+    assert "1.1 to" not in alike
+    assert "1.1, " not in alike
+    assert "exponents of" not in alike
+    assert "of the classes" not in alike
+    assert "1.1" in alike
+    wide = {"a": np.linspace(1.1, 2.2, n), "d": 0.7}
+    told = bg.WeightedNetwork(net, "kind", wide).to_dot(plate=plate)
+    assert ("1.1, 2.2" if n == 2 else "1.1 to 2.2") in told
+
+
 def test_pictures_of_many_features_can_be_a_plate(tmp_path):
     features = [bg.Discrete(f"f{i}", [0, 1]) for i in range(40)]
     cpds = [bg.TableCPD(f, [[0.5, 0.5], [0.1, 0.9]], [C]) for f in features]

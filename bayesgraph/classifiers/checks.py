@@ -1,0 +1,146 @@
+"""What estimators refuse: tables that are none, other columns, labels; and what to do then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from bayesgraph.encoding.columns import kind_of
+from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.variables import Name, plain
+
+
+def check_fitted(estimator: Any, attribute: str | None = None) -> None:
+    """Refuse an estimator that has learned nothing, naming the methods with which it learns.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    """
+    methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
+    *others, last = (f"'{name}'" for name in methods)
+    call = f"{', '.join(others)} or {last}" if others else last
+    check_is_fitted(
+        estimator,
+        attribute,
+        msg=f"This %(name)s instance is not fitted yet. Call {call} with appropriate arguments "
+        "before using this estimator.",
+    )
+
+
+def check_columns_of_dict(estimator: Any, X: Any) -> None:
+    """Refuse a dict of single values: a row, not columns.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    if not isinstance(X, Mapping):
+        return
+    for name, column in X.items():
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
+            raise no_table(estimator, f"a dict that holds {column!r:.80} for {name!r}")
+
+
+def no_table(estimator: Any, found: str) -> DataTypeError:
+    """Return the error for what is a row, several rows one by one, or one column."""
+    single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
+    hint = f" A single row to ask about goes to {single}, as a dict." if single else ""
+    return DataTypeError(
+        "X is a table: a data frame, a 2D array, or a dict that holds the list of values of each "
+        f"column; got {found}.{hint}"
+    )
+
+
+def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None:
+    """Refuse columns that are not those of fitting, in their order.
+
+    Raises
+    ------
+    DataError
+    """
+    unseen = [name for name in names if name not in expected]
+    missing = [name for name in expected if name not in names]
+    if unseen or missing:
+        # scikit-learn's words, so that code which looks for them finds them.
+        message = "The feature names should match those that were passed during fit.\n"
+        if unseen:
+            message += f"Feature names unseen at fit time:\n- {quoted(unseen)}\n"
+            message += "(Leave them out: the model says nothing of them."
+            if hasattr(estimator, "learn_one"):
+                message += " Only rows given to learn_one may bring new features."
+            message += ")\n"
+        if missing:
+            message += (
+                f"Feature names seen at fit time, yet now missing:\n- {quoted(missing)}\n"
+                "(A column of missing values stands for a feature that is not observed.)\n"
+            )
+        raise DataError(message)
+    if names != expected:
+        first = next(j for j, name in enumerate(expected) if names[j] != name)
+        after = f" after {names[first - 1]!r}" if first else ""
+        by_name = hasattr(estimator, "feature_names_in_")
+        hint = "(X[model.feature_names_in_] is a data frame in this order.)\n" if by_name else ""
+        raise DataError(
+            "The feature names should match those that were passed during fit.\n"
+            "Feature names must be in the same order as they were in fit.\n"
+            f"- expected {quoted(expected[first:])}{after}\n- got {quoted(names[first:])}\n"
+            f"{hint}"
+        )
+
+
+def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
+    """Return the error for an array of objects that are not all text."""
+    kinds = sorted({kind_of(label) for label in labels})
+    if len(kinds) > 1:
+        return DataTypeError(
+            f"Labels must be of one type, text or numbers; y has {' and '.join(kinds)} values. "
+            "Convert them all to text or all to numbers."
+        )
+    if kinds == ["number"] or kinds == ["boolean"]:
+        # It begins with scikit-learn's words, so that code which looks for them finds them.
+        return DataError(
+            "Unknown label type: labels that are no text must be so by the type of y, too, which "
+            f"is object; it holds such as {labels[0]!r}. Convert it, by y.astype(int) say."
+        )
+    return DataTypeError(
+        f"Labels must be text, whole numbers or booleans; y holds such as {labels[0]!r:.80}. "
+        f"({error})"
+    )
+
+
+def check_one_type(sources: Mapping[str, Any]) -> None:
+    """Refuse classes that are partly text and partly numbers, given by whose they are.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    kinds = {whose: _kinds(part) for whose, part in sources.items()}
+    different = sorted(set().union(*kinds.values()))
+    if len(different) > 1:
+        told = (
+            f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
+            f"({quoted(map(plain, dict.fromkeys(part)), most=3)})"
+            for whose, part in sources.items()
+        )
+        raise DataTypeError(
+            f"The classes are of different types, {' and '.join(different)}: {'; '.join(told)}. "
+            "Convert them to one type."
+        )
+
+
+def _kinds(labels: Any) -> set[str]:
+    """Return whether labels are text or numbers, among which booleans count."""
+    kind = labels.dtype.kind if isinstance(labels, np.ndarray) else "O"
+    if kind in "biuf":
+        return {"numbers"}
+    if kind == "U":
+        return {"text"}
+    words = {"text": "text", "number": "numbers", "boolean": "numbers"}
+    found = {kind_of(label) for label in dict.fromkeys(labels)}
+    return {words.get(kind, kind) for kind in found}
