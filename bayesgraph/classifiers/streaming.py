@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import prediction
 from bayesgraph.classifiers.base import checked_batches, joined_classes
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -190,9 +192,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
         if not isinstance(self.summary, str) or self.summary not in SUMMARIES:
             raise ModelError(f"summary= is one of {quoted(SUMMARIES)}; got {self.summary!r}.")
-        if self.epsilon is not None and self.summary != "gk":
+        epsilon: Any = self.epsilon
+        if epsilon is not None and not (self.summary == "gk" and isinstance(epsilon, Real)):
             raise ModelError(
-                f"epsilon= is of summary='gk' alone; got {self.epsilon!r} with {self.summary!r}."
+                f"epsilon= is a number, and of summary='gk' alone; got {epsilon!r} with "
+                f"{self.summary!r}."
             )
         if self.summary == "gaussian":
             return GaussianClass(n_features, n_classes)
@@ -297,7 +301,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Later blocks begin after it, so that a stream that is settled on the way goes on a little
         differently from one that is not. Settle a copy for a look that leaves no trace.
         """
-        check_is_fitted(self, "star_")
+        check_fitted(self, "star_")
         self.star_.settle()
         self._changed()
         return self
@@ -539,7 +543,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """See GraphClassifier; the star scores its own densities, which is faster."""
-        check_is_fitted(self, "star_")
+        check_fitted(self, "star_")
         found = self._table(X)
         result: NDArray[Any] = np.empty(0)
         for start in range(0, max(1, found.n_rows), prediction._CHUNK_ROWS):
@@ -554,20 +558,20 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
         """The class variable."""
-        check_is_fitted(self, "star_")
+        check_fitted(self, "star_")
         return Discrete(self.target_name_, self.classes_.tolist())
 
     @property
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
         """The features as the densities in force know them, in the order of the columns."""
-        check_is_fitted(self, "star_")
+        check_fitted(self, "star_")
         found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
         """Rows that brought an alarm."""
-        check_is_fitted(self, "star_")
+        check_fitted(self, "star_")
         return np.array(self.star_.watch.rows, dtype=np.int64)
 
     @property

@@ -452,6 +452,7 @@ def test_a_row_of_no_weight_is_nothing():
     assert pickle.dumps(model) == before
 
 
+WORDS = ("alpha", "shrinkage", "decay", "epsilon", "size", "window", "n_intervals")
 SETTINGS = {
     "alpha": 0.0,
     "shrinkage": -1.0,
@@ -473,6 +474,17 @@ def test_parameters_are_checked_when_learning_begins(name, value):
     with pytest.raises(ModelError, match=name):
         model.learn_one({"x": 1.0}, 0)
     assert not hasattr(model, "star_")
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_are_no_numbers(name):
+    with pytest.raises(ModelError, match=name):
+        Weighted(**{name: "many"}).partial_fit([[1.0], [2.0]], [0, 1])
+
+
+def test_epsilon_is_of_quantiles_with_counts():
+    with pytest.raises(ModelError, match="epsilon"):
+        NB(summary="kll", epsilon=0.01).partial_fit([[1.0], [2.0]], [0, 1])
 
 
 def test_numbers_far_out_leave_everything_finite():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -106,7 +105,7 @@ class GKClass(CutSummaries):
     ) -> None:
         self.n_features = checked_size("n_features", n_features, 0)
         self.n_classes = checked_size("n_classes", n_classes, 1)
-        if epsilon is not None and not (isinstance(epsilon, Real) and 0.0 < epsilon < 0.5):
+        if epsilon is not None and not 0.0 < epsilon < 0.5:
             raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
         self.size = checked_size("size", size, 3)
         self.epsilon = epsilon
