@@ -12,9 +12,12 @@ from harness import Row
 from stream_data import note, rows_in_blocks, training
 from stream_models import RIVER, SKLEARN, STREAMING, Maker, named
 
+from bayesgraph import parallel
 from bayesgraph.datasets import large_scale_concept
 
 _BATCH = 1000
+# Columns of the narrow case, where what a call costs counts more than what it computes.
+_NARROW = 10
 # The logistic regression of river takes a step an example, in batches too.
 _BATCH_PEERS = {"river.GaussianNB": RIVER["river.GaussianNB"]} | SKLEARN
 
@@ -32,6 +35,7 @@ def throughput(n: int, n_single: int) -> Iterator[Row]:
     """
     X, y = large_scale_concept("gamma").draw(n, training(0))
     case = f"throughput: {X.shape[1]} features"
+    note(f"  ours on {parallel.N_THREADS} threads, peers as they come")
     batches = timed(_by_batches(X, y))
     note(f"  batches of {_BATCH:,}")
     few = slice(0, min(n, n_single))
@@ -44,6 +48,26 @@ def throughput(n: int, n_single: int) -> Iterator[Row]:
         for label in RIVER:
             yield _pair(f"{case}, one by one", ours, label, single, single)
         yield _pair(f"{case}, batches beside one by one", ours, "river.GaussianNB", batches, single)
+    narrow = timed(_one_by_one(X[few, :_NARROW], y[few]))
+    for ours in STREAMING:
+        for label in RIVER:
+            case = f"throughput: {_NARROW} features, one by one"
+            yield _pair(case, ours, label, narrow, narrow)
+    yield from _on_one_thread(X, y, batches)
+
+
+def _on_one_thread(X: np.ndarray, y: np.ndarray, others: dict[str, float]) -> Iterator[Row]:
+    """Yield our own costs on one thread, beside river's."""
+    threads, parallel.N_THREADS = parallel.N_THREADS, 1
+    try:
+        found = timed(
+            {label: step for label, step in _by_batches(X, y).items() if label in STREAMING}
+        )
+    finally:
+        parallel.N_THREADS = threads
+    for ours in STREAMING:
+        case = f"throughput: {X.shape[1]} features, batches of {_BATCH:,}, one thread"
+        yield _pair(case, ours, "river.GaussianNB", found, others)
 
 
 def _pair(case: str, ours: str, peer: str, mine: dict[str, float], theirs: dict[str, float]) -> Row:

@@ -40,6 +40,7 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "out").mkdir()
+    names = {}  # a later block goes on with what an earlier one has made
     for block in blocks:
-        exec(compile(block.split("```")[0], "README.md", "exec"), {})
+        exec(compile(block.split("```")[0], "README.md", "exec"), names)
     assert (tmp_path / "out" / "heart.svg").is_file()

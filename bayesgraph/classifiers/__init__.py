@@ -18,10 +18,8 @@ from bayesgraph.classifiers.network_classifiers import (
     SelectiveKDBClassifier,
     TANClassifier,
 )
-from bayesgraph.classifiers.streaming import (
-    StreamingNaiveBayesClassifier,
-    StreamingWeightedNaiveBayesClassifier,
-)
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
 from bayesgraph.classifiers.trees import (
     DecisionTreeNetworkClassifier,
     DecisionTreeNetworkRegressor,

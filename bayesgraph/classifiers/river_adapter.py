@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from bayesgraph.classifiers.streaming import (
     StreamingNaiveBayesClassifier,
-    StreamingWeightedNaiveBayesClassifier,
 )
+from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
 from bayesgraph.errors import DataTypeError, ModelError, quoted, suggestion
 from bayesgraph.optional import optional_module
 

@@ -13,8 +13,8 @@ from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.streaming import (
     SUMMARIES,
     StreamingNaiveBayesClassifier,
-    StreamingWeightedNaiveBayesClassifier,
 )
+from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
