@@ -103,7 +103,8 @@ def prequential_figure(
             f"{suggestion(measure, _MEASURES)}"
         )
     with styled() as figure_class:
-        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL + 0.2 * len(named))
+        lines = -(-len(named) // _columns(named))
+        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL + 0.2 * lines)
         axes = figure.add_subplot()
         for row in places.tolist():
             axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
@@ -153,6 +154,12 @@ def _shown(named: Named) -> list[str]:
     return texts(names, _LONGEST_NAME)
 
 
+def _columns(named: Named) -> int:
+    """Return how many entries of the legend stand side by side."""
+    longest = max(len(name) for name in _shown(named))
+    return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
+
+
 def _dress(axes: Axes, named: Named, measure: str) -> None:
     """Write scales, labels and the legend, which stands below: names may be long."""
     axes.set_xlabel("rows", labelpad=6)
@@ -166,6 +173,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
         axes.spines[side].set_visible(False)
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
+        ncols=_columns(named),
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
     for text in legend.get_texts():
