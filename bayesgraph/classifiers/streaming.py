@@ -63,10 +63,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     """Naive Bayes that sees each row once and keeps summaries of bounded size.
 
     Numeric columns are summarised by class; a second layer makes intervals and their probabilities
-    of the summaries whenever the stream has grown by a quarter. Rows enter the summaries in blocks
+    of the summaries whenever a quarter of the stream is new. Rows enter the summaries in blocks
     after fixed numbers of rows, so that the model is the same however the rows are batched. Between
     two looks at the summaries, predictions use the densities of the last one: `partial_fit` and
-    `learn_one` alone leave out up to a fifth of the rows, the latest. `settle` looks now, and `fit`
+    `learn_one` alone leave out up to a quarter of the rows, the latest. `settle` looks now, and `fit`
     ends with it.
 
     Parameters are those with which the stream began; `set_params` counts from the next `fit`.
@@ -141,7 +141,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     """
 
     star_: StreamingStar
-    n_rows_: int
 
     def __init__(
         self,

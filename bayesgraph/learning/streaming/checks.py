@@ -27,7 +27,7 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
     absorbed, looked, waiting : int
         Rows in the summaries, those that were there when densities were made, and those that wait.
     held : float
-        Weight in the summaries.
+        Rows in the summaries, as far as they have not faded.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
             f"and {waiting} wait; {looked} were there when densities were made."
         )
     if not 0.0 <= held < np.inf:
-        raise DataError(f"A saved state holds a weight of {held!r}.")
+        raise DataError(f"A saved state holds {held!r} rows.")
     counts, k = star.counts, star.n_classes
     if isinstance(star.numbers, GaussianDensities) != (star.kind is GaussianClass):
         raise DataError("A saved state has densities of another kind than its summaries.")

@@ -55,9 +55,13 @@ def _add_ranges(
     mode: int,
     ranges: NDArray[np.float64],
     own_ranges: NDArray[np.float64],
+    away: NDArray[np.float64],
     scratch: NDArray[np.float64],
 ) -> None:
-    """Add how far a row's log densities are apart, and from their means; see `learn_rows`."""
+    """Add how far a row's log densities are apart, and from their means; see `learn_rows`.
+
+    `away` takes the log densities less their means, 0 where a value is missing.
+    """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
     if mode != CLASS:
@@ -73,8 +77,8 @@ def _add_ranges(
         high[:] = 0.0
         for k in range(n_classes):
             for f in range(n_features):
-                far = abs(logs[k, f] - centre[k, f]) if logs[k, f] != 0.0 else 0.0
-                high[f] = max(high[f], far)
+                away[k, f] = logs[k, f] - centre[k, f] if logs[k, f] != 0.0 else 0.0
+                high[f] = max(high[f], abs(away[k, f]))
         for f in range(n_features):
             own_ranges[f] += high[f] * high[f]
 
@@ -98,11 +102,13 @@ def _move(
     ranges: NDArray[np.float64],
     own_ranges: NDArray[np.float64],
     unit: float,
+    away: NDArray[np.float64],
     scratch: NDArray[np.float64],
 ) -> None:
     """Take one gradient step; see `learn_rows`.
 
-    `unit` is the sum of squared ranges up to which steps are not shortened.
+    Steps are shortened where `unit` times the sum of squared ranges is above 1; `away` are the log
+    densities less their means: the bias takes what all examples have in common.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
@@ -116,7 +122,7 @@ def _move(
         if adaptive:
             for f in range(n_features):
                 squares[f] += gradient[f] * gradient[f]
-                width = max(1.0, ranges[f] / unit)
+                width = max(1.0, ranges[f] * unit)
                 shared[f] -= step * gradient[f] / math.sqrt(squares[f] * width)
         else:
             for f in range(n_features):
@@ -126,15 +132,13 @@ def _move(
                 shared[f] = max(shared[f], least)
     if mode != VARIABLE:
         for f in range(n_features):
-            scale[f] = max(1.0, own_ranges[f] / unit)
+            scale[f] = max(1.0, own_ranges[f] * unit)
         for k in range(n_classes):
             e = error[k]
             lost = 0.0
             if adaptive:
                 for f in range(n_features):
-                    # From its mean: the bias takes what all examples have in common.
-                    there = 1.0 if logs[k, f] != 0.0 else 0.0
-                    g = e * (logs[k, f] - there * centre[k, f])
+                    g = e * away[k, f]
                     own_squares[k, f] += g * g
                     change = own_step * g / math.sqrt(own_squares[k, f] * scale[f])
                     own[k, f] -= change
@@ -224,7 +228,7 @@ def learn_rows(
     n, n_classes, n_features = logs.shape
     error = np.empty(n_classes)
     prior = np.empty(n_classes)
-    scratch = np.empty((2, n_features))
+    away, scratch = np.empty((n_classes, n_features)), np.empty((2, n_features))
     for row in range(n):
         total = totals.sum() + n_classes * smoothing
         for k in range(n_classes):
@@ -248,11 +252,11 @@ def learn_rows(
             error[k] *= weights[row]
         clock[0] += 1.0
         if adaptive:
-            _add_ranges(logs[row], centre, mode, ranges, own_ranges, scratch)
+            _add_ranges(logs[row], centre, mode, ranges, own_ranges, away, scratch)
         _move(
             logs[row], error, centre, mode, step, own_step, adaptive, least, shared, own, bias,
             squares, own_squares, bias_squares, ranges, own_ranges,
-            _RANGE * _RANGE * clock[0], scratch,
+            1.0 / (_RANGE * _RANGE * clock[0]), away, scratch,
         )  # fmt: skip
         share = (1.0 + clock[1]) / (clock[0] + clock[1])
         for f in range(n_features):

@@ -30,7 +30,7 @@ from bayesgraph.statistics.sketches.checks import state_array
 _BLOCK, _FIRST_BLOCK = 256, 8
 # Rows that are predicted together: their log densities stay in the cache.
 _STRETCH = 64
-# Densities are made anew when the stream has grown by this share.
+# Densities are made anew when this share of the stream is new.
 _GROWTH = 0.25
 
 
@@ -39,9 +39,9 @@ class StreamingStar:
 
     Rows pass three stages. First the row is predicted, and the exponents take one gradient step
     with the densities as they were before it. It then waits in a block; blocks enter the summaries
-    when they are full. When the stream has grown by a quarter, densities are made anew. Blocks and
-    looks at the summaries come after fixed numbers of rows, so that the model does not depend on
-    the batches in which rows arrive.
+    when they are full. When a quarter of the stream is new, densities are made anew, and sooner
+    after a new feature or class. Blocks and looks at the summaries come after fixed numbers of
+    rows, so that the model does not depend on the batches in which rows arrive.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class StreamingStar:
         self.watch = DriftWatch(settings.detector, _BLOCK)
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
-        self._absorbed, self._looked, self._due = 0, 0, False
+        self._absorbed, self._looked, self._due, self._grown = 0, 0, False, 0
         # Rows in the summaries, as faded as their weights: schedules count rows, not weights.
         self._held = 0.0
         self._waiting = Block(summaries.n_features, n_states, _BLOCK)
@@ -148,9 +148,15 @@ class StreamingStar:
             first = last
             if self._waiting.filled == self._block_size():
                 self._absorb()
-                fresh = self._absorbed - self._looked
-                if self._due or fresh >= max(_FIRST_BLOCK, _GROWTH * self._held):
+                if self._due or self._absorbed - self._looked >= self._patience():
                     self._look()
+
+    def _patience(self) -> float:
+        """Return how many rows come between two looks at the summaries.
+
+        A quarter of those that are there, and less while the youngest feature or class is young.
+        """
+        return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
     def _block_size(self) -> int:
         return self.counts.panes.room(
@@ -301,13 +307,16 @@ class StreamingStar:
         self.exponents.grow(*shape, at, n_numbers)
         self._centre = inserted(self._centre, shape, at, n_numbers, 0.0)
         self._look()
+        self._grown = self._absorbed
 
     # ---------------------------------------------------------------------------------- files
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the whole state as arrays, to the bit."""
         state: dict[str, NDArray[Any]] = {
-            "numbers": np.array([self.n_seen, self._absorbed, self._looked, self._due]),
+            "numbers": np.array(
+                [self.n_seen, self._absorbed, self._looked, self._due, self._grown]
+            ),
             "held": np.array([self._held]),
             "totals": self.totals,
         }
@@ -344,7 +353,7 @@ class StreamingStar:
         )
         made = cls(held, len(arrays["waiting_codes"]), settings)
         made.totals = state_array(arrays, "totals", (held.n_classes,), least=0.0)
-        made.n_seen, made._absorbed, made._looked, due = arrays["numbers"].tolist()
+        made.n_seen, made._absorbed, made._looked, due, made._grown = arrays["numbers"].tolist()
         made._due = bool(due)
         made._held = float(arrays["held"][0])
         made.counts.restore(arrays)

@@ -287,7 +287,7 @@ def test_rivers_detectors_are_taken():
         ("panes.pane_0_0", np.array([[-1.0, 2.0]])),
         ("panes.pane_0_0", np.zeros((1, 2))),
         ("ranges", np.array([-1.0, 1.0])),
-        ("numbers", np.array([301, 301, -256, 1])),
+        ("numbers", np.array([301, 301, -256, 1, 0])),
     ],
 )
 def test_forged_states_are_refused(name, value):

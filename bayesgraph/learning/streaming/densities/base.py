@@ -63,15 +63,16 @@ class NumericDensities(Densities):
 
 
 def smoothed_logs(
-    start: NDArray[np.int64], counts: Floats, smoothing: float
+    start: NDArray[np.int64], counts: Floats, smoothing: float | Floats
 ) -> tuple[Floats, Floats]:
-    """Return logs of (n_j + a) / (n + a J), and their means over the rows counted.
+    """Return logs of (n_j + a_j) / (n + sum a), and their means over the rows counted.
 
     Parameters
     ----------
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
-    smoothing : float
+    smoothing : float or ndarray, shape (n_cells, 1)
+        Rows added to each cell of each class.
 
     Returns
     -------
@@ -85,9 +86,9 @@ def smoothed_logs(
     begin = start[:-1][there]
     totals = np.zeros((len(size), counts.shape[1]))
     totals[there] = np.add.reduceat(counts, begin, axis=0)
-    logs = np.log(counts + smoothing) - np.log(
-        np.repeat(totals + smoothing * size[:, None], size, axis=0)
-    )
+    held = counts + smoothing
+    sums = np.add.reduceat(held, begin, axis=0)
+    logs = np.log(held) - np.log(np.repeat(sums, size[there], axis=0))
     pooled = counts.sum(axis=1, keepdims=True)
     centre = np.zeros((len(size), counts.shape[1]))
     centre[there] = np.add.reduceat(pooled * logs, begin, axis=0)

@@ -162,9 +162,9 @@ def cut_cells(
 
 _MOST_DEGREES = 8
 # Of the standard deviation of the log ratio: what an interval may span.
-_SPAN = 0.3
+_SPAN, _FAINT = 0.3, 1.0
 # Nats of log likelihood that a parameter must gain.
-_PRICE = 2.0
+PRICE = 2.0
 # Standard deviations by which smooth shares may miss the cells before steps are tried.
 _DEVIATIONS = 3.0
 
@@ -283,12 +283,68 @@ def _tilt(
 
 
 @numba.njit(cache=True, nogil=True)
+def _normal_scores(
+    counts: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    share: NDArray[np.float64],
+    place: NDArray[np.float64],
+) -> float:
+    """Write class totals, shares of the cells and normal scores of their ranks; return weight."""
+    n, n_classes = counts.shape
+    totals[:], share[:] = 0.0, 0.0
+    for j in range(n):
+        for k in range(n_classes):
+            totals[k] += counts[j, k]
+            share[j] += counts[j, k]
+    weight = totals.sum()
+    if weight > 0.0:
+        below = 0.0
+        for j in range(n):
+            share[j] /= weight
+            place[j] = _normal_quantile(min(max(below + share[j] / 2, 1e-12), 1.0 - 1e-12))
+            below += share[j]
+    return weight
+
+
+@numba.njit(cache=True, nogil=True)
+def first_gains(
+    start: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    out: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write what the first degrees of `smooth_cells` gain for some features, as the score has it.
+
+    Nats, shape (n_features, n_degrees); NaN for those that a feature of few cells does not have.
+    """
+    n_classes = counts.shape[1]
+    totals = np.empty(n_classes)
+    for f in range(first, last):
+        a, b = start[f], start[f + 1]
+        share, place = np.empty(b - a), np.empty(b - a)
+        basis = np.empty((out.shape[1], b - a))
+        out[f] = np.nan
+        if _normal_scores(counts[a:b], totals, share, place) <= 0.0:
+            continue
+        for d in range(_polynomials(share, place, basis)):
+            out[f, d] = 0.0
+            for k in range(n_classes):
+                if totals[k] > 0.0:
+                    total = 0.0
+                    for j in range(b - a):
+                        total += counts[a + j, k] * basis[d, j]
+                    out[f, d] += 0.5 * total * total / totals[k]
+
+
+@numba.njit(cache=True, nogil=True)
 def smooth_cells(
     start: NDArray[np.int64],
     counts: NDArray[np.float64],
     shares: NDArray[np.float64],
     begins: NDArray[np.bool_],
     factorial: NDArray[np.float64],
+    belief: NDArray[np.float64],
     first: int,
     last: int,
 ) -> None:
@@ -296,11 +352,11 @@ def smooth_cells(
 
     The distribution of a class is that of all, times the exponential of a polynomial in the normal
     score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
-    likelihood, as the score test has it, at a price for each parameter; 0 for a feature that tells
-    nothing. Neighbouring cells whose log ratios differ by less than a share of their standard
-    deviation make one interval. Where these shares do not fit the cells (likelihood ratio test),
-    and the steps of MODL gain more at the same price and that of the places of their cuts, those
-    are taken.
+    likelihood, as the score test has it, at a price for each parameter. The first coefficients that
+    are not worth their price are shrunk by the belief in such. Neighbouring cells whose log ratios
+    differ by less than a share of their standard deviation make one interval. Where these shares do
+    not fit the cells (likelihood ratio test), and the steps of MODL gain more at the same price and
+    that of the places of their cuts, those are taken.
 
     Parameters
     ----------
@@ -312,6 +368,8 @@ def smooth_cells(
         Written to.
     factorial : ndarray
         As for `cut_cells`.
+    belief : ndarray, shape (n_degrees,)
+        Factors of coefficients that are not worth their price.
     first, last : int
         Of the features.
     """
@@ -322,25 +380,14 @@ def smooth_cells(
         if n == 0:
             continue
         begins[a] = True
-        totals = np.zeros(n_classes)
-        share, place = np.zeros(n), np.empty(n)
-        for j in range(n):
-            for k in range(n_classes):
-                totals[k] += counts[a + j, k]
-                share[j] += counts[a + j, k]
-        weight = totals.sum()
-        if weight <= 0.0:
+        totals, share, place = np.empty(n_classes), np.empty(n), np.empty(n)
+        if _normal_scores(counts[a:b], totals, share, place) <= 0.0:
             continue
-        below = 0.0
-        for j in range(n):
-            share[j] /= weight
-            place[j] = _normal_quantile(min(max(below + share[j] / 2, 1e-12), 1.0 - 1e-12))
-            below += share[j]
         basis = np.empty((min(_MOST_DEGREES, n), n))
         known = _polynomials(share, place, basis)
         mean = np.zeros((n_classes, known))
         gain, best, degree = 0.0, 0.0, 0
-        price = _PRICE * (n_classes - 1)
+        price = PRICE * (n_classes - 1)
         for d in range(known):
             for k in range(n_classes):
                 if totals[k] > 0.0:
@@ -350,19 +397,25 @@ def smooth_cells(
                     gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
+        # What is below the price is believed as far as such features are to be believed.
+        used = degree
+        for d in range(degree, min(known, len(belief))):
+            if belief[d] > 0.0:
+                used = d + 1
+            for k in range(n_classes):
+                mean[k, d] *= belief[d]
         tilted = np.empty((n_classes, n))
         gain = 0.0
         for k in range(n_classes):
-            if degree and totals[k] > 0.0:
-                gain += totals[k] * _tilt(
-                    mean[k, :degree].copy(), totals[k], share, basis[:degree], tilted[k]
-                )
+            if used and totals[k] > 0.0:
+                gained = _tilt(mean[k, :used].copy(), totals[k], share, basis[:used], tilted[k])
+                gain += totals[k] * gained if degree else 0.0
             else:
                 tilted[k] = share
             for j in range(n):
                 shares[a + j, k] = totals[k] * tilted[k, j]
-        if degree:
-            _mark_intervals(tilted, share, totals, begins[a:b])
+        if used:
+            _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
         steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(_summed(counts[a:b]))
         # Twice what all cells apart would gain is about chi-square if the smooth shares are right.
@@ -404,9 +457,13 @@ def _mark_intervals(
     tilted: NDArray[np.float64],
     share: NDArray[np.float64],
     totals: NDArray[np.float64],
+    width: float,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark where the log ratio of a class to all has left the span of an interval."""
+    """Mark where the log ratio of a class to all has left the span of an interval.
+
+    That is of so many standard deviations of the ratio.
+    """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))
     span = np.zeros(n_classes)
@@ -421,7 +478,7 @@ def _mark_intervals(
                 logs[k, j] = max(math.log(max(tilted[k, j], 1e-300) / share[j]), -30.0)
             mean += share[j] * logs[k, j]
             square += share[j] * logs[k, j] * logs[k, j]
-        span[k] = _SPAN * math.sqrt(max(square - mean * mean, 1e-300))
+        span[k] = width * math.sqrt(max(square - mean * mean, 1e-300))
     low, high = np.empty(n_classes), np.empty(n_classes)
     low[:], high[:] = np.inf, -np.inf
     for j in range(n):

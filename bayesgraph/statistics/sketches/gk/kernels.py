@@ -32,6 +32,16 @@ def _put(
 
 
 @numba.njit(cache=True, nogil=True)
+def _weight(gap: NDArray[np.float64], at: int, size: int) -> float:
+    """Return the weight of a tuple, 0 behind the last one."""
+    weight = 0.0
+    if at < size:
+        for k in range(gap.shape[1]):
+            weight += gap[at, k]
+    return weight
+
+
+@numba.njit(cache=True, nogil=True)
 def _merge_in(
     values: NDArray[np.float64],
     classes: NDArray[np.int64],
@@ -48,13 +58,16 @@ def _merge_in(
     new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
+    total: NDArray[np.float64],
 ) -> int:
     """Write the tuples of a feature with new values among them; return how many there are.
 
     A value that is a tuple's value already joins it, which adds nothing to anyone's uncertainty.
+    `total` takes the weight of each tuple.
     """
     n_classes = gap.shape[1]
     old, count = 0, 0
+    held = _weight(gap, 0, size)
     for row in range(n):
         x = values[row]
         w = weights[row] if len(weights) else 1.0
@@ -65,10 +78,13 @@ def _merge_in(
                 new_value, new_low, new_own, new_gap, new_delta, count,
                 value, low, own, gap, delta, old,
             )  # fmt: skip
+            total[count] = held
             old, count = old + 1, count + 1
+            held = _weight(gap, old, size)
         if count and new_value[count - 1] == x:
             new_gap[count - 1, classes[row]] += w
             new_own[count - 1] += w
+            total[count - 1] += w
             continue
         new_value[count], new_low[count], new_own[count] = x, x, w
         for k in range(n_classes):
@@ -77,19 +93,18 @@ def _merge_in(
         # The largest value is known exactly, and so is the smallest unless it has faded. What lies
         # in the gap of the next tuple, but for what equals its value, may be on either side of the
         # new one.
-        between = 0.0
-        if old < size:
-            between = delta[old] - own[old]
-            for k in range(n_classes):
-                between += gap[old, k]
+        between = delta[old] - own[old] + held if old < size else 0.0
         new_delta[count] = max(between, 0.0)
+        total[count] = w
         count += 1
     while old < size:
         _put(
             new_value, new_low, new_own, new_gap, new_delta, count,
             value, low, own, gap, delta, old,
         )  # fmt: skip
+        total[count] = held
         old, count = old + 1, count + 1
+        held = _weight(gap, old, size)
     return count
 
 
@@ -119,6 +134,7 @@ def _compress(
     new_own: NDArray[np.float64],
     new_gap: NDArray[np.float64],
     new_delta: NDArray[np.float64],
+    total: NDArray[np.float64],
     count: int,
     most: float,
     value: NDArray[np.float64],
@@ -131,21 +147,15 @@ def _compress(
     n_classes = gap.shape[1]
     # From the last to the first, into the end of the arrays; moved to their beginning after.
     room = len(value)
-    at = room
+    at, g = room, 0.0
     for i in range(count - 1, -1, -1):
-        total = 0.0
-        for k in range(n_classes):
-            total += new_gap[i, k]
-        if 0 < i < count - 1:
-            g = 0.0
+        if 0 < i < count - 1 and total[i] + g <= most - delta[at]:
             for k in range(n_classes):
-                g += gap[at, k]
-            if total + g <= most - delta[at]:
-                for k in range(n_classes):
-                    gap[at, k] += new_gap[i, k]
-                low[at] = min(low[at], new_low[i])
-                continue
-        at -= 1
+                gap[at, k] += new_gap[i, k]
+            low[at] = min(low[at], new_low[i])
+            g += total[i]
+            continue
+        at, g = at - 1, total[i]
         _put(
             value, low, own, gap, delta, at,
             new_value, new_low, new_own, new_gap, new_delta, i,
@@ -217,13 +227,10 @@ def absorb_quantiles(
         count = _merge_in(
             values, codes, held, n,
             size[f], value[f], low[f], own[f], gap[f], delta[f],
-            new_value, new_low, new_own, new_gap, new_delta,
+            new_value, new_low, new_own, new_gap, new_delta, total,
         )  # fmt: skip
         weight = 0.0
         for i in range(count):
-            total[i] = 0.0
-            for k in range(n_classes):
-                total[i] += new_gap[i, k]
             weight += total[i]
         if share > 0.0:
             most = share * weight
@@ -233,7 +240,7 @@ def absorb_quantiles(
             most = _least_sum(total, new_delta, count, room, guess[f] * weight)
             guess[f] = most / weight
         size[f] = _compress(
-            new_value, new_low, new_own, new_gap, new_delta, count, most,
+            new_value, new_low, new_own, new_gap, new_delta, total, count, most,
             value[f], low[f], own[f], gap[f], delta[f],
         )  # fmt: skip
 
