@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.encoding.columns import kind_of
 from bayesgraph.errors import DataError, DataTypeError, quoted
-from bayesgraph.variables import Name, plain
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.source import checked_weights
+from bayesgraph.variables import Name, is_missing, plain
+
+# No row of a stream counts for more: squares of weights stay finite.
+MOST_WEIGHT = 1e100
 
 
 def check_fitted(estimator: Any, attribute: str | None = None) -> None:
@@ -144,3 +150,39 @@ def _kinds(labels: Any) -> set[str]:
     words = {"text": "text", "number": "numbers", "boolean": "numbers"}
     found = {kind_of(label) for label in dict.fromkeys(labels)}
     return {words.get(kind, kind) for kind in found}
+
+
+def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Return the weight of each row."""
+    weights = checked_weights(sample_weight, n_rows)
+    if len(weights) and weights.max() > MOST_WEIGHT:
+        raise DataError(f"Weights count rows: at most {MOST_WEIGHT:g}; got {weights.max():g}.")
+    return weights if len(weights) else np.ones(n_rows)
+
+
+def announced_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return classes that are named ahead."""
+    found = np.asarray(classes)
+    if found.ndim != 1 or not len(found):
+        raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
+    if any(is_missing(label) for label in found.tolist()):
+        raise DataError("classes= has a missing label.")
+    return found
+
+
+def single_label(y: Any) -> Any:
+    """Return the label of a single row."""
+    label = plain(y)
+    if is_missing(label):
+        raise DataError("A row without its class teaches nothing here; got a missing label.")
+    whole = not isinstance(label, float) or label.is_integer()
+    if not isinstance(label, (str, bool, int, float)) or not whole:
+        raise DataTypeError(f"A label is a text, a whole number or a boolean; got {label!r:.60}.")
+    return label
+
+
+def single_weight(w: Any) -> float:
+    """Return the weight of a single row."""
+    if not isinstance(w, Real) or not 0.0 <= float(w) <= MOST_WEIGHT:
+        raise DataError(f"The weight of a row is a number from 0 to {MOST_WEIGHT:g}; got {w!r}.")
+    return float(w)

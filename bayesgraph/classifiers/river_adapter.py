@@ -72,6 +72,8 @@ class _RiverMethods:
         # River clones by the arguments of the constructor: this one stays empty.
         self.model = None if model is None else clone(given)
         self.learner = copy.deepcopy(given)
+        if hasattr(given, "star_"):
+            self.learner._is_open = True
 
     def __str__(self) -> str:
         return type(self.learner).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -83,11 +83,6 @@ class StreamColumns:
         looked = self._looked(found)
         most = star.settings.max_categories
         return numbers, self._codes(found, looked, lambda j, s: self._learn(j, s, most))
-
-    def check(self, found: Columns) -> None:
-        """Refuse a table that cannot be learned."""
-        self._numbers(found)
-        self._looked(found)
 
     def known(self, found: Columns, star: StreamingStar, unseen: str) -> Encoded:
         """Return a table's numbers and codes, -1 for states that are not known."""
@@ -179,7 +174,7 @@ class StreamColumns:
 
     def _check_row_state(self, j: int, value: Any) -> None:
         """Refuse a new state of another kind than those of a column."""
-        if isinstance(value, Hashable) and self._key(j, value) in self.vocabularies[j]:
+        if _is_hashable(value) and self._key(j, value) in self.vocabularies[j]:
             return
         factorised = factorise(_cell(value), self.states[j])
         if self.vocabularies[j]:
@@ -188,11 +183,15 @@ class StreamColumns:
     def __bool__(self) -> bool:
         return bool(self.numbers or self.states)
 
-    def extend(self, more: StreamColumns) -> None:
-        """Take further columns, after those of their kind."""
-        self.numbers = [*self.numbers, *more.numbers]
-        self.states = [*self.states, *more.states]
-        self.vocabularies += more.vocabularies
+    def joined(self, more: StreamColumns) -> StreamColumns:
+        """Return these columns, and further ones after those of their kind."""
+        if not more:
+            return self
+        return StreamColumns(
+            [*self.numbers, *more.numbers],
+            [*self.states, *more.states],
+            [*self.vocabularies, *more.vocabularies],
+        )
 
     def learned_row(self, x: Mapping[Name, Any], star: StreamingStar) -> Encoded:
         """Return a row's numbers and codes; as for `learned`."""
@@ -223,7 +222,7 @@ class StreamColumns:
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
             if not is_missing(value):
-                codes[j, 0] = code_of(j, value) if isinstance(value, Hashable) else -1
+                codes[j, 0] = code_of(j, value) if _is_hashable(value) else -1
         return codes
 
     # ------------------------------------------------------------------------------ states
@@ -368,6 +367,14 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
         return categorical_names(categorical, names)
     chosen = set(categorical)
     return {n for i, n in enumerate(names, first) if n in chosen or i in chosen}
+
+
+def _is_hashable(value: Any) -> bool:
+    """Tell whether a value can be looked up: a tuple of lists is Hashable by its type alone."""
+    with suppress(TypeError):
+        hash(value)
+        return True
+    return False
 
 
 def _check_mapping(x: Any) -> None:

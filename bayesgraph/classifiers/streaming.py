@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from numbers import Real
 from typing import Any
@@ -14,7 +15,13 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import prediction
 from bayesgraph.classifiers.base import checked_batches, joined_classes
-from bayesgraph.classifiers.checks import check_fitted
+from bayesgraph.classifiers.checks import (
+    announced_classes,
+    bounded_weights,
+    check_fitted,
+    single_label,
+    single_weight,
+)
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -31,9 +38,6 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.table import check_unseen, length
 from bayesgraph.errors import (
-    BayesGraphError,
-    DataError,
-    DataTypeError,
     ModelError,
     quoted,
 )
@@ -47,8 +51,7 @@ from bayesgraph.statistics.sketches import (
     KLLClass,
     PiDClass,
 )
-from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Name, Variable, is_missing, plain
+from bayesgraph.variables import Discrete, Name, Variable, plain
 from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
@@ -66,8 +69,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     of the summaries whenever a quarter of the stream is new. Rows enter the summaries in blocks
     after fixed numbers of rows, so that the model is the same however the rows are batched. Between
     two looks at the summaries, predictions use the densities of the last one: `partial_fit` and
-    `learn_one` alone leave out up to a quarter of the rows, the latest. `settle` looks now, and `fit`
-    ends with it.
+    `learn_one` alone leave out up to a quarter of the rows, the latest. `settle` looks now, and
+    `fit` ends with it.
 
     Parameters are those with which the stream began; `set_params` counts from the next `fit`.
     Weights count rows: with weights that sum to 1 there is no evidence for any interval.
@@ -215,7 +218,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self
         """
         self._forget_all()
-        self._learn(X, y, np.unique(target_column(y)[0]), sample_weight)
+        labels, _ = target_column(y)
+        weights = bounded_weights(sample_weight, len(labels))
+        self._learn(X, y, np.unique(labels[weights > 0]), sample_weight)
         return self.settle()
 
     def partial_fit(
@@ -234,7 +239,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         X, y, sample_weight
             As in `fit`. Categories and classes may be new. Tables have the columns of the first
             one; where features came with single rows (`learn_one`), tables may lack some and have
-            new ones, matched by name.
+            new ones, matched by name, which are there from the first row of the batch.
         classes : array_like, optional
             Classes that have no rows yet. Others are there from the row that brings them.
 
@@ -316,33 +321,47 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         *,
         asked: bool = False,
     ) -> Floats:
-        labels, name = target_column(y)
-        if not hasattr(self, "star_"):
-            found = fit_columns(self, X, len(labels), sparse=False)
-        else:
-            self._joined(labels, classes)  # may refuse them, before anything has changed
-            found = self._table(X, labels)
-        weights = checked_weights(sample_weight, len(labels))
-        if not weights.all():
-            rows = np.flatnonzero(weights)
-            found, labels, weights = found.take(rows), labels[rows], weights[rows]
-        star = getattr(self, "star_", None) or self._begin(found, labels, name, classes)
-        announced = self.classes_ if classes is None else self._joined(labels[:0], classes)
-        joined = self._joined(labels, classes)
-        at = self._label_codes(joined, labels)
-        columns, codes = self._columns.learned(found, star)
+        with self._as_before_if_refused():
+            labels, name = target_column(y)
+            weights = bounded_weights(sample_weight, len(labels))
+            announced = None if classes is None else announced_classes(classes)
+            is_first = not hasattr(self, "star_")
+            fresh = StreamColumns()
+            if is_first:
+                found = fit_columns(self, X, len(labels), sparse=False)
+            else:
+                found, fresh = self._table(X, len(labels))
+            if not weights.all():
+                rows = np.flatnonzero(weights)
+                found, labels, weights = found.take(rows), labels[rows], weights[rows]
+            star = self._begin(found, labels, name, announced) if is_first else self.star_
+            known = self.classes_ if announced is None else self._joined(labels[:0], announced)
+            joined = self._joined(labels, announced)
+            at = self._label_codes(joined, labels)
+            columns = self._columns.joined(fresh)
+            encoded = columns.learned(found, star)
         # Nothing can be refused any more.
-        first = None if hasattr(self, "star_") or classes is not None else 0
         self.star_ = star
-        if star.n_classes < len(announced):
-            star.grow(n_classes=len(announced))
-        weights = weights if len(weights) else np.ones(len(labels))
-        out = self._learn_rows(columns, codes, at, joined, weights, asked)
-        if asked and first is not None:
-            out[first] = 0.0
-        self._columns.forget_rare(self.star_)
+        self._extend(fresh, columns)
+        if star.n_classes < len(known):
+            star.grow(n_classes=len(known))
+        out = self._learn_rows(*encoded, at, joined, weights, asked)
+        if asked and is_first and announced is None:
+            out[0] = 0.0
+        columns.forget_rare(star)
         self._changed()
         return out
+
+    @contextmanager
+    def _as_before_if_refused(self) -> Iterator[None]:
+        is_first, was_open = not hasattr(self, "star_"), getattr(self, "_is_open", False)
+        try:
+            yield
+        except BaseException:
+            self._is_open = was_open
+            if is_first:
+                self._forget_all()
+            raise
 
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
@@ -354,7 +373,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         columns = StreamColumns.of(found, layout.categorical)
         together = joined_classes(None, labels, classes)
         # Classes come with their rows unless they are announced, whatever the batches.
-        known = joined_classes(None, labels[: classes is None], classes).astype(together.dtype)
+        first = labels[:1] if classes is None else labels[:0]
+        known = joined_classes(None, first, classes).astype(together.dtype)
         n_numbers, n_states = len(columns.numbers), len(columns.states)
         star = StreamingStar(self._summaries(n_numbers, len(known)), n_states, settings)
         self.layout_ = layout
@@ -363,36 +383,40 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
         return star
 
-    def _table(self, X: Any, labels: Any = None) -> Columns:
-        """Return a table as the columns that are known; new ones have been added, if it is learned.
+    @property
+    def is_open(self) -> bool:
+        """Whether tables may lack columns and have new ones, as features came with single rows."""
+        check_fitted(self, "star_")
+        return self._is_open
 
-        Where features came with single rows, tables need not have all of them, and may have others.
-        """
-        names = self.layout_.columns
+    def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
+        """Return a table as the columns that are known, and those that are new if it is learned."""
+        names, fresh = self.layout_.columns, StreamColumns()
         if not self._is_open or not is_frame(X):
             found = known_columns(self, X, names, sparse=False)
-            if labels is not None:
-                check_consistent_length(range(found.n_rows), labels)
-            return found
-        columns = columns_of(X)
-        n_rows = length(next(iter(columns.values()))) if columns else len(labels)
-        if labels is not None:
-            check_consistent_length(range(n_rows), labels)
-            fresh = self._columns.fresh_of(columns, self.categorical)
-            self._columns.check(self._columns.completed(columns, self.layout_.columns, n_rows))
-            self._extend(fresh)
-        return self._columns.completed(columns, self.layout_.columns, n_rows)
+        else:
+            columns = columns_of(X)
+            if n_labels is not None:
+                fresh = self._columns.fresh_of(columns, self.categorical)
+            n_rows = length(next(iter(columns.values())))
+            joined = self._columns.joined(fresh)
+            found = joined.completed(columns, (*names, *fresh.names), n_rows)
+        if n_labels is not None:
+            check_consistent_length(range(found.n_rows), range(n_labels))
+        return found, fresh
 
-    def _extend(self, fresh: StreamColumns) -> None:
+    def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:
         """Make room for new features, which are named in the order in which they came."""
-        if fresh:
-            self.layout_ = replace(
-                self.layout_, columns=(*self.layout_.columns, *fresh.numbers, *fresh.states)
-            )
-            note_names(self, list(self.layout_.columns))
-            self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
-            self._columns.extend(fresh)
-            self._is_open = True
+        self._columns = columns
+        if not fresh:
+            return
+        names = (*self.layout_.columns, *fresh.names)
+        self.layout_ = replace(self.layout_, columns=names)
+        note_names(self, list(names))
+        while self.target_name_ in names:
+            self.target_name_ = f"{self.target_name_}_"
+        self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
+        self._is_open = True
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
         """Return the known classes, those that are announced, and new ones by their first rows."""
@@ -462,32 +486,22 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         -------
         self
         """
-        label = plain(y)
-        if is_missing(label):
-            raise DataError("A row without its class teaches nothing here; got a missing label.")
-        if not 0.0 <= w < np.inf:
-            raise DataError(f"The weight of a row is a finite non-negative number; got {w!r}.")
-        if w == 0.0:
+        label, weight = single_label(y), single_weight(w)
+        if weight == 0.0:
             return self
-        if np.ndim(label):
-            raise DataTypeError(f"A label is a text, a number or a boolean; got {label!r:.60}.")
-        first = not hasattr(self, "star_")
-        if first:
-            self._begin_one(label)
-        try:
-            place = {known: k for k, known in enumerate(self.classes_.tolist())}
-            new = label not in place
-            classes = self._joined(np.array([label]), None) if new else self.classes_
-            fresh = self._columns.fresh(x, self.categorical, self.star_)
-        except BayesGraphError:
-            if first:
-                self._forget_all()
-            raise
-        self._extend(fresh)
-        columns, codes = self._columns.learned_row(x, self.star_)
-        at = np.array([place.get(label, len(classes) - 1)])
-        self._learn_rows(columns, codes, at, classes, np.array([float(w)]), False)
-        self._columns.forget_rare(self.star_)
+        with self._as_before_if_refused():
+            if not hasattr(self, "star_"):
+                self._begin_one(label)
+            star, labels = self.star_, self.classes_.tolist()
+            is_known = label in labels
+            classes = self.classes_ if is_known else self._joined(np.array([label]), None)
+            fresh = self._columns.fresh(x, self.categorical, star)
+            columns = self._columns.joined(fresh)
+            encoded = columns.learned_row(x, star)
+        self._extend(fresh, columns)
+        at = np.array([labels.index(label) if is_known else len(labels)])
+        self._learn_rows(*encoded, at, classes, np.array([weight]), False)
+        columns.forget_rare(star)
         self._changed()
         return self
 
@@ -495,16 +509,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Learn from a table whose columns may be others than before, or from none."""
         if not len(X) and not len(y):
             return
-        first = not hasattr(self, "star_")
-        if first:
-            self._begin_one(plain(target_column(y)[0][0]))
-        self._is_open = True
-        try:
+        with self._as_before_if_refused():
+            if not hasattr(self, "star_"):
+                self._begin_one(plain(target_column(y)[0][0]))
+            self._is_open = True
             self._learn(X, y, None, None)
-        except BayesGraphError:
-            if first:
-                self._forget_all()
-            raise
 
     def _begin_one(self, label: Any) -> None:
         check_unseen(self.unseen)
@@ -537,7 +546,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """See GraphClassifier; the star scores its own densities, which is faster."""
         check_fitted(self, "star_")
-        found = self._table(X)
+        found, _ = self._table(X)
         result: NDArray[Any] = np.empty(0)
         for start in range(0, max(1, found.n_rows), prediction._CHUNK_ROWS):
             rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))

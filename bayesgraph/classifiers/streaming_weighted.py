@@ -127,7 +127,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         """
         labels, _ = target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])
-        if len(labels) > _SORTED and 0 < changes == len(np.unique(labels)) - 1:
+        if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):
             warnings.warn(
                 "The rows are sorted by class, and exponents are learned row by row: shuffle them.",
                 BayesGraphWarning,

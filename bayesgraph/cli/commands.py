@@ -441,6 +441,8 @@ def _known_table(
     target = str(classifier.target_.name)
     if labelled and target not in table.column_names:
         raise DataError(f"{data} lacks the column {target!r} with the classes to learn from.")
+    if getattr(classifier, "is_open", False):
+        return table.select([n for n in table.column_names if n != target] + [target] * labelled)
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
         raise DataError(

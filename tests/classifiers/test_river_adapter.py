@@ -63,6 +63,16 @@ def test_batches_are_the_rows():
     assert many.predict_many(X).tolist() == [one.predict_one(x) for x, _ in rows]
 
 
+def test_a_copy_of_a_fitted_model_lets_columns_go():
+    model = bg.StreamingNaiveBayesClassifier().fit({"a": [1.0, 2.0], "b": [1.0, 2.0]}, [0, 1])
+    copied = bg.to_river(model)
+    assert len(copied.predict_many(pd.DataFrame({"a": [1.0, 2.0]}))) == 2
+    refused = bg.to_river(bg.StreamingNaiveBayesClassifier())
+    with pytest.raises(ValueError, match="inconsistent"):
+        refused.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series(["p"]))
+    assert refused.predict_one({"a": 1.0}) is None
+
+
 def test_columns_come_and_go():
     adapter = bg.to_river(bg.StreamingNaiveBayesClassifier())
     assert adapter.predict_proba_many(pd.DataFrame({"a": [1.0]})).shape == (1, 0)

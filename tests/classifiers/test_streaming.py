@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 
 import bayesgraph as bg
 from bayesgraph.errors import (
@@ -349,13 +350,96 @@ def test_tables_of_a_stream_of_single_rows():
         assert pickle.dumps(model) == before
 
 
+TABLES = {
+    "a negative weight": ({}, {"sample_weight": [-1.0, 1.0]}),
+    "another number of weights": ({}, {"sample_weight": [1.0]}),
+    "no weight": ({}, {"sample_weight": [0.0, 0.0]}),
+    "too much weight": ({}, {"sample_weight": [1e200, 1.0]}),
+    "a square that is infinite": ({"new": [1e200, 2.0]}, {}),
+    "infinity": ({"a": [np.inf, 2.0]}, {}),
+    "no classes": ({}, {"classes": []}),
+    "a missing class": ({}, {"classes": [0, 1, np.nan]}),
+    "a class for classes": ({}, {"classes": 3}),
+    "a matrix of classes": ({}, {"classes": [[0, 1]]}),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_a_table_that_is_refused_brings_no_column(case):
+    columns, options = TABLES[case]
+    model = NB(summary="gaussian").learn_one({"a": 1.0}, 0).learn_one({"a": 2.0}, 1)
+    before = pickle.dumps(model)
+    with pytest.raises(BayesGraphError):
+        model.partial_fit({"a": [1.0, 2.0], "new": [3.0, 4.0]} | columns, [0, 1], **options)
+    assert pickle.dumps(model) == before
+
+
+LABELS_OF_ROWS = [{"x": 1}, {1}, 0.5, np.inf, object(), b"x", np.nan, None, [1]]
+
+
+@pytest.mark.parametrize("label", LABELS_OF_ROWS, ids=lambda label: type(label).__name__)
+def test_labels_of_single_rows_are_those_of_tables(label):
+    model = NB()
+    with pytest.raises(BayesGraphError):
+        model.learn_one({"a": 1.0}, label)
+    assert model.predict_one({"a": 1.0}) is None
+
+
+@pytest.mark.parametrize("w", ["x", None, -1.0, np.nan, 1e200])
+def test_weights_of_single_rows(w):
+    with pytest.raises(DataError, match="weight"):
+        NB().learn_one({"a": 1.0}, 0, w)
+
+
+@pytest.mark.parametrize("estimator", [NB, Weighted])
+def test_what_comes_late_is_learned_soon(estimator):
+    """A feature and a class that come after 20,000 rows are looked at within some hundred."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 21_500)
+    X = {"noise": random.normal(size=21_500)}
+    model = estimator().learn_one({"noise": 0.0}, 0)
+    model.partial_fit({"noise": X["noise"][:20_000]}, y[:20_000])
+    found = []
+    for first in range(20_000, 21_500, 50):
+        rows = slice(first, first + 50)
+        table = {"noise": X["noise"][rows], "late": y[rows] + 0.1 * random.normal(size=50)}
+        found.append(model.predict(table) == y[rows])
+        model.partial_fit(table, y[rows])
+    assert np.concatenate(found)[700:].mean() > 0.95
+    y[20_000:][random.random(1500) < 0.4] = 2
+    places = 5.0 * y[:, None] + random.normal(size=(21_500, 2))
+    predicted, _ = estimator().test_then_train(places, y)
+    last = y[20_700:] == 2
+    assert (predicted[20_700:][last] == 2).mean() > 0.9
+
+
+def test_sparse_columns_keep_their_steps_short():
+    """Rows that do not know a feature do not make its densities look near each other."""
+    random = np.random.default_rng(3)
+    X, y = load_digits(return_X_y=True)
+    order = random.permutation(len(y))
+    X, y = X[order].copy(), y[order]
+    X[random.random(X.shape) > 0.1] = np.nan
+    scores = {}
+    for estimator in (NB, Weighted):
+        predicted, _ = estimator(summary="gaussian").test_then_train(X, y, classes=np.arange(10))
+        scores[estimator] = (predicted == y)[300:].mean()
+    assert scores[Weighted] > scores[NB] - 0.06
+
+
+def test_a_feature_may_be_called_as_the_class():
+    model = NB().learn_one({"class": 1.0}, 0).learn_one({"class": 2.0, "class_": 1.0}, 1)
+    assert model.target_.name == "class__"
+    assert model.settle().query({"class": 1.0}).probabilities.sum() == pytest.approx(1.0)
+
+
 def test_rows_have_the_types_of_tables():
     model = NB(categorical=[1]).learn_one({"a": 1.0, "k": 3, "t": "u"}, 0)
     assert isinstance(model.features_[1], Discrete)
     model.learn_one({"a": pd.NA, "k": np.ma.masked, "t": pd.NaT}, 1)
     model.learn_one({"a": Fraction(1, 2), "k": 4, "t": "v"}, 1)
     assert model.star_.n_seen == 3
-    for row in ({"a": "5.5"}, {"k": "three"}, {"t": 7}, {"t": ["u"]}, {"a": [1.0]}):
+    for row in ({"a": "5.5"}, {"k": "three"}, {"t": 7}, {"t": ["u"]}, {"t": ([],)}, {"a": [1.0]}):
         with pytest.raises(DataTypeError, match=repr(next(iter(row)))):
             model.learn_one(row, 0)
     assert model.star_.n_seen == 3

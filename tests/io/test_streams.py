@@ -178,6 +178,15 @@ def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
     assert model.to_dot(plate=False).count('label=" ') == 60
 
 
+def test_numbers_of_numpy_as_parameters_are_saved(tmp_path):
+    X, y = stream(200)
+    options = {"window": np.int64(64), "max_categories": np.int64(9), "decay": np.float32(0.5)}
+    model = Weighted(step=np.float32(0.25), alpha=np.float32(2.0), **options).fit(X, y)
+    model.save(tmp_path / "m.bayesgraph")
+    again = bg.load(tmp_path / "m.bayesgraph")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
 def test_pictures_of_exponents_that_are_all_one_do_not_name_them():
     X, y = stream(200)
     text = bg.StreamingNaiveBayesClassifier().fit(X, y).to_dot()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,12 +37,15 @@ _SHARED = {
     "mean_shared": 1.0,
     "ranges": 0.0,
     "own_ranges": 0.0,
+    "observed": 0.0,
 }
 _OWN = {"own": 0.0, "own_squares": _FIRST_SQUARES, "mean_own": 0.0}
 _BIASES = {"bias": 0.0, "bias_squares": _FIRST_SQUARES, "mean_bias": 0.0}
 _FIRST = _SHARED | _OWN | _BIASES
-# Ends of the names of those on which the length of steps depends.
-_PACE = ("squares", "ranges")
+# On which the length of steps depends, and the least that they may be: by squared gradients is
+# divided.
+_PACE = dict.fromkeys(("squares", "own_squares", "bias_squares"), sys.float_info.min)
+_PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
 
 
 class StreamExponents:
@@ -68,6 +72,8 @@ class StreamExponents:
         Iterates, sums of squared gradients, and averages of the iterates.
     ranges, own_ranges : ndarray, shape (n_features,)
         Sums of squared ranges of log densities; see `kernels.learn_rows`.
+    observed : ndarray, shape (n_features,)
+        Rows in which a feature was not missing.
     clock : ndarray, shape (2,)
         Steps taken, and the power of the weights in the average.
     """
@@ -77,6 +83,7 @@ class StreamExponents:
     mean_shared: Floats
     ranges: Floats
     own_ranges: Floats
+    observed: Floats
     own: Floats
     own_squares: Floats
     mean_own: Floats
@@ -136,7 +143,7 @@ class StreamExponents:
             self._least, self._smoothing, totals, self.clock, self.shared[:width],
             self.own[:, :width], self.bias, self.squares, self.own_squares, self.bias_squares,
             self.mean_shared[:width], self.mean_own[:, :width], self.mean_bias, self.ranges,
-            self.own_ranges, self._decay, out,
+            self.own_ranges, self.observed, self._decay, out,
         )  # fmt: skip
 
     @property
@@ -158,13 +165,13 @@ class StreamExponents:
     def begin(self) -> None:
         """Return to exponents of 1 and biases of 0."""
         for name, value in _FIRST.items():
-            if not name.endswith(_PACE):
+            if name not in _PACE:
                 getattr(self, name)[:] = value
 
     def quicken(self) -> None:
         """Let the steps be as long as in the beginning: after a change of what is learned."""
         for name, value in _FIRST.items():
-            if name.endswith(_PACE):
+            if name in _PACE:
                 getattr(self, name)[:] = value
         self.clock[0] = 0.0
 
@@ -192,9 +199,7 @@ class StreamExponents:
         """
         self.clock = state_array(arrays, "clock", (2,), least=0.0)
         for name in _FIRST:
-            # A squared gradient of zero would be divided by.
-            least = np.finfo(float).tiny if name.endswith("squares") else -np.inf
-            least = 0.0 if name.endswith("ranges") else least
+            least = _PACE.get(name, -np.inf)
             setattr(self, name, state_array(arrays, name, self._shape_of(name), least=least))
 
 

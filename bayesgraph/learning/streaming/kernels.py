@@ -55,6 +55,7 @@ def _add_ranges(
     mode: int,
     ranges: NDArray[np.float64],
     own_ranges: NDArray[np.float64],
+    observed: NDArray[np.float64],
     away: NDArray[np.float64],
     scratch: NDArray[np.float64],
 ) -> None:
@@ -64,6 +65,8 @@ def _add_ranges(
     """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
+    for f in range(n_features):
+        observed[f] += 1.0 if logs[0, f] != 0.0 else 0.0
     if mode != CLASS:
         low[:] = logs[0]
         high[:] = logs[0]
@@ -101,14 +104,13 @@ def _move(
     bias_squares: NDArray[np.float64],
     ranges: NDArray[np.float64],
     own_ranges: NDArray[np.float64],
-    unit: float,
+    observed: NDArray[np.float64],
     away: NDArray[np.float64],
     scratch: NDArray[np.float64],
 ) -> None:
     """Take one gradient step; see `learn_rows`.
 
-    Steps are shortened where `unit` times the sum of squared ranges is above 1; `away` are the log
-    densities less their means: the bias takes what all examples have in common.
+    `away` are the log densities less their means: the bias takes what all examples have in common.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
@@ -122,7 +124,7 @@ def _move(
         if adaptive:
             for f in range(n_features):
                 squares[f] += gradient[f] * gradient[f]
-                width = max(1.0, ranges[f] * unit)
+                width = max(1.0, ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
                 shared[f] -= step * gradient[f] / math.sqrt(squares[f] * width)
         else:
             for f in range(n_features):
@@ -132,7 +134,7 @@ def _move(
                 shared[f] = max(shared[f], least)
     if mode != VARIABLE:
         for f in range(n_features):
-            scale[f] = max(1.0, own_ranges[f] * unit)
+            scale[f] = max(1.0, own_ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
         for k in range(n_classes):
             e = error[k]
             lost = 0.0
@@ -183,6 +185,7 @@ def learn_rows(
     mean_bias: NDArray[np.float64],
     ranges: NDArray[np.float64],
     own_ranges: NDArray[np.float64],
+    observed: NDArray[np.float64],
     decay: float,
     out: NDArray[np.float64],
 ) -> None:
@@ -220,6 +223,8 @@ def learn_rows(
     ranges, own_ranges : ndarray, shape (n_features,)
         Sums of squares: of the distance between the least and the greatest log density of a row,
         and of the greatest distance of one from its mean.
+    observed : ndarray, shape (n_features,)
+        Rows in which a feature was not missing.
     decay : float
         Factor of the weight of all rows after each.
     out : ndarray, shape (n, n_classes) or (0, n_classes)
@@ -252,11 +257,10 @@ def learn_rows(
             error[k] *= weights[row]
         clock[0] += 1.0
         if adaptive:
-            _add_ranges(logs[row], centre, mode, ranges, own_ranges, away, scratch)
+            _add_ranges(logs[row], centre, mode, ranges, own_ranges, observed, away, scratch)
         _move(
             logs[row], error, centre, mode, step, own_step, adaptive, least, shared, own, bias,
-            squares, own_squares, bias_squares, ranges, own_ranges,
-            1.0 / (_RANGE * _RANGE * clock[0]), away, scratch,
+            squares, own_squares, bias_squares, ranges, own_ranges, observed, away, scratch,
         )  # fmt: skip
         share = (1.0 + clock[1]) / (clock[0] + clock[1])
         for f in range(n_features):

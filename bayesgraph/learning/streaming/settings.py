@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any
 
@@ -12,6 +12,7 @@ from bayesgraph.errors import ModelError, quoted
 from bayesgraph.learning.streaming.densities import METHODS
 from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
 from bayesgraph.statistics.sketches.base import checked_size
+from bayesgraph.variables import plain
 
 REACTIONS = ("forget", "quicken", "note")
 
@@ -62,6 +63,8 @@ class StreamSettings:
     on_drift: str = "forget"
 
     def __post_init__(self) -> None:
+        for field in fields(self):  # NumPy's numbers are not those of files
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),

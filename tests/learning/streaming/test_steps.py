@@ -27,6 +27,7 @@ def fresh():
         "mean_bias": np.zeros(K),
         "ranges": np.zeros(D),
         "own_ranges": np.zeros(D),
+        "observed": np.zeros(D),
     }
 
 
@@ -69,13 +70,16 @@ def reference(
         scores = prior + s["bias"] + ((s["shared"] + s["own"]) * logs).sum(axis=1)
         error = weight * (np.exp(log_softmax(scores)) - np.eye(K)[c])
         s["clock"][0] += 1.0
+        s["observed"] += (logs[0] != 0.0) * adaptive
         if adaptive and mode != "class":
             s["ranges"] += np.ptp(logs, axis=0) ** 2
         if adaptive and mode != "variable":
             s["own_ranges"] += np.abs(np.where(logs != 0, logs - centre, 0.0)).max(axis=0) ** 2
         # In units of 2 nats, and 1 for those that vary by less.
         long, own_long = (
-            np.maximum(1.0, np.sqrt(s[name] / s["clock"][0]) / 2.0) if adaptive else 1.0
+            np.maximum(1.0, np.sqrt(s[name] / np.maximum(1.0, s["observed"])) / 2.0)
+            if adaptive
+            else 1.0
             for name in ("ranges", "own_ranges")
         )
         if mode != "class":
