@@ -77,10 +77,12 @@ class Block:
         self.filled = 0
 
     def grow(self, n_numbers: int, n_states: int) -> None:
-        """Make room for columns after those of their kind; there are no rows."""
-        room = len(self._classes)
+        """Make room for columns after those of their kind, which the rows that wait lack."""
+        room, old = len(self._classes), (len(self._columns), len(self._codes))
         self._columns = widened(self._columns, (n_numbers, room))
         self._codes = widened(self._codes, (n_states, room))
+        self._columns[old[0] :] = np.nan
+        self._codes[old[1] :] = -1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the rows as arrays."""

@@ -19,7 +19,7 @@ from bayesgraph.learning.streaming.densities import (
     StateDensities,
     numeric_densities,
 )
-from bayesgraph.learning.streaming.exponents import StreamExponents, inserted
+from bayesgraph.learning.streaming.exponents import StreamExponents
 from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
@@ -295,9 +295,12 @@ class StreamingStar:
     # --------------------------------------------------------------------------------- growth
 
     def grow(self, *, n_classes: int | None = None, n_numbers: int = 0, n_states: int = 0) -> None:
-        """Make room for classes, and for columns after those of their kind."""
-        if self._waiting.filled:
-            self._absorb()
+        """Make room for classes, and for columns after those of their kind.
+
+        Densities are widened, not made anew: rows go on waiting, and many classes may come.
+        """
+        held = self.totals + self.settings.alpha
+        shares = held / held.sum()
         at, k = self.summaries.n_features, n_classes or self.n_classes
         self.summaries.grow(n_features=at + n_numbers, n_classes=k)
         self.counts.grow(k, len(self.counts) + n_states)
@@ -305,8 +308,9 @@ class StreamingStar:
         self.totals = widened(self.totals, (k,))
         shape = (k, self.n_features)
         self.exponents.grow(*shape, at, n_numbers)
-        self._centre = inserted(self._centre, shape, at, n_numbers, 0.0)
-        self._look()
+        self.numbers = self.numbers.grown(n_numbers, shares, k)
+        self.states = self.states.grown(n_states, shares, k)
+        self._centre = self._centre_now()
         self._grown = self._absorbed
 
     # ---------------------------------------------------------------------------------- files

@@ -13,6 +13,7 @@ from bayesgraph.learning.streaming import (
     IntervalDensities,
     StateDensities,
 )
+from bayesgraph.learning.streaming.checks import check_densities
 from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import smoothed_logs
 from bayesgraph.learning.streaming.densities.intervals import _belief, _factorials
@@ -343,6 +344,35 @@ def test_smoothed_logs_are_those_of_the_formula():
     np.testing.assert_allclose(np.exp(logs), [[3.5 / 5, 0.5 / 3], [1.5 / 5, 2.5 / 3], [1.0, 1.0]])
     expected = (3 * logs[0] + 3 * logs[1]) / 6
     np.testing.assert_allclose(centre, np.column_stack([expected, [0, 0], [0, 0]]))
+
+
+def test_a_class_without_rows_is_like_all_rows_until_the_next_look():
+    rng = np.random.default_rng(13)
+    y = rng.integers(0, 2, 3000)
+    X = np.where(y[:, None], 2.0, -1.0) + rng.normal(size=(3000, 2)) * (1 + y[:, None])
+    X[:, 1] = np.nan
+    shares = np.bincount(y) / len(y)
+    steps = IntervalDensities.of(GKClass(2, 2).update(X, y), "modl", 10, 1.0)
+    gauss = GaussianDensities.of(GaussianClass(2, 2).update(X, y), 0.0, 1e-9)
+    states = StateDensities.of([np.array([[3.0, 1.0], [1.0, 5.0]]), np.zeros((0, 2))], 2, 1.0)
+    for found, columns in ((steps, X.T), (gauss, X.T), (states, np.array([[0, 1], [-1, -1]]))):
+        wide = found.grown(2, shares, 4)
+        check_densities(wide, 4, 4)
+        before = np.empty((columns.shape[1], 2, 2))
+        found.write(np.ascontiguousarray(columns), before, 0)
+        after = np.empty((columns.shape[1], 4, 4))
+        more = np.full((2, columns.shape[1]), -1 if found is states else 0.5, dtype=columns.dtype)
+        wide.write(np.concatenate([columns, more]), after, 0)
+        np.testing.assert_array_equal(after[:, :2, :2], before)
+        assert (after[:, :, 2:] == 0.0).all()
+        np.testing.assert_array_equal(after[:, 2], after[:, 3])
+        np.testing.assert_allclose(wide.centre[:2, :2], found.centre)
+        if found is gauss:
+            expected = stats.norm.logpdf(X[:, 0], X[:, 0].mean(), X[:, 0].std())
+            np.testing.assert_allclose(wide.centre[2, 0], expected.mean(), rtol=1e-6)
+        else:
+            expected = np.log(np.exp(before[:, :, 0]) @ shares)
+        np.testing.assert_allclose(after[:, 2, 0], expected, rtol=1e-5, atol=1e-7)
 
 
 # ------------------------------------------------------------------------------ other densities

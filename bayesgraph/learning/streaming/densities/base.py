@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,19 @@ class Densities(ABC):
         out : ndarray, shape (n, n_classes, n_features of all)
         first : int
             Where these features stand.
+        """
+
+    @abstractmethod
+    def grown(self, n_more: int, shares: Floats, n_classes: int) -> Self:
+        """Return these with further features, of which nothing is known, and further classes.
+
+        Parameters
+        ----------
+        n_more : int
+            Features, after these.
+        shares : ndarray, shape (old number of classes,)
+            Of the rows: what a class without rows is like until the next look.
+        n_classes : int
         """
 
     @abstractmethod
@@ -94,6 +107,30 @@ def smoothed_logs(
     centre[there] = np.add.reduceat(pooled * logs, begin, axis=0)
     weight = totals.sum(axis=1, keepdims=True)
     return logs, np.ascontiguousarray((centre / np.where(weight > 0, weight, 1.0)).T)
+
+
+def grown_logs(
+    start: NDArray[np.int64], logs: Floats, centre: Floats, shares: Floats, n_classes: int
+) -> tuple[Floats, Floats]:
+    """Return logs and their means with further classes, which are like all rows together.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (n_cells, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    shares : ndarray, shape (n_classes,)
+    n_classes : int
+        The new number.
+    """
+    more = n_classes - logs.shape[1]
+    if not more:
+        return logs, centre
+    pooled = np.log(np.exp(logs) @ shares)
+    sums = np.concatenate([[0.0], np.cumsum(np.exp(pooled) * pooled)])
+    mean = sums[start[1:]] - sums[start[:-1]]
+    wide = np.concatenate([logs, np.repeat(pooled[:, None], more, axis=1)], axis=1)
+    return wide, np.concatenate([centre, np.repeat(mean[None], more, axis=0)])
 
 
 def table_plate(

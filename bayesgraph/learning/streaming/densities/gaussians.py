@@ -69,6 +69,27 @@ class GaussianDensities(NumericDensities):
         found = np.where(count > 0, mean, centre)
         return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))
 
+    def grown(self, n_more: int, shares: Floats, n_classes: int) -> GaussianDensities:
+        """See Densities."""
+        mean, variance, centre = self.mean, self.variance, self.centre
+        more = n_classes - len(centre)
+        if more:
+            middle = mean @ shares
+            whole = (variance + mean**2) @ shares - middle**2
+            whole = np.where((variance > 0).any(axis=1), np.maximum(whole, 1e-300), 0.0)
+            logs = _mean_log_gaussians(
+                middle[:, None], whole[:, None], middle[:, None], whole[:, None]
+            )
+            mean = np.concatenate([mean, np.repeat(middle[:, None], more, axis=1)], axis=1)
+            variance = np.concatenate([variance, np.repeat(whole[:, None], more, axis=1)], axis=1)
+            centre = np.concatenate([centre, np.repeat(logs, more, axis=0)])
+        unknown = np.zeros((n_more, n_classes))
+        return GaussianDensities(
+            np.concatenate([mean, unknown]),
+            np.concatenate([variance, unknown]),
+            np.concatenate([centre, unknown.T], axis=1),
+        )
+
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """See Densities."""
         part = out[:, :, first:]

@@ -18,6 +18,7 @@ from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import (
     THREAD,
     NumericDensities,
+    grown_logs,
     smoothed_logs,
     table_plate,
 )
@@ -135,6 +136,16 @@ class IntervalDensities(NumericDensities):
         """Return densities (n_j + a) / (n + a J) of counts, shape (n_intervals, n_classes)."""
         logs, centre = smoothed_logs(start, counts, smoothing)
         return cls(start, cuts, logs, centre)
+
+    def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
+        """See Densities."""
+        logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
+        return IntervalDensities(
+            np.append(self.start, self.start[-1] + np.arange(1, n_more + 1)),
+            np.append(self.cuts, np.full(n_more, np.inf)),
+            np.concatenate([logs, np.zeros((n_more, n_classes))]),
+            np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1),
+        )
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """See Densities."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,12 @@ from bayesgraph.cpds import TablePlate
 from bayesgraph.discretize import modl_groups
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
-from bayesgraph.learning.streaming.densities.base import Densities, smoothed_logs, table_plate
+from bayesgraph.learning.streaming.densities.base import (
+    Densities,
+    grown_logs,
+    smoothed_logs,
+    table_plate,
+)
 from bayesgraph.statistics.sketches import CountMinClass
 from bayesgraph.variables import Discrete, Variable
 
@@ -79,6 +84,13 @@ class StateDensities(Densities):
         at = int(np.searchsorted(self.grouped, feature))
         part = slice(*self.key_start[at : at + 2])
         return self.keys[part], self.places[part]
+
+    def grown(self, n_more: int, shares: Floats, n_classes: int) -> StateDensities:
+        """See Densities."""
+        logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
+        start = np.append(self.start, np.full(n_more, self.start[-1]))
+        wide = np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1)
+        return replace(self, start=start, logs=logs, centre=wide)
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """See Densities."""
