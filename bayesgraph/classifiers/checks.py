@@ -160,14 +160,13 @@ def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     return weights if len(weights) else np.ones(n_rows)
 
 
-def announced_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Return classes that are named ahead."""
+def check_announced(classes: ArrayLike) -> None:
+    """Refuse what is no list of classes."""
     found = np.asarray(classes)
     if found.ndim != 1 or not len(found):
         raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
     if any(is_missing(label) for label in found.tolist()):
         raise DataError("classes= has a missing label.")
-    return found
 
 
 def single_label(y: Any) -> Any:

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_consistent_length
 from bayesgraph.classifiers import prediction
 from bayesgraph.classifiers.base import checked_batches, joined_classes
 from bayesgraph.classifiers.checks import (
-    announced_classes,
     bounded_weights,
+    check_announced,
     check_fitted,
     single_label,
     single_weight,
@@ -220,7 +220,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._forget_all()
         labels, _ = target_column(y)
         weights = bounded_weights(sample_weight, len(labels))
-        self._learn(X, y, np.unique(labels[weights > 0]), sample_weight)
+        seen = np.unique(labels[weights > 0])
+        self._learn(X, y, seen if len(seen) else None, sample_weight)
         return self.settle()
 
     def partial_fit(
@@ -324,7 +325,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         with self._as_before_if_refused():
             labels, name = target_column(y)
             weights = bounded_weights(sample_weight, len(labels))
-            announced = None if classes is None else announced_classes(classes)
+            if classes is not None:
+                check_announced(classes)
             is_first = not hasattr(self, "star_")
             fresh = StreamColumns()
             if is_first:
@@ -334,9 +336,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             if not weights.all():
                 rows = np.flatnonzero(weights)
                 found, labels, weights = found.take(rows), labels[rows], weights[rows]
-            star = self._begin(found, labels, name, announced) if is_first else self.star_
-            known = self.classes_ if announced is None else self._joined(labels[:0], announced)
-            joined = self._joined(labels, announced)
+            star = self._begin(found, labels, name, classes) if is_first else self.star_
+            known = self.classes_ if classes is None else self._joined(labels[:0], classes)
+            joined = self._joined(labels, classes)
             at = self._label_codes(joined, labels)
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
@@ -346,7 +348,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         if star.n_classes < len(known):
             star.grow(n_classes=len(known))
         out = self._learn_rows(*encoded, at, joined, weights, asked)
-        if asked and is_first and announced is None:
+        if asked and is_first and classes is None:
             out[0] = 0.0
         columns.forget_rare(star)
         self._changed()
