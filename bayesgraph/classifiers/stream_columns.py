@@ -93,7 +93,8 @@ class StreamColumns:
     def _numbers(self, found: Columns) -> Floats:
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
-            columns = np.ascontiguousarray(np.ma.filled(matrix.astype(np.float64), np.nan).T)
+            matrix = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan)
+            columns = np.ascontiguousarray(matrix.T)
         else:
             parts = found.as_columns()
             columns = np.empty((len(self.numbers), found.n_rows))

@@ -275,6 +275,12 @@ def _tilt(
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
         change[:] = np.linalg.solve(curvature, gradient)
+        # Twice what is still to be gained, near the top.
+        still = 0.0
+        for d in range(degree):
+            still += gradient[d] * change[d]
+        if still < 1e-8:
+            break
         # Far from the top a step may be thousands long, and half of it ten times over as bad.
         change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
         for d in range(degree):
