@@ -86,7 +86,8 @@ def _add_ranges(
             own_ranges[f] += high[f] * high[f]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+# Without Python's check of each divisor: that keeps divisions and roots out of vector registers.
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _move(
     logs: NDArray[np.float64],
     error: NDArray[np.float64],
@@ -160,7 +161,7 @@ def _move(
             bias[k] -= step * error[k]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def learn_rows(
     logs: NDArray[np.float64],
     classes: NDArray[np.int64],

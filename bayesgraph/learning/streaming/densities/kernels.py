@@ -169,7 +169,7 @@ PRICE = 2.0
 _DEVIATIONS = 3.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _normal_quantile(u: float) -> float:
     """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
     if min(u, 1.0 - u) < 0.02425:
@@ -191,7 +191,7 @@ def _normal_quantile(u: float) -> float:
     return top * q / low
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _polynomials(
     share: NDArray[np.float64], place: NDArray[np.float64], out: NDArray[np.float64]
 ) -> int:
@@ -216,7 +216,7 @@ def _polynomials(
     return out.shape[0]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _tilt(
     mean: NDArray[np.float64],
     weight: float,
@@ -288,7 +288,7 @@ def _tilt(
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _normal_scores(
     counts: NDArray[np.float64],
     totals: NDArray[np.float64],
@@ -312,7 +312,7 @@ def _normal_scores(
     return weight
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def first_gains(
     start: NDArray[np.int64],
     counts: NDArray[np.float64],
@@ -343,7 +343,7 @@ def first_gains(
                     out[f, d] += 0.5 * total * total / totals[k]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def smooth_cells(
     start: NDArray[np.int64],
     counts: NDArray[np.float64],
@@ -437,7 +437,7 @@ def smooth_cells(
             shares[a:b] = counts[a:b]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> float:
     """Return the log likelihood of intervals given the class, less that of the pooled ones."""
     n, n_classes = len(begins), sums.shape[1]
@@ -458,7 +458,7 @@ def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> floa
     return gain
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _mark_intervals(
     tilted: NDArray[np.float64],
     share: NDArray[np.float64],
