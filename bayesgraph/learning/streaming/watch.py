@@ -1,8 +1,8 @@
 """What a learner of a stream does about drift: it watches its own errors.
 
-Prequential accuracies over 24,000 rows that were compared for the reaction to an alarm, means of
-two seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept after each
-6,000 rows, Hyperplane a little with each row, Gaussians (50 correlated features) change means and
+Prequential accuracies over 24,000 rows when the reaction to an alarm was chosen, means of two
+seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept after each 6,000
+rows, Hyperplane a little with each row, Gaussians (50 correlated features) change means and
 covariances and flip (20 features) swaps the classes after each 6,000 rows, still is Agrawal without
 a change, on which there was no alarm.
 
