@@ -48,12 +48,17 @@ def test_blocks(
     return rows_in_blocks(concept, n, np.random.default_rng(_TEST + number))
 
 
+def _abrupt(n: int) -> int:
+    """Return the narrowest change for which river's formula stays finite at the first row."""
+    return max(1, n // 300)
+
+
 def _sea(n: int) -> Iterable[Any]:
     return synth.ConceptDriftStream(
         synth.SEA(variant=0, noise=0.1, seed=1),
         synth.SEA(variant=2, noise=0.1, seed=2),
         position=n // 2,
-        width=1,
+        width=_abrupt(n),
         seed=3,
     )
 
@@ -91,7 +96,7 @@ def _led(n: int) -> Iterable[Any]:
         synth.LED(noise_percentage=0.1, irrelevant_features=True, seed=1),
         synth.LEDDrift(noise_percentage=0.1, irrelevant_features=True, n_drift_features=5, seed=2),
         position=n // 2,
-        width=1,
+        width=_abrupt(n),
         seed=3,
     )
 

@@ -160,3 +160,11 @@ def test_what_is_chosen():
     assert (plan.sets, plan.sizes) == (("zeta", "beta"), (20, 300))
     with pytest.raises(SystemExit, match="no set 'eta'"):
         chosen_plan(argparse.Namespace(**given | {"sets": "eta"}))
+
+
+@pytest.mark.parametrize("n", [50, 20_000, 1_000_000])
+def test_streams_that_change_begin_however_long_they_are(n):
+    from stream_data import _led, _sea
+
+    for made in (_sea, _led):
+        assert next(iter(made(n)))[0]
