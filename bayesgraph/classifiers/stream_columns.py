@@ -63,7 +63,8 @@ class StreamColumns:
             or n in categorical
             or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
         ]
-        numbers = [n for n in found.names if n not in set(states)]
+        discrete = set(states)
+        numbers = [n for n in found.names if n not in discrete]
         return cls(numbers, states, [{} for _ in states])
 
     @property

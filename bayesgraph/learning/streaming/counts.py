@@ -12,7 +12,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.panes import PaneCounts
 from bayesgraph.statistics.sketches import PANES, CountMinClass
 from bayesgraph.statistics.sketches.base import widened
-from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.checks import part_of, state_array
 from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
 
 
@@ -129,12 +129,6 @@ class StateCounts:
             if part := part_of(arrays, f"sketch_{j}."):
                 self.sketches[j] = CountMinClass.from_arrays(part)
         self.panes.restore(part_of(arrays, "panes."))
-
-
-def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    found = arrays.items()
-    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
 
 
 def _sketched(table: Floats, most: int) -> CountMinClass:

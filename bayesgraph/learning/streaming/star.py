@@ -12,7 +12,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
 from bayesgraph.learning.streaming.block import Block
 from bayesgraph.learning.streaming.checks import check_star
-from bayesgraph.learning.streaming.counts import StateCounts, part_of
+from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import (
     GaussianDensities,
     IntervalDensities,
@@ -24,7 +24,7 @@ from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
 from bayesgraph.statistics.sketches.base import widened
-from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.checks import part_of, state_array
 
 # Rows that are put into the summaries together, at most and at least.
 _BLOCK, _FIRST_BLOCK = 256, 8

@@ -31,6 +31,7 @@ from bayesgraph.drift import DriftDetector
 from bayesgraph.drift.choice import alarms, chosen_detector
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.sketches.checks import part_of
 
 # Weight of what was seen that an alarm leaves.
 KEPT = 50.0
@@ -107,7 +108,4 @@ class DriftWatch:
                 raise DataError(f"A saved state has errors of 0 and 1 for {n} rows that wait.")
             self._errors[:n] = errors
         if isinstance(self.detector, DriftDetector):
-            prefix = "detector_"
-            self.detector.restore(
-                {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            )
+            self.detector.restore(part_of(arrays, "detector_"))

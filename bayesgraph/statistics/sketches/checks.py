@@ -58,6 +58,12 @@ def state_array(
     return array
 
 
+def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    found = arrays.items()
+    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
+
+
 def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
     """Refuse rows of numbers whose used part does not ascend.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import ColumnSummaries, checked_size
-from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.checks import part_of, state_array
 from bayesgraph.statistics.sketches.gaussians import GaussianClass
 from bayesgraph.statistics.sketches.gk import GKClass
 from bayesgraph.statistics.sketches.kll import KLLClass
@@ -126,11 +126,7 @@ class WindowedSummaries(ColumnSummaries):
         if code >= len(_KINDS):
             raise DataError(f"A saved state has panes of a kind below {len(_KINDS)}; got {code}.")
         kind = _KINDS[code]
-        parts = []
-        for i in range(n + 1):
-            prefix = f"pane_{i}_"
-            own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
-            parts.append(kind.from_arrays(own))
+        parts = [kind.from_arrays(part_of(arrays, f"pane_{i}_")) for i in range(n + 1)]
         shapes = {(part.n_features, part.n_classes) for part in parts}
         if len(shapes) > 1:
             raise DataError(f"The panes of a saved state are of different shapes: {shapes}.")
