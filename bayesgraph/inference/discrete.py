@@ -135,7 +135,8 @@ class DiscreteEngine:
 
     def _make_room(self, nbytes: int) -> None:
         """Forget what was used longest ago until so many bytes more are within bounds."""
-        kept = list(self._kept.items())
+        # Of a copy, which is taken in one step: another thread may keep something meanwhile.
+        kept = list(self._kept.copy().items())
         total = sum(size for _, (_, size) in kept)
         for number, (key, (_, size)) in enumerate(kept):
             if len(kept) - number < _MOST_PROGRAMS and total + nbytes <= _MOST_PROGRAM_BYTES:
