@@ -508,25 +508,34 @@ PLUMBING = {
 }
 
 
-def _class_of(case: Case) -> object:
+def class_of(case: Case) -> Any:
+    """Return the class of a row's estimator."""
     return getattr(case.estimator, "func", case.estimator)
 
 
-_FIRST_OF_CLASS: dict[object, Case] = {}
+FIRST_OF_CLASS: dict[object, Case] = {}
+# Numbers of a kind of their own come in ways of their own, blocks among them.
+_FIRST_ON_NUMBERS: dict[tuple[object, str], Case] = {}
 for _case in CLASSIFIERS:
-    _FIRST_OF_CLASS.setdefault(_class_of(_case), _case)
+    FIRST_OF_CLASS.setdefault(class_of(_case), _case)
+    for _kind in _case.kinds:
+        if _kind in OTHER_KINDS:
+            _FIRST_ON_NUMBERS.setdefault((class_of(_case), _kind), _case)
 
 
 def is_spared(test: str, case: Case, kind: str | None = None, **_: Any) -> bool:
     """Tell whether a test runs with `-m slow` only.
 
     The first row of each class of estimators goes through everything. Other rows do so with one
-    kind of data, and leave what does not depend on parameters to the first row.
+    kind of data, and leave what does not depend on parameters to the first row: of the class, or
+    of those of the class that take other numbers.
     """
-    if kind is None or _FIRST_OF_CLASS[_class_of(case)] is case or kind not in KINDS:
+    if FIRST_OF_CLASS[class_of(case)] is case:
         return False
+    if kind in OTHER_KINDS:
+        return test in PLUMBING and _FIRST_ON_NUMBERS[class_of(case), kind] is not case
     one = "mixed" if "mixed" in case.kinds else case.kinds[-1]
-    return kind != one or test in PLUMBING
+    return test in PLUMBING or kind not in (None, one)
 
 
 # --------------------------------------------------------------------------------------- data
