@@ -1,5 +1,6 @@
 """The examples run as a newcomer runs them, and the README shows what they draw."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,13 +9,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+# What the README tells a newcomer to run first.
+FIRST = "quickstart.py"
+others = pytest.mark.parametrize("name", [name for name in EXAMPLES if name != FIRST])
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs(name, tmp_path):
+def run(name, folder):
+    """Run an example in a process of its own, as its words say."""
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / name],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -24,15 +28,30 @@ def test_example_runs(name, tmp_path):
     assert not done.stderr
 
 
-def test_readme_picture_is_what_quickstart_draws(tmp_path):
-    subprocess.run(
-        [sys.executable, ROOT / "examples" / "quickstart.py", tmp_path / "pictures"], check=True
-    )
-    drawn = (tmp_path / "pictures" / "heart_tan.svg").read_text()
+def test_quickstart_runs_and_draws_the_picture_of_the_readme(tmp_path):
+    run(FIRST, tmp_path)
+    drawn = (tmp_path / "out" / "heart_tan.svg").read_text()
     assert "disease" in drawn
     assert drawn.count("<g id=") == (ROOT / "examples/pictures/heart_tan.svg").read_text().count(
         "<g id="
     )
+
+
+# In this process, which has imported the library and loaded its kernels once.
+@others
+def test_example_runs(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name)])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    printed = capfd.readouterr()
+    assert printed.out
+    assert not printed.err
+
+
+@pytest.mark.slow
+@others
+def test_example_runs_by_itself(name, tmp_path):
+    run(name, tmp_path)
 
 
 def test_readme_code_runs(tmp_path, monkeypatch):
