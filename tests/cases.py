@@ -10,6 +10,7 @@ Families of distributions that are for other numbers have data of their own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +30,7 @@ NUMERIC = ("continuous", "positive", "counts")
 NAMES = ("a", "b", "c", "d")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One row of the table.
 
@@ -498,13 +499,28 @@ def pairs(
 
 # Tests of what all estimators of a class share, whatever their parameters.
 PLUMBING = {
+    "test_arrays_after_frames_and_frames_after_arrays",
+    "test_balanced_classes_need_all_labels_at_once",
+    "test_boolean_labels",
+    "test_class_weights_are_sample_weights",
+    "test_columns_are_checked_by_name_and_order",
+    "test_decisions_follow_from_probabilities",
     "test_every_kind_of_frame_gives_the_same_numbers",
     "test_every_spelling_of_missing_is_the_same",
     "test_labels_keep_type_and_classes_are_sorted",
+    "test_masked_arrays_are_missing_values",
     "test_numpy_arrays_give_the_same_numbers",
     "test_pipeline_search_and_cross_validation",
     "test_stretches_of_rows_answer_as_the_whole",
     "test_the_terms_add_up_to_the_log_odds",
+}
+
+# Values of a parameter of a test, which takes others that ask more.
+MILDER: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+    "test_chunks_make_the_model_of_the_whole": ("weighted", (False,)),
+    "test_forgetting_is_not_having_learned": ("weighted", (False,)),
+    "test_the_unit_of_a_column_does_not_matter": ("factor", (1e-6, 1e6)),
+    "test_weights_are_repetitions": ("missing", (False,)),
 }
 
 
@@ -523,15 +539,18 @@ for _case in CLASSIFIERS:
             _FIRST_ON_NUMBERS.setdefault((class_of(_case), _kind), _case)
 
 
-def is_spared(test: str, case: Case, kind: str | None = None, **_: Any) -> bool:
+def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> bool:
     """Tell whether a test runs with `-m slow` only.
 
     The first row of each class of estimators goes through everything. Other rows do so with one
-    kind of data, and leave what does not depend on parameters to the first row: of the class, or
-    of those of the class that take other numbers.
+    kind of data, and leave milder variants to the first row, as what does not depend on parameters:
+    the first of the class, or of those of the class that take other numbers.
     """
     if FIRST_OF_CLASS[class_of(case)] is case:
         return False
+    parameter, values = MILDER.get(test, ("", ()))
+    if given.get(parameter) in values:
+        return True
     if kind in OTHER_KINDS:
         return test in PLUMBING and _FIRST_ON_NUMBERS[class_of(case), kind] is not case
     one = "mixed" if "mixed" in case.kinds else case.kinds[-1]
@@ -541,9 +560,12 @@ def is_spared(test: str, case: Case, kind: str | None = None, **_: Any) -> bool:
 # --------------------------------------------------------------------------------------- data
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
-    """Columns as plain lists, from which the tests make tables of any library, and labels."""
+    """Columns as plain lists, from which the tests make tables of any library, and labels.
+
+    Tests share them, and do not change them.
+    """
 
     columns: Mapping[str, list[Any]]
     y: np.ndarray
@@ -591,6 +613,7 @@ class Data:
         columns = {name: [column[i] for i in rows] for name, column in self.columns.items()}
         return Data(columns, self.y[rows])
 
+    @functools.cache  # noqa: B019 - the data of one kind are the same for all tests
     def with_missing(self, share: float = 0.25, seed: int = 1) -> Data:
         """Return the data with some values None; the first two rows stay complete."""
         random = np.random.default_rng(seed)
@@ -602,6 +625,7 @@ class Data:
         return Data(columns, self.y)
 
 
+@functools.cache
 def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
     """Return rows of three classes whose columns depend on the class and on each other."""
     random = np.random.default_rng(seed)
@@ -626,6 +650,20 @@ def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
         block = random.poisson(np.array([[1, 2, 4], [2, 2, 2], [4, 2, 1]])[code])
         columns |= dict(zip("efg", block.T.tolist(), strict=True))
     return Data(columns, np.array(["setosa", "versicolor", "virginica"])[code])
+
+
+def fit(case: Case, data: Data, **parameters: Any) -> Any:
+    """Return a new classifier of a row, fitted to the data."""
+    return case.estimator(**parameters).fit(data.pandas(), data.y)
+
+
+@functools.lru_cache(maxsize=1024)
+def fitted(case: Case, data: Data) -> Any:
+    """Return the classifier of a row, fitted to the data.
+
+    Tests of the same row and data share it: one that changes it fits its own, or takes a copy.
+    """
+    return fit(case, data)
 
 
 def evidence_rows(classifier: Any, data: Data) -> list[dict[Any, Any]]:

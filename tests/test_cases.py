@@ -32,7 +32,8 @@ def test_exceptions_and_plumbing_name_tests_of_rows_or_checks_of_scikit_learn():
         for name in case.without
         if name not in known
     }
-    unknown |= {f"PLUMBING: {name}" for name in cases.PLUMBING - functions_given_a_row()}
+    spared = cases.PLUMBING | set(cases.MILDER)
+    unknown |= {f"spared: {name}" for name in spared - functions_given_a_row()}
     assert not unknown
 
 

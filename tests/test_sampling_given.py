@@ -94,7 +94,7 @@ def test_soft_evidence_and_beliefs():
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed",)), ids=str)
 def test_classifiers(case, kind):
     data = cases.make_data(kind)
-    classifier = case.estimator().fit(data.pandas(), data.y)
+    classifier = cases.fitted(case, data)
     if not case.likelihood:
         with pytest.raises(UnsupportedModelError, match="no distribution of rows"):
             classifier.sample(50, random_state=0)

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import fit, fitted
 from comparison import assert_same_network
 from scipy import sparse
 from sklearn.base import clone
@@ -80,10 +81,6 @@ def network_frame(classifier, data):
     return frame
 
 
-def fitted(case, data, **parameters):
-    return case.estimator(**parameters).fit(data.pandas(), data.y)
-
-
 # ------------------------------------------------------------------- scikit-learn's machinery
 
 
@@ -139,12 +136,11 @@ def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
 @every
 def test_probabilities_equal_brute_force(case, kind):
     data = cases.make_data(kind).with_missing(0.4)
-    parameters = {}
     if "all-categorical" in case.name:
         data = data.take(range(9))  # every number is a state: keep the joint small
     if case.name == "auto" or case.name.startswith("streaming"):
         data = data.take(range(18))  # the fewer rows, the fewer intervals
-    classifier = fitted(case, data, **parameters)
+    classifier = fit(case, data)
     oracle = oracle_of(classifier.network_)
     target = classifier.target_.name
     proba = classifier.predict_proba(data.pandas())
@@ -383,7 +379,7 @@ def test_columns_are_checked_by_name_and_order(case, kind):
 @pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
 def test_arrays_after_frames_and_frames_after_arrays(case):
     data = cases.make_data(case.kinds[0])
-    classifier = fitted(case, data)
+    classifier = fit(case, data)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         found = classifier.predict_proba(data.matrix())
     np.testing.assert_array_equal(found, classifier.predict_proba(data.pandas()))
@@ -408,7 +404,7 @@ def test_weights_are_repetitions(case, kind, missing):
     weights[:3] = 2, 1, 3
     repeated = data.take(np.repeat(np.arange(len(data.y)), weights))
     weighted = case.estimator().fit(data.pandas(), data.y, sample_weight=weights)
-    plain = fitted(case, repeated)
+    plain = fit(case, repeated)
     # A category type declares states that no row has left.
     assert_same_network(weighted.network_, plain.network_, 1e-9)
     everywhere = case.estimator().fit(data.pandas(), data.y, sample_weight=np.ones(len(data.y)))
@@ -421,9 +417,9 @@ def test_priors(case, kind):
     priors = np.array([0.7, 0.1, 0.2])
     if not case.class_is_root:
         with pytest.raises(ValueError, match="priors"):
-            fitted(case, data, priors=priors)
+            fit(case, data, priors=priors)
         return
-    plain, given = fitted(case, data), fitted(case, data, priors=priors)
+    plain, given = fitted(case, data), fit(case, data, priors=priors)
     np.testing.assert_allclose(given.query().probabilities, priors)
     share = plain.query().probabilities
     expected = plain.predict_proba(data.pandas()) * priors / share
@@ -441,7 +437,7 @@ def test_unseen_categories(case, kind):
     classifier = fitted(case, data)
     for asked, same in ((strange.pandas(), blank.pandas()), (strange.polars(), blank.polars())):
         np.testing.assert_allclose(classifier.predict_proba(asked), classifier.predict_proba(same))
-    strict = fitted(case, data, unseen="error")
+    strict = fit(case, data, unseen="error")
     strict.predict(blank.pandas())
     with pytest.raises(bg.errors.UnknownStateError, match=r"'a'.*'nowhere'.*'high', 'low', 'mid'"):
         strict.predict(strange.pandas())
@@ -589,7 +585,7 @@ def test_files_keep_all_answers(case, kind, tmp_path):
 def test_row_order_does_not_matter(case, kind):
     data = cases.make_data(kind).with_missing()
     shuffled = data.take(np.random.default_rng(3).permutation(len(data.y)))
-    one, other = fitted(case, data), fitted(case, shuffled)
+    one, other = fitted(case, data), fit(case, shuffled)
     assert_same_network(one.network_, other.network_, 1e-11)
     for a, b in zip(one.network_.cpds, other.network_.cpds, strict=True):
         if isinstance(a, bg.TableCPD):
@@ -605,7 +601,7 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     data = cases.make_data(kind).with_missing(0.1)
     scaled = [None if v is None else v * factor for v in data.columns["c"]]
     other = cases.Data({**data.columns, "c": scaled}, data.y)
-    one, two = fitted(case, data), fitted(case, other)
+    one, two = fitted(case, data), fit(case, other)
     assert list(one.network_.graph.edges) == list(two.network_.graph.edges)
     np.testing.assert_allclose(
         list(one.network_.arc_scores.values()),

@@ -17,7 +17,7 @@ every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_decisions_follow_from_probabilities(case, kind):
     data = cases.make_data(kind)
     frame = data.pandas()
-    classifier = case.estimator().fit(frame, data.y)
+    classifier = cases.fitted(case, data)
     np.testing.assert_array_equal(classifier.decide(frame), classifier.predict(frame))
     proba = classifier.predict_proba(frame)
     costs = np.arange(len(classifier.classes_) ** 2, dtype=float).reshape(proba.shape[1], -1) % 5

@@ -30,8 +30,7 @@ CONTRASTS = (
 
 
 def fitted(case, kind):
-    data = cases.make_data(kind)
-    return case.estimator().fit(data.pandas(), data.y)
+    return cases.fitted(case, cases.make_data(kind))
 
 
 def log_odds(oracle, target, evidence, positive, negative):
@@ -124,7 +123,7 @@ def test_nothing_observed_is_the_prior(spam):
 @pytest.mark.parametrize("share", [0.0, 0.3], ids=["complete", "missing"])
 def test_the_terms_add_up_to_the_log_odds(case, kind, share):
     classifier = fitted(case, kind)
-    asked = cases.make_data(kind, 12, seed=3).with_missing(share)
+    asked = cases.make_data(kind, 6, seed=3).with_missing(share)
     log_proba = classifier.predict_log_proba(asked.pandas())
     for contrast in CONTRASTS:
         odds = classifier.log_odds(asked.pandas(), **contrast)

@@ -80,7 +80,7 @@ def test_states_and_classes_that_came_late(case, kind, tmp_path):
         some = data.take(range(start, start + 20))
         classifier.partial_fit(some.pandas(), some.y)
         classifier = loaded(classifier, tmp_path)
-    whole = case.estimator().fit(data.pandas(), data.y)
+    whole = cases.fitted(case, data)
     assert_same_network(classifier.network_, whole.network_, 1e-9)
     assert classifier.classes_.dtype == whole.classes_.dtype
 
@@ -108,13 +108,12 @@ def test_models_that_are_not_to_learn_are_smaller(tmp_path):
 @every
 def test_files_without_statistics_say_that_they_cannot_be_updated(case, kind, tmp_path):
     data = cases.make_data(kind)
-    classifier = case.estimator().fit(data.pandas(), data.y)
     path = tmp_path / "model.bayesgraph"
-    classifier.save(path)
+    cases.fitted(case, data).save(path)
     forged(path, lambda header: header["model"].pop("statistics"))
     old = bg.load(path)
     np.testing.assert_array_equal(
-        old.predict_proba(data.pandas()), classifier.predict_proba(data.pandas())
+        old.predict_proba(data.pandas()), cases.fitted(case, data).predict_proba(data.pandas())
     )
     for update in (old.partial_fit, old.forget):
         with pytest.raises(DataError, match=r"does not have the statistics.*fit it again"):
