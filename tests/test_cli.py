@@ -170,7 +170,7 @@ def test_evaluate_more_than_two_classes(capfd, tmp_path):
     rows = [f"{i % 7},{'abc'[i % 3]}" for i in range(60)]
     table.write_text("x,kind\n" + "\n".join(rows) + "\n")
     picture = tmp_path / "roc.svg"
-    code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "3", "--plot", picture)
+    code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "2", "--plot", picture)
     assert code == 0
     assert out.count("confusion matrix") == len(ModelName)
     assert picture.is_file()

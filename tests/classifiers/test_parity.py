@@ -14,7 +14,7 @@ import bayesgraph as bg
 SHAPES = ((40, 1, 2), (150, 7, 3), (90, 60, 5))
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 weighted = pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
-ALPHAS = (1.0, 0.01, 3.5, "array")
+ALPHAS = (pytest.param(1.0, marks=pytest.mark.slow), 0.01, 3.5, "array")
 
 
 def labels(random, n, k):

@@ -181,7 +181,7 @@ def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     if classifier.layout_.groups:
         pytest.skip("words have a term each; see test_items.py")
     oracle = enumerated(classifier)
-    asked = cases.make_data(kind, 6, seed=4).with_missing(0.3)
+    asked = cases.make_data(kind, 4, seed=4).with_missing(0.3)
     order = [name for name in classifier.network_.names if name != "class"]
     if not isinstance(classifier.network_, bg.NetworkMixture):
         order = [

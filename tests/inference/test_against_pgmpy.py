@@ -58,7 +58,7 @@ def compare_with_pgmpy(name, number):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_posteriors_equal_pgmpy(name):
-    compare_with_pgmpy(name, 10)
+    compare_with_pgmpy(name, 5)
 
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey"])
