@@ -1,21 +1,17 @@
 """The same bytes for every hash seed, of the rows and data of cases.py that run by default."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from hash_seeds import printed_elsewhere, printed_here
 
 SCRIPT = """
-import hashlib, pathlib, sys, tempfile
+import hashlib, pathlib, tempfile
 import cases
 import numpy as np
 from comparison import arrays
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "model.bayesgraph"
     for case, kind in cases.pairs():
-        if cases.is_spared("test_hash_seed_does_not_matter", case, kind) != (sys.argv[1] == "slow"):
+        if cases.is_spared("test_hash_seed_does_not_matter", case, kind) != (which == "slow"):
             continue
         data = cases.make_data(kind).with_missing()
         classifier = case.estimator().fit(data.pandas(), data.y)
@@ -34,21 +30,9 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-def run(seed, which):
-    here = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": here}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, which],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()
-
-
 @pytest.mark.parametrize("which", ["default", pytest.param("slow", marks=pytest.mark.slow)])
 def test_hash_seed_does_not_matter(which):
-    first = run("0", which)
+    script = f"which = {which!r}\n{SCRIPT}"
+    first = printed_here(script).splitlines()
     assert len(first) > 30
-    assert first == run("4242", which)
+    assert first == printed_elsewhere(script, 4242).splitlines()
