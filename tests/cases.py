@@ -518,6 +518,8 @@ PLUMBING = {
 MILDER: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "test_chunks_make_the_model_of_the_whole": ("weighted", (False,)),
     "test_forgetting_is_not_having_learned": ("weighted", (False,)),
+    "test_perfectly_correlated_columns": ("factor", (1.0,)),
+    "test_stretches_of_rows_answer_as_the_whole": ("n", (30,)),
     "test_the_unit_of_a_column_does_not_matter": ("factor", (1e-6, 1e6)),
     "test_weights_are_repetitions": ("missing", (False,)),
 }
@@ -541,15 +543,16 @@ for _case in CLASSIFIERS:
 def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> bool:
     """Tell whether a test runs with `-m slow` only.
 
-    The first row of each class of estimators goes through everything. Other rows do so with one
-    kind of data, and leave milder variants to the first row, as what does not depend on parameters:
-    the first of the class, or of those of the class that take other numbers.
+    The first row of each class of estimators goes through everything, milder variants with one
+    kind of data only. Other rows go with one kind of data, and leave what does not depend on
+    parameters to the first row: of the class, or of those of the class that take other numbers.
     """
-    if FIRST_OF_CLASS[class_of(case)] is case:
-        return False
     parameter, values = MILDER.get(test, ("", ()))
+    first = FIRST_OF_CLASS[class_of(case)] is case
     if given.get(parameter) in values:
-        return True
+        return not first or kind not in (None, case.kinds[0])
+    if first:
+        return False
     if kind in OTHER_KINDS:
         return test in PLUMBING and _FIRST_ON_NUMBERS[class_of(case), kind] is not case
     one = "mixed" if "mixed" in case.kinds else case.kinds[-1]

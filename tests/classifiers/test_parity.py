@@ -14,7 +14,9 @@ import bayesgraph as bg
 SHAPES = ((40, 1, 2), (150, 7, 3), (90, 60, 5))
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 weighted = pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
-ALPHAS = (pytest.param(1.0, marks=pytest.mark.slow), 0.01, 3.5, "array")
+# By default the smallest, and an array; one alpha for all columns is an array of equal ones.
+_MORE = [pytest.param(alpha, marks=pytest.mark.slow) for alpha in (1.0, 3.5)]
+ALPHAS = (*_MORE, 0.01, "array")
 
 
 def labels(random, n, k):

@@ -81,7 +81,7 @@ def test_batches_of_any_size_make_the_same_model(estimator):
     data = stream()
     whole = in_batches(estimator(), data, [])
 
-    @settings(max_examples=6)
+    @settings(max_examples=4)
     @given(st.sets(st.integers(1, 699), max_size=12))
     def check(cuts):
         part = in_batches(estimator(), data, cuts)

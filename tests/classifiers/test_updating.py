@@ -60,12 +60,11 @@ def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
     data = rows_for(case, kind)
     weights = np.random.default_rng(2).uniform(0.1, 3.0, len(data.y)) if weighted else None
     whole = case.estimator().fit(data.pandas(), data.y, weights)
-    for seed in range(2):
-        part = case.estimator()
-        for rows in chunks(data, seed):
-            some = data.take(rows)
-            part.partial_fit(some.pandas(), some.y, None, weights[rows] if weighted else None)
-        assert_same_answers(part, whole, data)
+    part = case.estimator()
+    for rows in chunks(data, 0):
+        some = data.take(rows)
+        part.partial_fit(some.pandas(), some.y, None, weights[rows] if weighted else None)
+    assert_same_answers(part, whole, data)
 
 
 @every

@@ -55,8 +55,11 @@ def check_rows(model, oracle, rows):
             assert weights / weights.sum() == pytest.approx(single.probabilities, abs=1e-10)
 
 
+shares = pytest.mark.parametrize("share", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
+
+
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@shares
 def test_discrete_batches(seed, share):
     network = brute.random_network(seed, n_discrete=5, most_worlds=60)
     random = np.random.default_rng(seed)
@@ -66,7 +69,7 @@ def test_discrete_batches(seed, share):
 
 
 @pytest.mark.parametrize("seed", range(500, 540))
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@shares
 def test_mixed_batches(seed, share):
     network = brute.random_network(seed, n_discrete=3, n_continuous=4, most_worlds=16)
     random = np.random.default_rng(seed)
