@@ -73,16 +73,16 @@ def estimate_network(
     _refuse_unknown(rest, families or {})
     asked = {v: Family.of(*parents[v], v) for v in rest}
     found = source.families(asked.values())
-    variance = total_variances(source, tuple(v for v in rest if isinstance(v, Continuous)))
+    # All columns at once: each question walks all that the source holds.
+    numbers = _continuous(v for child in rest for v in (child, *parents[child]))
+    variance = total_variances(source, tuple(dict.fromkeys(numbers)))
     for child in rest:
         statistics = found[asked[child]]
         if not isinstance(child, Discrete):
             assert isinstance(child, Continuous)  # vectors of counts are leaves, or refused
-            scale = variance | total_variances(source, _continuous(parents[child]))
+            above = parents[child]
             blocks.append(
-                estimate_gaussian(
-                    child, parents[child], statistics, smoothing, scale, source.target
-                )
+                estimate_gaussian(child, above, statistics, smoothing, variance, source.target)
             )
         elif child == source.target and not parents[child]:
             blocks.append(TableCPD(child, class_prior(child, statistics.counts, priors)))
@@ -151,7 +151,7 @@ def estimate_gaussian(
     parents: Sequence[Variable],
     statistics: FamilyStatistics,
     smoothing: Smoothing,
-    total_variance: dict[Continuous, float],
+    total_variance: Mapping[Continuous, float],
     target: Discrete | None,
 ) -> GaussianCPD:
     """Return the linear Gaussian of a child from the joint moments of parents and child.
@@ -167,7 +167,7 @@ def estimate_gaussian(
     statistics : FamilyStatistics
         Of the family, the child last among the continuous variables.
     smoothing : Smoothing
-    total_variance : dict from variable to float
+    total_variance : mapping from variable to float
     target : Discrete or None
         The class, if there is one.
     """
