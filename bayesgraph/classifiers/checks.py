@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.encoding.columns import kind_of
@@ -27,14 +28,21 @@ def check_fitted(estimator: Any, attribute: str | None = None) -> None:
     ------
     sklearn.exceptions.NotFittedError
     """
+    if attribute in vars(estimator):
+        return
+    try:
+        check_is_fitted(estimator, attribute)
+    except NotFittedError:
+        raise NotFittedError(_not_fitted(estimator)) from None
+
+
+def _not_fitted(estimator: Any) -> str:
     methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
     *others, last = (f"'{name}'" for name in methods)
     call = f"{', '.join(others)} or {last}" if others else last
-    check_is_fitted(
-        estimator,
-        attribute,
-        msg=f"This %(name)s instance is not fitted yet. Call {call} with appropriate arguments "
-        "before using this estimator.",
+    return (
+        f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with appropriate "
+        "arguments before using this estimator."
     )
 
 
