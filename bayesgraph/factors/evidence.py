@@ -46,8 +46,7 @@ class Evidence:
         if isinstance(variable, CountVector):
             # A row that counts nothing has the potential 1, as one in which nothing is observed.
             return np.ones(self.n_rows, dtype=bool)
-        observed = column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
-        return np.asarray(observed, dtype=bool)
+        return _is_observed(variable, column)
 
     def matrix(self, variables: Sequence[Variable]) -> NDArray[Any]:
         """Return the columns of some variables, shape (n_rows, n_variables), without a copy if any.
@@ -72,18 +71,24 @@ class Evidence:
         """
         if self.complete:
             return self, []
-        columns: dict[Variable, NDArray[Any]] = {}
-        partial: list[Variable] = []
-        for variable, column in self.columns.items():
-            observed = self.observed_rows(variable)
-            if observed.all():
-                columns[variable] = column
-            elif observed.any():
-                columns[variable] = column
-                partial.append(variable)
+        seen = self._observed_counts()
+        columns = {v: column for v, column in self.columns.items() if seen[v] or not self.n_rows}
+        partial = [v for v in columns if seen[v] < self.n_rows]
         # Counts are looked at where they matter: here it is not known whether some are missing.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)
         return replace(self, columns=columns, complete=complete), partial
+
+    def _observed_counts(self) -> dict[Variable, int]:
+        """Return how many rows observe each variable."""
+        counts: dict[Variable, int] = {}
+        for variables, matrix in self.matrices:
+            # Columns that lie side by side are looked at together.
+            observed = _is_observed(variables[0], matrix)
+            counts.update(zip(variables, observed.sum(axis=0).tolist(), strict=True))
+        for variable in self.columns:
+            if variable not in counts:
+                counts[variable] = int(self.observed_rows(variable).sum())
+        return counts
 
     def without(self, variables: Iterable[Variable]) -> Evidence:
         """Return the evidence without the columns of some variables."""
@@ -101,3 +106,9 @@ class Evidence:
         n_rows = len(range(*index.indices(self.n_rows))) if isinstance(index, slice) else len(index)
         matrices = tuple((variables, matrix[index]) for variables, matrix in self.matrices)
         return Evidence(n_rows, columns, likelihoods, self.complete, matrices)
+
+
+def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where codes or numbers of a variable, or of others of its kind, are not missing."""
+    observed = values >= 0 if isinstance(variable, Discrete) else ~np.isnan(values)
+    return np.asarray(observed, dtype=bool)
