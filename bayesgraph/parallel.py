@@ -65,13 +65,13 @@ def over_rows(
         Rows that a kernel takes together; 1 where each stands for itself.
     """
     parts = max(1, min(N_THREADS, n_rows // least))
+    if parts == 1:
+        work(0, n_rows)
+        return
     # Stretches begin at multiples of what kernels take together, so that each row is computed in
     # the same way however many threads there are.
     ends = [n_rows * part // parts // together * together for part in range(parts)]
     ends.append(n_rows)
-    if parts == 1:
-        work(0, n_rows)
-        return
     pool = _pool(os.getpid(), N_THREADS - 1)
     others = [pool.submit(work, a, b) for a, b in pairwise(ends[1:])]
     work(0, ends[1])

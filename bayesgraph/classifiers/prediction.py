@@ -71,6 +71,9 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
             joint, count = self._scores(evidence)
             impossible += count
             part = finish(joint)
+            if len(part) == n_rows:
+                result = part
+                break
             if not rows.start:
                 # States first in memory, as they come.
                 result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
