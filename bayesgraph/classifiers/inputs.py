@@ -35,20 +35,13 @@ from bayesgraph.encoding.columns import (
     with_states,
     without_duplicates,
 )
-from bayesgraph.encoding.intervals import table_of_intervals
-from bayesgraph.encoding.table import (
-    array_names,
-    as_frame,
-    codes_of_integers,
-    length,
-    table_of_integers,
-    table_of_numbers,
-)
+from bayesgraph.encoding.encoder import floats, is_plain_integers
+from bayesgraph.encoding.states import table_of_integers
+from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
 from bayesgraph.errors import BayesGraphWarning, DataError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import (
-    Binned,
     Continuous,
     Count,
     CountVector,
@@ -194,8 +187,8 @@ def fit_table(found: Columns, layout: Layout) -> Table:
         kind = matrix.dtype.kind
         if kind in "iuf" and not layout.categorical:
             numeric = [_numeric(name, layout) for name in names]
-            return table_of_numbers(_floats(matrix), numeric, fitting=True)
-        if _is_plain_integers(matrix) and layout.categorical == set(names):
+            return table_of_numbers(floats(matrix), numeric, fitting=True)
+        if is_plain_integers(matrix) and layout.categorical == set(names):
             table = table_of_integers(matrix.astype(np.int64, copy=False), names)
             if table is not None:
                 return table
@@ -204,28 +197,18 @@ def fit_table(found: Columns, layout: Layout) -> Table:
 
 
 def known_table(
-    found: Columns, layout: Layout, variables: Sequence[Variable], unseen: str
+    found: Columns, layout: Layout, variables: tuple[Variable, ...], unseen: str
 ) -> Table:
     """Return columns as a table encoded with known variables."""
-    matrix = found.matrix
-    if matrix is not None and layout.is_one_vector:
+    if found.matrix is not None and layout.is_one_vector:
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
-        return _vector_table(matrix, vector)
-    if matrix is not None and not layout.groups:
-        if matrix.dtype.kind in "iuf" and all(isinstance(v, Continuous) for v in variables):
-            numeric = [v for v in variables if isinstance(v, Continuous)]
-            return table_of_numbers(_floats(matrix), numeric, fitting=False)
-        if matrix.dtype.kind in "iuf" and all(isinstance(v, Binned) for v in variables):
-            binned = [v for v in variables if isinstance(v, Binned)]
-            return table_of_intervals(_floats(matrix), binned)
-        all_discrete = all(isinstance(v, Discrete) for v in variables)
-        if all_discrete and unseen == "missing" and _is_plain_integers(matrix):
-            integers = matrix.astype(np.int64, copy=False)
-            discrete = [v for v in variables if isinstance(v, Discrete)]
-            table = codes_of_integers(integers, discrete)
-            if table is not None:
-                return table
+        return _vector_table(found.matrix, vector)
+    if found.matrix is not None and not layout.groups:
+        check_unseen(unseen)
+        table = layout.encoder(variables).table(found.matrix, unseen)
+        if table is not None:
+            return table
     return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
 
 
@@ -272,18 +255,6 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
         return without_duplicates(checked)
     array = np.asarray(checked)
     return np.ma.array(array, mask=X.mask) if np.ma.is_masked(X) else array
-
-
-def _floats(array: NDArray[Any]) -> Floats:
-    """Return a numeric array as floats, NaN where it is masked."""
-    numbers = array.astype(np.float64, copy=False)
-    return np.asarray(np.ma.filled(numbers, np.nan))
-
-
-def _is_plain_integers(array: NDArray[Any]) -> bool:
-    """Tell whether an array holds integers that 64 signed bits hold, none of them masked."""
-    kind = array.dtype.kind
-    return kind in "iu" and np.can_cast(array.dtype, np.int64) and not np.ma.isMaskedArray(array)
 
 
 def note_names(estimator: Any, names: list[Name]) -> None:

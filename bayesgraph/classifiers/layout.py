@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bayesgraph.encoding.columns import Column, as_numbers, is_discrete, is_matrix
+from bayesgraph.encoding.encoder import Encoder
 from bayesgraph.encoding.table import categorical_names
 from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.learning.leaves import LEAVES
@@ -73,6 +74,21 @@ class Layout:
             elif family != "categorical":
                 found[name] = Continuous(name)
         return found
+
+    def encoder(self, features: tuple[Variable, ...]) -> Encoder:
+        """Return what encodes columns as these features: the same as before if they are the same.
+
+        A fitted model asks with each row it predicts, always for its own features.
+        """
+        known: Encoder | None = vars(self).get("_encoder")
+        if known is None or known.variables is not features:
+            known = Encoder(features)
+            vars(self)["_encoder"] = known
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is derived is derived anew.
+        return {name: value for name, value in vars(self).items() if name != "_encoder"}
 
     def families_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
         """Return the chosen families by variable."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import Codes
-from bayesgraph.encoding.intervals import interval_codes
+from bayesgraph.encoding.intervals import Intervals
 from bayesgraph.encoding.table import code_type
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
@@ -30,7 +30,7 @@ def discretized(table: Table, variables: Sequence[Variable]) -> Table:
     place: dict[Variable, int] = {v: j for j, v in enumerate(table.continuous)}
     binned = [(old, new) for old, new in pairs if isinstance(new, Binned) and old in place]
     numbers = table.values[:, _places(place[old] for old, _ in binned)]
-    intervals = interval_codes(numbers, [new for _, new in binned])
+    intervals = Intervals.of([new for _, new in binned]).codes(numbers)
     at: dict[Variable, int] = {new: j for j, (_, new) in enumerate(binned)}
     discrete = [(old, new) for old, new in pairs if isinstance(new, Discrete)]
     codes = np.empty((table.n_rows, len(discrete)), dtype=code_type(variables), order="F")

@@ -3,49 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes, infinite
-from bayesgraph.encoding.table import Table, code_type
+from bayesgraph.encoding.table import Table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned
 
 
-def interval_codes(matrix: Floats, variables: Sequence[Binned]) -> Codes:
-    """Return the position of the interval of each number, -1 where it is NaN.
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Variables known by their interval, their cuts side by side.
 
-    Parameters
+    Attributes
     ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-        In any order of memory.
-    variables : sequence of Binned
-        One for each column.
-
-    Returns
-    -------
-    ndarray of signed integers, shape (n_rows, n_columns)
-        Columns are contiguous.
-
-    Raises
-    ------
-    DataError
-        For an infinite number.
+    variables : tuple of Binned
+    cuts : ndarray
+        Those of all variables, one after the other.
+    start : ndarray, shape (n_variables + 1,)
+        Where the cuts of each start.
     """
-    cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
-    start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-    out = np.empty((len(variables), len(matrix)), dtype=code_type(variables))
-    flagged = np.zeros(len(variables), dtype=np.uint8)
-    kernels.find_intervals(matrix, np.concatenate([*cuts, []]), start, out, flagged)
-    for j in np.flatnonzero(flagged).tolist():
-        row = int(np.flatnonzero(np.isinf(matrix[:, j]))[0])
-        raise infinite(variables[j].name, row)
-    return out.T
 
+    variables: tuple[Binned, ...]
+    cuts: Floats
+    start: NDArray[np.int64]
 
-def table_of_intervals(matrix: Floats, variables: Sequence[Binned]) -> Table:
-    """Return a float matrix as a table of variables known by their interval."""
-    codes = interval_codes(matrix, variables)
-    complete = not codes.size or int(codes.min()) >= 0
-    return Table(tuple(variables), codes, np.empty((len(matrix), 0)), complete)
+    @classmethod
+    def of(cls, variables: Sequence[Binned]) -> Intervals:
+        """Return the cuts of some variables."""
+        cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
+        start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
+        return cls(tuple(variables), np.concatenate([*cuts, []]), start)
+
+    def codes(self, matrix: Floats) -> Codes:
+        """Return the position of the interval of each number, -1 where it is NaN.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (n_rows, n_variables)
+            In any order of memory.
+
+        Returns
+        -------
+        ndarray of signed integers, shape (n_rows, n_variables)
+            Columns are contiguous.
+
+        Raises
+        ------
+        DataError
+            For an infinite number.
+        """
+        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
+        flagged = np.zeros(len(self.variables), dtype=np.uint8)
+        kernels.find_intervals(matrix, self.cuts, self.start, out, flagged)
+        for j in np.flatnonzero(flagged).tolist():
+            row = int(np.flatnonzero(np.isinf(matrix[:, j]))[0])
+            raise infinite(self.variables[j].name, row)
+        return out.T
+
+    def table(self, matrix: Floats) -> Table:
+        """Return a float matrix as a table."""
+        return table_of_codes(self.variables, self.codes(matrix))

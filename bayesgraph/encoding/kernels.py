@@ -93,26 +93,58 @@ def find_intervals(
     )
 
 
-def scan(
-    matrix: NDArray[np.float64], largest: NDArray[np.float64], missing: NDArray[np.int64]
+def find_states(
+    matrix: NDArray[np.float64],
+    states: NDArray[np.float64],
+    codes: NDArray[np.signedinteger],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
 ) -> None:
-    """Write the largest magnitude and the number of NaN of each column, shape (n_columns,) each."""
+    """Write the code of each number, -1 for NaN and for what is no state of its column.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    states : ndarray
+        Those of all columns, one after the other, ascending in each.
+    codes : ndarray
+        The code of each state.
+    start : ndarray, shape (n_columns + 1,)
+        Where the states of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (n_columns,)
+        Set to 1 for columns that have an infinite number.
+    """
+    over_rows(
+        lambda a, b: _find_states(matrix, states, codes, start, out, infinite, a, b),
+        len(matrix),
+        1 + _THREAD // max(1, matrix.shape[1]),
+    )
+
+
+def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return each column's largest magnitude and number of NaN, shape (n_columns,) each."""
+    n_columns = matrix.shape[1]
     parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
     def work(a: int, b: int) -> None:
-        most, gone = np.zeros(len(largest)), np.zeros(len(missing), dtype=np.int64)
+        most, gone = np.zeros(n_columns), np.zeros(n_columns, dtype=np.int64)
         _scan(matrix, most, gone, a, b)
         parts.append((most, gone))
 
-    over_rows(work, len(matrix), 1 + _THREAD // max(1, matrix.shape[1]))
-    largest[:] = np.max([most for most, _ in parts], axis=0)
-    missing[:] = np.sum([gone for _, gone in parts], axis=0)
+    over_rows(work, len(matrix), 1 + _THREAD // max(1, n_columns))
+    if len(parts) == 1:
+        return parts[0]
+    return np.max([most for most, _ in parts], axis=0), np.sum([gone for _, gone in parts], axis=0)
 
 
 def faults(values: NDArray[np.float64]) -> tuple[int, int, int]:
     """Return how many of some numbers are negative, infinite, and missing (NaN)."""
     parts: list[tuple[int, int, int]] = []
     over_rows(lambda a, b: parts.append(_faults(values, a, b)), len(values), _THREAD)
+    if len(parts) == 1:
+        return parts[0]
     negative, infinite, missing = np.sum(parts, axis=0).tolist()
     return negative, infinite, missing
 
@@ -179,6 +211,40 @@ def _find_intervals(
 
 
 @numba.njit(cache=True, nogil=True)
+def _find_states(
+    matrix: NDArray[np.float64],
+    states: NDArray[np.float64],
+    codes: NDArray[np.signedinteger],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            own = states[start[j] : start[j + 1]]
+            code_of = codes[start[j] : start[j + 1]]
+            column = out[j]
+            for i in range(first, last):
+                value = matrix[i, j]
+                if abs(value) == np.inf:
+                    infinite[j] = 1
+                low, high = 0, len(own)
+                while low < high:
+                    middle = (low + high) // 2
+                    if own[middle] < value:
+                        low = middle + 1
+                    else:
+                        high = middle
+                # Comparisons with NaN are false.
+                found = low < len(own) and own[low] == value
+                column[i] = code_of[low] if found else -1
+
+
+@numba.njit(cache=True, nogil=True)
 def _scan(
     matrix: NDArray[np.float64],
     largest: NDArray[np.float64],
@@ -202,6 +268,6 @@ def _faults(values: NDArray[np.float64], begin: int, end: int) -> tuple[int, int
     for i in range(len(part)):
         value = part[i]
         negative += value < 0.0
-        infinite += value == np.inf
+        infinite += abs(value) == np.inf
         missing += value != value
     return negative, infinite, missing

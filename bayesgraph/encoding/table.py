@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bayesgraph.model import GraphicalModel
 
 UNSEEN = ("missing", "error")
-_LOOKUP_CELLS = 1 << 22
 # Between these, squares and sums of squares of many rows are normal floating-point numbers.
 _MAGNITUDES = (1e-140, 1e140)
 
@@ -92,9 +91,17 @@ class Table:
         source = self.codes if isinstance(variable, Discrete) else self.values
         return np.asarray(source[:, self._places[variable]])
 
+    def _columns(self) -> Iterable[NDArray[Any]]:
+        """Return all columns in the order of the variables."""
+        if len(self.discrete) == len(self.variables):
+            return self.codes.T
+        if len(self.continuous) == len(self.variables):
+            return self.values.T
+        return map(self.column, self.variables)
+
     def evidence(self) -> Evidence:
         """Return all columns as evidence for the engine."""
-        columns = {v: self.column(v) for v in self.variables}
+        columns = dict(zip(self.variables, self._columns(), strict=True))
         matrices: list[tuple[tuple[Variable, ...], NDArray[Any]]] = []
         if self.continuous:
             matrices.append((self.continuous, self.values))
@@ -345,23 +352,30 @@ def _checked_table(
     variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
 ) -> Table:
     """Return a table after one look at its values: no infinity, and is anything missing?"""
-    names = [v.name for v in variables if isinstance(v, Continuous)]
-    largest = np.empty(values.shape[1])
-    missing = np.empty(values.shape[1], dtype=np.int64)
-    kernels.scan(values, largest, missing)
-    for j in np.flatnonzero(np.isinf(largest)).tolist():
-        row = int(np.flatnonzero(np.isinf(values[:, j]))[0])
-        raise infinite(names[j], row)
-    _check_counts(variables, values)
     if fitting:
-        check_magnitudes(names, largest)
-    complete = not missing.any() and (not codes.size or int(codes.min()) >= 0)
+        largest, gone = kernels.scan(values)
+        missing, infinite = int(gone.sum()), int(largest.max(initial=0.0) == np.inf)
+    else:
+        _, infinite, missing = kernels.faults(values.ravel(order="K"))
+    numbers = [v for v in variables if isinstance(v, Continuous)]
+    if infinite:
+        raise _infinity(numbers, values)
+    _check_counts(numbers, values)
+    if fitting:
+        check_magnitudes([v.name for v in numbers], largest)
+    complete = not missing and (not codes.size or int(codes.min()) >= 0)
     return Table(tuple(variables), codes, values, complete)
 
 
-def _check_counts(variables: Sequence[Variable], values: Floats) -> None:
+def _infinity(numbers: Sequence[Continuous], values: Floats) -> DataError:
+    """Return the error for the first column that has an infinite value."""
+    wrong = np.isinf(values)
+    j = int(np.flatnonzero(wrong.any(axis=0))[0])
+    return infinite(numbers[j].name, int(np.flatnonzero(wrong[:, j])[0]))
+
+
+def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
     """Refuse negative values where there are counts."""
-    numbers = [v for v in variables if isinstance(v, Continuous)]
     for j, variable in enumerate(numbers):
         if isinstance(variable, Count) and (values[:, j] < 0).any():
             raise DataError(
@@ -393,7 +407,7 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
         )
 
 
-# --------------------------------------------------------------------------- numeric matrices
+# ---------------------------------------------------------------------- matrices of one kind
 
 
 def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting: bool) -> Table:
@@ -402,45 +416,10 @@ def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting
     return _checked_table(variables, codes, matrix, fitting=fitting)
 
 
-def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table | None:
-    """Return an integer matrix as a table of discrete variables; None if ranges are too wide."""
-    low = np.empty(matrix.shape[1], dtype=np.int64)
-    high = np.empty_like(low)
-    kernels.column_ranges(matrix, low, high)
-    # Unsigned, because the range of 64-bit integers may exceed them.
-    widths = high.view(np.uint64) - low.view(np.uint64) + np.uint64(1)
-    if not ((widths > 0) & (widths <= _LOOKUP_CELLS)).all() or widths.sum() > _LOOKUP_CELLS:
-        return None
-    start = np.concatenate([[0], np.cumsum(widths.astype(np.int64))])
-    present = np.zeros(start[-1], dtype=np.uint8)
-    kernels.mark_present(matrix, low, start, present)
-    variables = tuple(
-        Discrete(name, (np.flatnonzero(present[a:b]) + first).tolist())
-        for name, first, a, b in zip(names, low, start[:-1], start[1:], strict=True)
-    )
-    return codes_of_integers(matrix, variables)
-
-
-def codes_of_integers(matrix: NDArray[np.int64], variables: Sequence[Discrete]) -> Table | None:
-    """Return an integer matrix as codes of known variables; None if they are not integers.
-
-    Values that are not states are missing.
-    """
-    states = [np.array(v.states) for v in variables]
-    if any(s.dtype.kind != "i" for s in states):
-        return None
-    low = np.array([s.min() for s in states], dtype=np.int64)
-    widths = np.array([int(s.max()) - int(s.min()) + 1 for s in states])
-    if widths.max() > _LOOKUP_CELLS or widths.sum() > _LOOKUP_CELLS:
-        return None
-    start = np.concatenate([[0], np.cumsum(widths)])
-    dtype = code_type(variables)
-    codes = np.full(start[-1], -1, dtype=dtype)
-    for s, first, at in zip(states, low, start, strict=False):
-        codes[at + s - first] = np.arange(len(s))
-    out = np.empty((len(variables), len(matrix)), dtype=dtype)
-    kernels.look_up(matrix, low, start, codes, out)
-    return _checked_table(variables, out.T, np.empty((len(matrix), 0)), fitting=False)
+def table_of_codes(variables: Sequence[Discrete], codes: Codes) -> Table:
+    """Return state codes as a table of discrete variables, without a copy."""
+    complete = not codes.size or int(codes.min()) >= 0
+    return Table(tuple(variables), codes, np.empty((len(codes), 0)), complete)
 
 
 # ------------------------------------------------------------------------------ upward verbs

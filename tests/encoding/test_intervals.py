@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.encoding.intervals import interval_codes, table_of_intervals
+from bayesgraph.encoding.intervals import Intervals
 from bayesgraph.errors import DataError
 
 
@@ -28,7 +28,7 @@ def test_codes_are_those_of_searchsorted(n):
     matrix[random.random((n, 5)) < 0.1] = np.nan
     matrix[::3, 4] = 0.5  # on a cut, which belongs to the interval below
     for ordered in (matrix, np.asfortranarray(matrix), matrix[:, ::-1][:, ::-1]):
-        codes = interval_codes(ordered, known)
+        codes = Intervals.of(known).codes(ordered)
         assert codes.dtype == np.int16
         assert codes.flags.f_contiguous
         for j, variable in enumerate(known):
@@ -37,14 +37,14 @@ def test_codes_are_those_of_searchsorted(n):
 
 def test_a_table_knows_whether_it_is_complete():
     known = [bg.Binned("a", [1.0])]
-    assert table_of_intervals(np.array([[0.0], [2.0]]), known).complete
-    gone = table_of_intervals(np.array([[0.0], [np.nan]]), known)
+    assert Intervals.of(known).table(np.array([[0.0], [2.0]])).complete
+    gone = Intervals.of(known).table(np.array([[0.0], [np.nan]]))
     assert not gone.complete
     assert gone.codes.tolist() == [[0], [-1]]
-    assert not interval_codes(np.empty((3, 0)), []).size
+    assert not Intervals.of([]).codes(np.empty((3, 0))).size
 
 
 def test_infinity_is_refused_with_its_place():
     known = [bg.Binned("a", [1.0]), bg.Binned("b", [1.0])]
     with pytest.raises(DataError, match="'b' has infinity in row 2"):
-        interval_codes(np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]]), known)
+        Intervals.of(known).codes(np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]]))

@@ -1,0 +1,97 @@
+"""What encodes tables of known variables: derived from the variables once, used for every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding.intervals import Intervals
+from bayesgraph.encoding.states import NumberStates, TextStates, WholeStates
+from bayesgraph.encoding.table import Table, table_of_numbers
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Binned, Continuous, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Known variables, and how their columns are encoded.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    """
+
+    variables: tuple[Variable, ...]
+
+    def table(self, matrix: NDArray[Any], unseen: str) -> Table | None:
+        """Return the columns of a matrix as an encoded table.
+
+        None if they have to be encoded one by one: matrices of several kinds of variables, objects
+        that are not text, and whatever may end in an error about one column.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (n_rows, n_variables)
+        unseen : {"missing", "error"}
+            What becomes of a value that is not a state.
+        """
+        kind = matrix.dtype.kind
+        if kind in "iuf" and self._numbers:
+            return table_of_numbers(floats(matrix), self._numbers, fitting=False)
+        if kind in "iuf" and self._intervals is not None:
+            return self._intervals.table(floats(matrix))
+        found = self._table_of_states(matrix)
+        # What is not there may be missing, or no state.
+        return found if found is None or found.complete or unseen == "missing" else None
+
+    def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
+        kind = matrix.dtype.kind
+        if kind in "OU":
+            text = None if np.ma.isMaskedArray(matrix) else self._text_states
+            return None if text is None else text.table(matrix)
+        if is_plain_integers(matrix) and self._whole_states is not None:
+            return self._whole_states.table(matrix.astype(np.int64, copy=False))
+        if kind in "iuf" and self._number_states is not None:
+            return self._number_states.table(floats(matrix))
+        return None
+
+    @cached_property
+    def _numbers(self) -> tuple[Continuous, ...]:
+        """All variables, if all are numbers."""
+        found = tuple(v for v in self.variables if isinstance(v, Continuous))
+        return found if len(found) == len(self.variables) else ()
+
+    @cached_property
+    def _intervals(self) -> Intervals | None:
+        found = tuple(v for v in self.variables if isinstance(v, Binned))
+        return Intervals.of(found) if len(found) == len(self.variables) else None
+
+    @cached_property
+    def _whole_states(self) -> WholeStates | None:
+        return WholeStates.of(self.variables)
+
+    @cached_property
+    def _number_states(self) -> NumberStates | None:
+        return NumberStates.of(self.variables)
+
+    @cached_property
+    def _text_states(self) -> TextStates | None:
+        return TextStates.of(self.variables)
+
+
+def floats(matrix: NDArray[Any]) -> Floats:
+    """Return a numeric array as floats, NaN where it is masked."""
+    if type(matrix) is np.ndarray and matrix.dtype == np.float64:
+        return matrix
+    numbers = matrix.astype(np.float64, copy=False)
+    return np.asarray(np.ma.filled(numbers, np.nan))
+
+
+def is_plain_integers(matrix: NDArray[Any]) -> bool:
+    """Tell whether an array holds integers that 64 signed bits hold, none of them masked."""
+    kind = matrix.dtype.kind
+    return kind in "iu" and np.can_cast(matrix.dtype, np.int64) and not np.ma.isMaskedArray(matrix)

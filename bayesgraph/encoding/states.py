@@ -1,0 +1,183 @@
+"""Matrices whose columns are states that are known: whole numbers, numbers or text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding import kernels
+from bayesgraph.encoding.columns import Codes
+from bayesgraph.encoding.table import Table, code_type, table_of_codes
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Name, State, Variable, is_missing
+
+_LOOKUP_CELLS = 1 << 22
+# Below it floating-point numbers are equal where the whole numbers are.
+_EXACT = 2**53
+
+
+def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table | None:
+    """Return an integer matrix as a table of discrete variables; None if ranges are too wide."""
+    low = np.empty(matrix.shape[1], dtype=np.int64)
+    high = np.empty_like(low)
+    kernels.column_ranges(matrix, low, high)
+    # Unsigned, because the range of 64-bit integers may exceed them.
+    widths = high.view(np.uint64) - low.view(np.uint64) + np.uint64(1)
+    if not ((widths > 0) & (widths <= _LOOKUP_CELLS)).all() or widths.sum() > _LOOKUP_CELLS:
+        return None
+    start = np.concatenate([[0], np.cumsum(widths.astype(np.int64))])
+    present = np.zeros(start[-1], dtype=np.uint8)
+    kernels.mark_present(matrix, low, start, present)
+    variables = tuple(
+        Discrete(name, (np.flatnonzero(present[a:b]) + first).tolist())
+        for name, first, a, b in zip(names, low, start[:-1], start[1:], strict=True)
+    )
+    states = WholeStates.of(variables)
+    return None if states is None else states.table(matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeStates:
+    """Variables whose states are whole numbers near each other, which are looked up in tables.
+
+    Attributes
+    ----------
+    variables : tuple of Discrete
+    low : ndarray, shape (n_variables,)
+        The lowest state of each.
+    start : ndarray, shape (n_variables + 1,)
+        Where the table of each starts in `codes`.
+    codes : ndarray
+        All tables, one after the other; -1 for numbers that are no states.
+    """
+
+    variables: tuple[Discrete, ...]
+    low: NDArray[np.int64]
+    start: NDArray[np.int64]
+    codes: Codes
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> WholeStates | None:
+        """Return the tables of some variables; None if their states are others, or too far."""
+        discrete = _listed(variables, int)
+        if not discrete:
+            return None
+        states = [np.array(v.states) for v in discrete]
+        if any(s.dtype.kind != "i" for s in states):
+            return None  # beyond 64 bits
+        low = np.array([s.min() for s in states], dtype=np.int64)
+        widths = np.array([int(s.max()) - int(s.min()) + 1 for s in states])
+        if widths.max() > _LOOKUP_CELLS or widths.sum() > _LOOKUP_CELLS:
+            return None
+        start = np.concatenate([[0], np.cumsum(widths)])
+        codes = np.full(start[-1], -1, dtype=code_type(discrete))
+        for s, first, at in zip(states, low, start, strict=False):
+            codes[at + s - first] = np.arange(len(s))
+        return cls(discrete, low, start, codes)
+
+    def table(self, matrix: NDArray[np.int64]) -> Table:
+        """Return an integer matrix as a table; values that are not states are missing."""
+        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
+        kernels.look_up(matrix, self.low, self.start, self.codes, out)
+        return table_of_codes(self.variables, out.T)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberStates:
+    """Variables whose states are numbers, which are found by bisection.
+
+    Attributes
+    ----------
+    variables : tuple of Discrete
+    states : ndarray
+        Those of all variables, one after the other, ascending in each.
+    codes : ndarray
+        The code of each.
+    start : ndarray, shape (n_variables + 1,)
+        Where those of each variable start.
+    """
+
+    variables: tuple[Discrete, ...]
+    states: Floats
+    codes: Codes
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
+        """Return the states of some variables in order; None if not all are plain numbers."""
+        discrete = _listed(variables, int, float)
+        if not discrete or not all(map(_differ, discrete)):
+            return None
+        states = [np.array(v.states, dtype=np.float64) for v in discrete]
+        orders = [np.argsort(s) for s in states]
+        return cls(
+            discrete,
+            np.concatenate([s[order] for s, order in zip(states, orders, strict=True)]),
+            np.concatenate(orders).astype(code_type(discrete)),
+            np.concatenate([[0], np.cumsum([len(s) for s in states])]),
+        )
+
+    def table(self, matrix: Floats) -> Table | None:
+        """Return a float matrix as a table; None if some are infinite, for which there are errors.
+
+        NaN and values that are not states are missing.
+        """
+        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
+        flagged = np.zeros(len(self.variables), dtype=np.uint8)
+        kernels.find_states(matrix, self.states, self.codes, self.start, out, flagged)
+        return None if flagged.any() else table_of_codes(self.variables, out.T)
+
+
+@dataclass(frozen=True, eq=False)
+class TextStates:
+    """Variables whose states are text, which is looked up in dictionaries.
+
+    Attributes
+    ----------
+    variables : tuple of Discrete
+    codes : tuple of mappings from text to code, one for each variable
+    """
+
+    variables: tuple[Discrete, ...]
+    codes: tuple[Mapping[State, int], ...]
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> TextStates | None:
+        """Return the states of some variables; None if not all are text."""
+        discrete = _listed(variables, str)
+        if not discrete:
+            return None
+        return cls(discrete, tuple({s: i for i, s in enumerate(v.states)} for v in discrete))
+
+    def table(self, matrix: NDArray[np.object_]) -> Table | None:
+        """Return a matrix of text and missing values as a table; None if it holds other objects.
+
+        Text that is not a state is missing.
+        """
+        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
+        for row, known, cells in zip(out, self.codes, matrix.T.tolist(), strict=True):
+            for i, cell in enumerate(cells):
+                if type(cell) is str:
+                    row[i] = known.get(cell, -1)
+                elif is_missing(cell):
+                    row[i] = -1
+                else:
+                    return None
+        return table_of_codes(self.variables, out.T)
+
+
+def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
+    """Return variables if all have a list of states of these types; intervals, groups have none."""
+    found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
+    known = len(found) == len(variables)
+    return found if known and all(type(s) in types for v in found for s in v.states) else ()
+
+
+def _differ(variable: Discrete) -> bool:
+    """Tell whether no two numbers among the states are equal as floating-point numbers."""
+    near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
+    return near and len(set(variable.states)) == len(variable.states)
