@@ -54,6 +54,8 @@ from bayesgraph.variables import (
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is a data frame of any library (or a mapping from name to column)."""
+    if isinstance(X, np.ndarray):
+        return False  # most are, and to ask every library takes longer than to predict a row
     if isinstance(X, Mapping):
         return not hasattr(X, "toarray")  # a sparse matrix in dictionary form is one too
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
@@ -173,7 +175,9 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, _n_rows(columns), columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
-    _check_feature_names(estimator, X, reset=False)
+    if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
+        # An array has no names: where there were none in fitting, there is nothing to ask.
+        _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, matrix, reset=False)
     return Columns(names, matrix.shape[0], None, matrix)
 
@@ -238,11 +242,12 @@ def _vector_table(matrix: Any, vector: CountVector) -> Table:
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
-    if isinstance(nw.from_native(X, allow_series=True, pass_through=True), nw.Series):
-        raise no_table(estimator, f"a {type(X).__name__}, which is one column or row")
-    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-        # NumPy makes text of the numbers beside text; as objects each column keeps its type.
-        X = np.array(X, dtype=object)
+    if not isinstance(X, np.ndarray):
+        if isinstance(nw.from_native(X, allow_series=True, pass_through=True), nw.Series):
+            raise no_table(estimator, f"a {type(X).__name__}, which is one column or row")
+        if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
+            # NumPy makes text of the numbers beside text; as objects each column keeps its type.
+            X = np.array(X, dtype=object)
     checked = check_array(
         X,
         dtype=None,
