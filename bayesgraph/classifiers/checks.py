@@ -77,6 +77,8 @@ def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None
     ------
     DataError
     """
+    if names == expected:
+        return
     unseen = [name for name in names if name not in expected]
     missing = [name for name in expected if name not in names]
     if unseen or missing:
@@ -94,17 +96,16 @@ def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None
                 "(A column of missing values stands for a feature that is not observed.)\n"
             )
         raise DataError(message)
-    if names != expected:
-        first = next(j for j, name in enumerate(expected) if names[j] != name)
-        after = f" after {names[first - 1]!r}" if first else ""
-        by_name = hasattr(estimator, "feature_names_in_")
-        hint = "(X[model.feature_names_in_] is a data frame in this order.)\n" if by_name else ""
-        raise DataError(
-            "The feature names should match those that were passed during fit.\n"
-            "Feature names must be in the same order as they were in fit.\n"
-            f"- expected {quoted(expected[first:])}{after}\n- got {quoted(names[first:])}\n"
-            f"{hint}"
-        )
+    first = next(j for j, name in enumerate(expected) if names[j] != name)
+    after = f" after {names[first - 1]!r}" if first else ""
+    by_name = hasattr(estimator, "feature_names_in_")
+    hint = "(X[model.feature_names_in_] is a data frame in this order.)\n" if by_name else ""
+    raise DataError(
+        "The feature names should match those that were passed during fit.\n"
+        "Feature names must be in the same order as they were in fit.\n"
+        f"- expected {quoted(expected[first:])}{after}\n- got {quoted(names[first:])}\n"
+        f"{hint}"
+    )
 
 
 def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -51,11 +52,18 @@ from bayesgraph.variables import (
     is_missing,
 )
 
+# Frames of at most so many rows are looked at as a whole: to take their columns apart takes longer
+# than all else.
+_FEW_ROWS = 32
+
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is a data frame of any library (or a mapping from name to column)."""
+    # Most are one of these, and to ask every library takes longer than to predict a row.
     if isinstance(X, np.ndarray):
-        return False  # most are, and to ask every library takes longer than to predict a row
+        return False
+    if nw.dependencies.is_pandas_dataframe(X):
+        return True
     if isinstance(X, Mapping):
         return not hasattr(X, "toarray")  # a sparse matrix in dictionary form is one too
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
@@ -98,11 +106,51 @@ class Columns:
             return dict(self.columns)
         return columns_of(self.matrix, self.names)
 
+    def cells(self) -> Any:
+        """Return all values as one array, None if that takes longer than a look at each column.
+
+        The types of named columns may be lost in it.
+        """
+        return self.columns.cells() if isinstance(self.columns, _FrameColumns) else self.matrix
+
     def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
         """Return the columns if their types may differ, else their names."""
         if self.columns is None and self.matrix.dtype.kind in "biuf":
             return self.names
         return self.as_columns()
+
+
+class _FrameColumns(Mapping[Name, Column]):
+    """The columns of a small pandas frame, taken apart only if one is asked for.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    names : tuple of names
+        Of its columns.
+    """
+
+    def __init__(self, frame: Any, names: tuple[Name, ...]) -> None:
+        self._frame = frame
+        self._names = names
+
+    def cells(self) -> NDArray[Any] | None:
+        """Return all values as one array; None if some are infinite, for which there are errors."""
+        cells: NDArray[Any] = self._frame.to_numpy()
+        return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
+
+    @cached_property
+    def _columns(self) -> dict[Name, Column]:
+        return columns_of(self._frame)
+
+    def __getitem__(self, name: Name) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _matrix_rows(matrix: Any, rows: slice | NDArray[np.intp]) -> Any:
@@ -172,6 +220,8 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     """Return X as columns, which must be those of fitting."""
     if is_frame(X):
         check_columns_of_dict(estimator, X)
+        if _is_small(X) and _has_names(estimator, X, names):
+            return Columns(names, len(X), _FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, _n_rows(columns), columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
@@ -180,6 +230,15 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
         _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, matrix, reset=False)
     return Columns(names, matrix.shape[0], None, matrix)
+
+
+def _is_small(X: Any) -> bool:
+    return nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
+
+
+def _has_names(estimator: Any, X: Any, names: tuple[Name, ...]) -> bool:
+    """Tell whether a pandas frame has the columns of fitting, which had names, in their order."""
+    return hasattr(estimator, "feature_names_in_") and tuple(X.columns.tolist()) == names
 
 
 def fit_table(found: Columns, layout: Layout) -> Table:
@@ -208,9 +267,10 @@ def known_table(
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
         return _vector_table(found.matrix, vector)
-    if found.matrix is not None and not layout.groups:
+    cells = None if layout.groups else found.cells()
+    if cells is not None:
         check_unseen(unseen)
-        table = layout.encoder(variables).table(found.matrix, unseen)
+        table = layout.encoder(variables).table(cells, unseen)
         if table is not None:
             return table
     return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
