@@ -1,6 +1,6 @@
 """Local distributions, one file a family."""
 
-from bayesgraph.cpds.base import CPD, combined_potentials
+from bayesgraph.cpds.base import CPD, Combination, combined_potentials
 from bayesgraph.cpds.counts import DirichletMultinomialCPD, MultinomialCPD, PresenceCPD
 from bayesgraph.cpds.densities import (
     KernelDensityPlate,
@@ -19,6 +19,7 @@ from bayesgraph.cpds.tree import Split, Tree, TreeCPD
 
 __all__ = [
     "CPD",
+    "Combination",
     "DirichletMultinomialCPD",
     "GaussianCPD",
     "GaussianPlate",

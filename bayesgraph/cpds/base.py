@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds.items import ItemTerms
+from bayesgraph.cpds.stacks import Adder
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
@@ -138,6 +142,22 @@ class CPD(ABC):
         table = potential.aligned(scope)
         out += table.reshape(len(table), -1).T
 
+    @classmethod
+    def adders(
+        cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
+    ) -> list[Adder]:
+        """Return what adds up the log potentials of CPDs of this family, in their order.
+
+        Parameters
+        ----------
+        cpds : sequence of CPD
+        scope : sequence of Discrete
+            What the evidence leaves free of each of them.
+        observed : container of Variable
+            What it is about.
+        """
+        return [_One(cpd, tuple(scope)) for cpd in cpds]
+
     def sample(
         self,
         parents: Mapping[Variable, NDArray[Any]],
@@ -161,38 +181,97 @@ class CPD(ABC):
         return f"P({self.variable.name} | {given})" if given else f"P({self.variable.name})"
 
 
-def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potential]:
-    """Return the potentials of many CPDs, those over the same discrete variables added up.
+@dataclass(frozen=True, eq=False)
+class _One:
+    """One CPD that is added by itself."""
 
-    A star with observed leaves becomes one factor over its centre, filled by one kernel call for
-    each kind of leaf, without a temporary.
+    cpd: CPD
+    scope: tuple[Discrete, ...]
+
+    def add(self, evidence: Evidence, out: Floats) -> None:
+        """See Adder."""
+        self.cpd.accumulate(evidence, self.scope, out)
+
+
+class _Sum(NamedTuple):
+    """CPDs over the same free variables, which become one factor."""
+
+    scope: tuple[Discrete, ...]
+    adders: tuple[Adder, ...]
+
+    def factor(self, evidence: Evidence, start: Factor | None) -> Factor:
+        """Return their product, and that with another factor."""
+        shape = [variable.cardinality for variable in self.scope]
+        out = np.empty((math.prod(shape), evidence.n_rows))
+        # What is the same for all rows (the prior of the class) is where the sums begin.
+        out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
+        for adder in self.adders:
+            adder.add(evidence, out)
+        return Factor.from_log(self.scope, out.T.reshape(evidence.n_rows, *shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """How the potentials of many CPDs come about once it is known which variables are observed.
+
+    Those over the same discrete variables are added up: a star with observed leaves becomes one
+    factor over its centre, filled by one kernel call for each kind of leaf, without a temporary.
+
+    Attributes
+    ----------
+    alone : tuple of (CPD, set of free variables)
+        Those that are potentials by themselves.
+    sums : mapping from set of free variables to what is added up
     """
-    potentials: list[Potential] = []
-    groups: dict[frozenset[Discrete], list[CPD]] = {}
-    whole: dict[frozenset[Variable], Factor] = {}
-    for cpd in cpds:
-        free = [variable for variable in cpd.scope if variable not in evidence]
-        if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
+
+    alone: tuple[tuple[CPD, frozenset[Variable]], ...]
+    sums: Mapping[frozenset[Variable], _Sum]
+
+    @classmethod
+    def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
+        """Return the combination of some CPDs.
+
+        Parameters
+        ----------
+        cpds : iterable of CPD
+        observed : container of Variable
+            Those of the evidence to come, which has a column for each.
+        """
+        alone: list[tuple[CPD, frozenset[Variable]]] = []
+        groups: dict[frozenset[Variable], list[CPD]] = {}
+        for cpd in cpds:
+            free = frozenset(variable for variable in cpd.scope if variable not in observed)
+            if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
+                alone.append((cpd, free))
+            else:
+                groups.setdefault(free, []).append(cpd)
+        sums: dict[frozenset[Variable], _Sum] = {}
+        for free, group in groups.items():
+            scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
+            families = [list(same) for _, same in groupby(group, type)]
+            found = [a for same in families for a in same[0].adders(same, scope, observed)]
+            sums[free] = _Sum(scope, tuple(found))
+        return cls(tuple(alone), sums)
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return the potentials for some rows of evidence."""
+        potentials: list[Potential] = []
+        whole: dict[frozenset[Variable], Factor] = {}
+        for cpd, free in self.alone:
             potential = cpd.potential(evidence)
-            key = frozenset(free)
-            if isinstance(potential, Factor) and potential.n_rows == 1 and key not in whole:
-                whole[key] = potential
+            if isinstance(potential, Factor) and potential.n_rows == 1 and free not in whole:
+                whole[free] = potential
             else:
                 potentials.append(potential)
-        else:
-            groups.setdefault(frozenset(v for v in free if isinstance(v, Discrete)), []).append(cpd)
-    for key, group in groups.items():
-        scope = [v for v in group[0].scope if isinstance(v, Discrete) and v not in evidence]
-        shape = [variable.cardinality for variable in scope]
-        out = np.empty((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
-        # What is the same for all rows (the prior of the class) is where the sums begin.
-        start = whole.pop(key, None)
-        out[:] = 0.0 if start is None else start.aligned(scope).reshape(-1, 1)
-        for cpd in group:
-            cpd.accumulate(evidence, scope, out)
-        potentials.append(Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape)))
-    potentials += whole.values()
-    return potentials
+        for free, several in self.sums.items():
+            potentials.append(several.factor(evidence, whole.pop(free, None)))
+        potentials += whole.values()
+        return potentials
+
+
+def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potential]:
+    """Return the potentials of many CPDs, those over the same discrete variables added up."""
+    return Combination.of(cpds, evidence.columns).potentials(evidence)
 
 
 def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:

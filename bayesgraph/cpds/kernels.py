@@ -38,6 +38,55 @@ def add_gathered(out: Floats, table: Floats, index: NDArray[Any]) -> None:
     _add_gathered(out, np.ascontiguousarray(table), np.ascontiguousarray(index))
 
 
+def add_tables(
+    out: Floats,
+    codes: NDArray[Any],
+    place: NDArray[np.int64],
+    stride: NDArray[np.int64],
+    first: NDArray[np.int64],
+    width: NDArray[np.int64],
+    values: Floats,
+) -> None:
+    """Add what several tables hold for the states of each row to `out`, one after the other.
+
+    A table adds nothing where the last of its variables is missing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    codes : ndarray of integers, shape (n_rows, n_variables)
+    place, stride, first, width, values
+        See `TableStack`.
+    """
+    columns = np.ascontiguousarray(codes.T)
+    _add_tables(out, columns, place, stride, first, width, values)
+
+
+def add_linear(
+    out: Floats,
+    values: Floats,
+    place: NDArray[np.int64],
+    first: NDArray[np.int64],
+    mean: Floats,
+    scale: Floats,
+    constant: Floats,
+    slopes: Floats,
+) -> None:
+    """Add the log densities of several linear Gaussians to `out`, one after the other.
+
+    NaN adds nothing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, n_variables)
+    place, first, mean, scale, constant, slopes
+        See `LinearStack`.
+    """
+    columns = np.ascontiguousarray(values.T, dtype=np.float64)
+    _add_linear(out, columns, place, first, mean, scale, constant, slopes)
+
+
 def add_gaussian(
     out: Floats,
     child: NDArray[Any],
@@ -271,6 +320,79 @@ def _add_gathered(out: Floats, table: Floats, index: NDArray[np.integer]) -> Non
             at = index[i]
             if at >= 0:
                 target[i] += row[at]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_tables(
+    out: Floats,
+    columns: NDArray[np.integer],
+    place: NDArray[np.int64],
+    stride: NDArray[np.int64],
+    first: NDArray[np.int64],
+    width: NDArray[np.int64],
+    values: Floats,
+) -> None:
+    n_cells, n_rows = out.shape
+    index = np.empty(_ROWS, dtype=np.int64)
+    for begin in range(0, n_rows, _ROWS):
+        n = min(_ROWS, n_rows - begin)
+        start = 0
+        for k in range(len(width)):
+            last = columns[place[first[k + 1] - 1], begin : begin + n]
+            for i in range(n):
+                index[i] = last[i]
+            for at in range(first[k], first[k + 1] - 1):
+                step, code = stride[at], columns[place[at], begin : begin + n]
+                for i in range(n):
+                    index[i] += step * code[i] if index[i] >= 0 else 0
+            for cell in range(n_cells):
+                row = values[start : start + width[k]]
+                target = out[cell, begin : begin + n]
+                start += width[k]
+                for i in range(n):
+                    if index[i] >= 0:
+                        target[i] += row[index[i]]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_linear(
+    out: Floats,
+    columns: Floats,
+    place: NDArray[np.int64],
+    first: NDArray[np.int64],
+    mean: Floats,
+    scale: Floats,
+    constant: Floats,
+    slopes: Floats,
+) -> None:
+    n_cells, n_rows = out.shape
+    centre = np.empty(_ROWS)
+    for begin in range(0, n_rows, _ROWS):
+        n = min(_ROWS, n_rows - begin)
+        for k in range(len(mean)):
+            child = columns[place[first[k]], begin : begin + n]
+            n_parents = first[k + 1] - first[k] - 1
+            for cell in range(n_cells):
+                target = out[cell, begin : begin + n]
+                m, s, c = mean[k, cell], scale[k, cell], constant[k, cell]
+                if n_parents <= 1:
+                    # Without a parent the child stands for it, with a slope of zero.
+                    slope = slopes[cell, first[k] + n_parents]
+                    parent = columns[place[first[k] + n_parents], begin : begin + n]
+                    for i in range(n):
+                        z = (child[i] - m - slope * parent[i]) * s
+                        added = c - 0.5 * z * z
+                        target[i] += added if added == added else 0.0
+                else:
+                    centre[:n] = m
+                    for at in range(first[k] + 1, first[k + 1]):
+                        slope, parent = slopes[cell, at], columns[place[at], begin : begin + n]
+                        for i in range(n):
+                            centre[i] += slope * parent[i]
+                    for i in range(n):
+                        z = (child[i] - centre[i]) * s
+                        added = c - 0.5 * z * z
+                        target[i] += added if added == added else 0.0
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.stacks import Adder, LinearPart, LinearStack
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
@@ -162,21 +163,35 @@ class GaussianCPD(CPD):
         if any(parent in evidence for parent in self.discrete_parents):
             super().accumulate(evidence, scope, out)
             return
-        # Every discrete parent is free, so these are all of the scope's axes.
-        mean, variance, slopes = self.mean, self.variance, self.coefficients
-        if self.discrete_parents != tuple(scope):
-            mean, variance, slopes = (
-                align(values[None], self.discrete_parents, scope)[0]
-                for values in (mean, variance, slopes)
-            )
+        mean, variance, slopes = self._over(scope)
         kernels.add_gaussian(
             out,
             evidence.columns[self.variable],
             [evidence.columns[parent] for parent in self.continuous_parents],
-            mean.reshape(-1),
-            slopes.reshape(len(out), -1),
-            variance.reshape(-1),
+            mean,
+            slopes,
+            variance,
         )
+
+    @classmethod
+    def adders(
+        cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
+    ) -> list[Adder]:
+        """See CPD: one stack of all, if no discrete parent is observed."""
+        if any(parent in observed for cpd in cpds for parent in cpd.discrete_parents):
+            return super().adders(cpds, scope, observed)
+        return [LinearStack.of([cpd._part(scope) for cpd in cpds])]
+
+    def _part(self, scope: Sequence[Discrete]) -> LinearPart:
+        return LinearPart(*self._over(scope), (self.variable, *self.continuous_parents))
+
+    def _over(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
+        """Return mean, variance and slopes with the discrete parents, all free, in their order."""
+        found = (self.mean, self.variance, self.coefficients)
+        if self.discrete_parents != tuple(scope):
+            found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)
+        mean, variance, slopes = found
+        return mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1)
 
     def sample(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.stacks import Adder, TablePart, TableStack
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -140,6 +142,19 @@ class TableCPD(CPD):
         if child == self.variable:
             index[np.asarray(last < 0)] = -1
         kernels.add_gathered(out, table.reshape(len(out), -1), index)
+
+    @classmethod
+    def adders(
+        cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
+    ) -> list[Adder]:
+        """See CPD: one stack of all."""
+        parts = []
+        for cpd in cpds:
+            seen = tuple(variable for variable in cpd._axes if variable in observed)
+            table = align(cpd.log_values[None], cpd._axes, [*scope, *seen])[0]
+            cells = math.prod(variable.cardinality for variable in scope)
+            parts.append(TablePart(table.reshape(cells, -1), seen))
+        return [TableStack.of(parts)]
 
     def sample(
         self,

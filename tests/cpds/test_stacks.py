@@ -1,0 +1,115 @@
+"""CPDs that are added up by one kernel call, against each by itself: the same to the last bit."""
+
+import numpy as np
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.cpds import Combination, combined_potentials
+from bayesgraph.factors import Evidence
+
+CLASS = bg.Discrete("class", ["a", "b", "c"])
+OTHER = bg.Discrete("other", [0, 1])
+STATES = [bg.Discrete(f"d{j}", range(2 + j % 3)) for j in range(6)]
+NUMBERS = [bg.Continuous(f"n{j}") for j in range(6)]
+
+
+def table(random, child, parents):
+    shape = [p.cardinality for p in (*parents, child)]
+    values = random.dirichlet(np.ones(shape[-1]), size=shape[:-1])
+    return bg.TableCPD(child, values, parents)
+
+
+def gaussian(random, child, parents):
+    shape = [p.cardinality for p in parents if isinstance(p, bg.Discrete)]
+    slopes = random.normal(size=(*shape, len(parents) - len(shape)))
+    variance = random.uniform(0.1, 2.0, shape)
+    return bg.GaussianCPD(child, random.normal(size=shape), variance, parents, slopes)
+
+
+def codes(random, variable, n, *, gaps):
+    found = random.integers(0, variable.cardinality, n).astype(np.int8)
+    if gaps:
+        found[random.random(n) < 0.3] = -1
+    return found
+
+
+def tables(random, n):
+    """Return tables of no, one and two observed parents, of leaves and of others."""
+    d = STATES
+    cpds = [
+        table(random, d[0], [CLASS]),
+        table(random, d[1], [CLASS, d[0]]),
+        table(random, d[2], [d[1], CLASS]),
+        table(random, d[3], [d[0], CLASS, d[2]]),
+        table(random, CLASS, [d[4]]),
+        table(random, d[5], [CLASS]),
+    ]
+    gaps = {d[3], d[5]}  # nothing depends on them
+    columns = {v: codes(random, v, n, gaps=v in gaps) for v in d}
+    return cpds, columns
+
+
+def gaussians(random, n):
+    """Return linear Gaussians of up to three parents."""
+    x = NUMBERS
+    cpds = [
+        gaussian(random, x[0], [CLASS]),
+        gaussian(random, x[1], [CLASS, x[0]]),
+        gaussian(random, x[2], [x[1], CLASS, x[0]]),
+        gaussian(random, x[3], [CLASS, *x[:3]]),
+        gaussian(random, x[4], [CLASS]),
+    ]
+    columns = {v: random.normal(size=n) for v in x[:5]}
+    columns[x[3]][random.random(n) < 0.3] = np.nan
+    return cpds, columns
+
+
+def two_free(random, n):
+    """Return CPDs that leave two variables free, in any order."""
+    cpds = [
+        table(random, STATES[0], [CLASS, OTHER]),
+        table(random, STATES[1], [OTHER, STATES[0], CLASS]),
+        gaussian(random, NUMBERS[0], [OTHER, CLASS]),
+        gaussian(random, NUMBERS[1], [CLASS, NUMBERS[0], OTHER]),
+        table(random, STATES[3], [CLASS, OTHER]),
+    ]
+    columns = {v: codes(random, v, n, gaps=False) for v in STATES[:4]}
+    return cpds, columns | {v: random.normal(size=n) for v in NUMBERS[:2]}
+
+
+@pytest.mark.parametrize("n", [1, 5, 128, 300])
+@pytest.mark.parametrize("made", [tables, gaussians, two_free])
+def test_sums_are_those_of_each_by_itself(made, n):
+    random = np.random.default_rng(n)
+    cpds, columns = made(random, n)
+    evidence = Evidence(n, columns)
+    (found,) = combined_potentials(cpds, evidence)
+    expected = np.zeros((int(np.prod([v.cardinality for v in found.scope])), n))
+    for cpd in cpds:
+        cpd.accumulate(evidence, found.scope, expected)
+    np.testing.assert_array_equal(found.log_values.reshape(n, -1).T, expected)
+
+
+def test_one_combination_serves_all_rows():
+    random = np.random.default_rng(0)
+    cpds, columns = tables(random, 40)
+    prior = bg.TableCPD(STATES[4], [0.5, 0.3, 0.2])
+    root = bg.TableCPD(OTHER, [0.25, 0.75])
+    combination = Combination.of([*cpds, root, prior], columns.keys())
+    whole = combination.potentials(Evidence(40, columns))
+    assert [p.scope for p in whole] == [(CLASS,), (), (OTHER,)]
+    for row in range(40):
+        at = slice(row, row + 1)
+        single = combination.potentials(Evidence(1, {v: c[at] for v, c in columns.items()}))
+        np.testing.assert_array_equal(single[0].log_values, whole[0].log_values[at])
+
+
+def test_a_discrete_parent_that_is_observed():
+    random = np.random.default_rng(3)
+    cpds = [gaussian(random, x, [CLASS, OTHER]) for x in NUMBERS[:3]]
+    columns = {x: random.normal(size=7) for x in NUMBERS[:3]}
+    columns[OTHER] = codes(random, OTHER, 7, gaps=False)
+    evidence = Evidence(7, columns)
+    (found,) = combined_potentials(cpds, evidence)
+    expected = sum(cpd.potential(evidence).aligned([CLASS]) for cpd in cpds)
+    np.testing.assert_allclose(found.log_values, expected)
