@@ -59,9 +59,7 @@ from .explain import Contributions as Contributions
 from .explain import TopItems as TopItems
 from .explain import contributions as contributions
 from .explain import top_items as top_items
-from .factor_graph import FactorGraph as FactorGraph
 from .factors import Factor as Factor
-from .findings import Belief as Belief
 from .graph import d_separated as d_separated
 from .graph import markov_blanket as markov_blanket
 from .inference import Assignment as Assignment
@@ -72,6 +70,7 @@ from .inference import Plan as Plan
 from .inference import Posterior as Posterior
 from .inference.sensitivity import Conflict as Conflict
 from .inference.sensitivity import Sensitivity as Sensitivity
+from .inference.solver import select as select
 from .inference.weighting import WeightedSamples as WeightedSamples
 from .io import read as read
 from .io.native import load as load
@@ -91,8 +90,12 @@ from .learning import star as star
 from .learning import superparent as superparent
 from .learning import tan as tan
 from .learning import unrestricted as unrestricted
-from .mixture import NetworkMixture as NetworkMixture
-from .network import BayesianNetwork as BayesianNetwork
+from .models import BayesianNetwork as BayesianNetwork
+from .models import Belief as Belief
+from .models import FactorGraph as FactorGraph
+from .models import NetworkMixture as NetworkMixture
+from .models import PosteriorAverage as PosteriorAverage
+from .models import WeightedNetwork as WeightedNetwork
 from .statistics.sketches import CountMinClass as CountMinClass
 from .statistics.sketches import GaussianClass as GaussianClass
 from .statistics.sketches import GKClass as GKClass
@@ -104,6 +107,5 @@ from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 from .variables import Grouped as Grouped
-from .weighted_network import WeightedNetwork as WeightedNetwork
 
 __version__: str

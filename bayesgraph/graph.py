@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import networkx as nx
 
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 
 Node: TypeAlias = Hashable
+_N = TypeVar("_N", bound=Hashable)
 Arc: TypeAlias = tuple[Node, Node]
 
 
@@ -99,7 +100,7 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
 
-def ancestral_set(parents: Mapping[Node, Iterable[Node]], nodes: Iterable[Node]) -> set[Node]:
+def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> set[_N]:
     """Return the nodes together with all their ancestors."""
     found = set(nodes)
     stack = list(found)

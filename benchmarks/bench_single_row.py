@@ -109,7 +109,7 @@ def of_model(name: str, model: Any, data: Data, y: np.ndarray, rounds: int) -> I
     yield compared(case, "array", lambda: clf.predict_proba(array), array, rounds)
     pairs = zip(clf.layout_.columns, array[0].tolist(), strict=True)
     evidence = {column: value for column, value in pairs if value == value}
-    yield compared(case, "query", lambda: clf.query(evidence), array, rounds)
+    yield compared(case, "query", lambda: clf.query(evidence=evidence), array, rounds)
     named = model().fit(data.frame, y)
     yield compared(case, "frame", lambda: named.predict_proba(frame), frame, rounds)
 

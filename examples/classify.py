@@ -16,8 +16,8 @@ print(clf.network_)
 print(clf.predict_proba(X.slice(0, 3)).round(4), "\n")
 
 print("Ask with whatever is known, about the class or any other column:")
-print(clf.query({"age": 63, "cp": "asympt"}))
-print(clf.query({"disease": "yes"}, target="thal"), "\n")
+print(clf.query(evidence={"age": 63, "cp": "asympt"}))
+print(clf.query("thal", {"disease": "yes"}), "\n")
 
 print("Four structures on the same folds:")
 models = {

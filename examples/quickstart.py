@@ -50,9 +50,9 @@ print("(heart has text columns and missing values, which GaussianNB does not tak
 # 3. One model, any question: what is not mentioned is not observed.
 tan = bg.TANClassifier().fit(patients, disease)
 print("A man of 60 with flat ST slope; nothing else is known:")
-print(tan.query({"sex": "male", "age": 60, "slope": "flat"}), "\n")
+print(tan.query(evidence={"sex": "male", "age": 60, "slope": "flat"}), "\n")
 print("How high may his heart rate go?")
-print(tan.query({"sex": "male", "age": 60, "slope": "flat"}, target="thalach"), "\n")
+print(tan.query("thalach", {"sex": "male", "age": 60, "slope": "flat"}), "\n")
 
 # 4. Pictures: the graph that was learned, and where the digits are confused.
 tan.render(out / "heart_tan.svg")

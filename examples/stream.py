@@ -51,8 +51,8 @@ print(f"The model holds {clf.star_.nbytes / 1e3:,.0f} kB, however long the strea
 clf.render(folder / "stream.svg", states=False)
 
 print("\nHalf of the sensors are silent; what is missing is left out before the exponents:")
-print(clf.query({"pressure": 1.0, "flow": -1.0, "vibration": 2.5}))
-print(clf.query({"vibration": 2.5}))
+print(clf.query(evidence={"pressure": 1.0, "flow": -1.0, "vibration": 2.5}))
+print(clf.query(evidence={"vibration": 2.5}))
 
 # A model that is saved goes on exactly where it stopped.
 clf.save(folder / "stream.bayesgraph")

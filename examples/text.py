@@ -79,7 +79,7 @@ text = "Close the transport when the task is cancelled, and log a message if the
 vector = clf.features_[0].name
 document = {vector: vectorizer.transform([text])}
 print(f"Why is this where it is? {text!r}")
-answer = clf.query(document)
+answer = clf.query(evidence=document)
 why = clf.contributions(document, positive=answer.argmax)
 print(why, "\n")
 save_figure(why.plot(), out / "why_this_topic.png")
@@ -92,5 +92,5 @@ for name in ("asyncio", "email", "numbers"):
 
 clf.render(out / "text.svg", evidence=document, beliefs=True)
 clf.save(out / "text.bayesgraph")
-same = bg.load(out / "text.bayesgraph").query(document)
+same = bg.load(out / "text.bayesgraph").query(evidence=document)
 print(f"\nSaved and loaded: {same.argmax}, as before: {same.argmax == answer.argmax}")

@@ -16,16 +16,20 @@ for name, exponent in model.exponents.items():
     print(f"  {name:<9}{float(exponent):.2f}  {'#' * round(20 * float(exponent))}")
 
 print("\nWhat is missing is left out before the exponents: nobody has to be asked everything.")
-print(clf.query({"cp": "asympt", "thal": "reversable_defect"}))
-print(clf.query({"cp": "asympt"}, target="exang"))
+print(clf.query(evidence={"cp": "asympt", "thal": "reversable_defect"}))
+print(clf.query("exang", {"cp": "asympt"}))
 print(clf.contributions({"cp": "asympt", "thal": "reversable_defect", "age": 63}), "\n")
 
 print("The same as a literal product of powered tables, where everything is observed:")
 row = {name: X[name][0].as_py() for name in X.column_names}
 graph = clf.to_factor_graph()
-print(clf.query(row)["yes"], graph.query("disease", row)["yes"])
+print(clf.query(evidence=row)["yes"], graph.query("disease", row)["yes"])
 print("and where it is not, a factor graph sums the powered tables:")
-print(clf.query({"cp": "asympt"})["yes"], graph.query("disease", {"cp": "asympt"})["yes"], "\n")
+print(
+    clf.query(evidence={"cp": "asympt"})["yes"],
+    graph.query("disease", {"cp": "asympt"})["yes"],
+    "\n",
+)
 
 print("Other schemes, on the same folds:")
 schemes = ("variable", "class", "mixed", "selective", "fractional", "averaged", "gain_ratio")

@@ -81,7 +81,7 @@ def test_predict_prints_csv(capfd, model):
 def test_query_equals_the_library(capfd, model):
     code, out, _ = run(capfd, "query", model, "-e", "sex=male", "-e", "age=60")
     assert code == 0
-    expected = bg.load(model).query({"sex": "male", "age": 60})
+    expected = bg.load(model).query(evidence={"sex": "male", "age": 60})
     assert f"{expected['yes']:.6f}" in out
     assert "log density of the evidence" in out
 
@@ -126,7 +126,7 @@ def test_a_weighted_model_is_shown_and_asked(capfd, tmp_path):
     )
     code, out, _ = run(capfd, "query", saved, "-e", "sex=male", "-e", "age=60")
     assert code == 0
-    assert f"{classifier.query({'sex': 'male', 'age': 60})['yes']:.6f}" in out
+    assert f"{classifier.query(evidence={'sex': 'male', 'age': 60})['yes']:.6f}" in out
     assert "log" not in out  # rows have no probability
 
 
@@ -139,7 +139,7 @@ def test_numbers_become_intervals_and_categories_groups(capfd, tmp_path):
     classifier = bg.load(saved)
     assert isinstance(classifier.network_.variable("x"), bg.Binned)
     assert set(classifier.network_.variable("letter").states) == {"{p, q}", "{r, s}"}
-    expected = classifier.query({"x": 3.5, "letter": "q"})
+    expected = classifier.query(evidence={"x": 3.5, "letter": "q"})
     for letter in ("letter=q", "letter={p, q}", "letter={p, q}:1,{r, s}:0"):
         out = run(capfd, "query", saved, "-e", "x=3.5", "-e", letter)[1]
         assert f"{expected['yes']:.6f}" in out

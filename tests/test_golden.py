@@ -1,8 +1,10 @@
 """All models answer all questions as they did when tests/golden.txt was recorded; see golden.py.
 
-Where an answer is meant to change, record it anew and look at the difference::
+Where an answer is meant to change, record it anew and look at the difference. Before and after a
+change that must not move a bit, compare hashes too, in one checkout with its compiled kernels::
 
-    python tests/golden.py record tests/golden.txt [MODEL ...]
+    PYTHONPATH=. python tests/golden.py record tests/golden.txt [MODEL ...]
+    PYTHONPATH=. python tests/golden.py compare tests/golden.txt
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ def test_the_file_has_all_models_and_no_others():
 @pytest.mark.parametrize("model", golden_questions.SUBJECTS)
 def test_answers_are_those_recorded(model):
     old = {key: outcomes for key, outcomes in LINES.items() if key[0] == model}
-    exact = golden.environment() == RECORDED_ON
-    assert not list(golden.differences(old, golden.recorded(model), exact=exact))
+    # Bits are compared by the command only: the last one of a compiled kernel depends on whether
+    # the functions that it calls came from the cache when it was compiled.
+    assert not list(golden.differences(old, golden.recorded(model), exact=False))
 
 
 def test_a_file_is_read_as_it_was_written():

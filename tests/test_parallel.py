@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bayesgraph import parallel
-from bayesgraph.classifiers import kernels as scores
 from bayesgraph.cpds import kernels
 from bayesgraph.encoding import kernels as encoding
+from bayesgraph.inference.execution import kernels as scores
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

@@ -12,16 +12,16 @@ from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequenc
 from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
 from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError, quoted
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.exponents import exponents_between
 from bayesgraph.learning.exponents.conditional import SCHEMES
 from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.loglinear import Choice, train_network
 from bayesgraph.learning.smoothing import one_of
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete, Variable
-from bayesgraph.weighted_network import WeightedNetwork
 
 # Of a column of numbers, where the tables are trained to predict.
 _MOST_INTERVALS = 32
@@ -78,7 +78,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> clf = BayesianNetworkClassifier().fit(X, y)
-    >>> clf.query({"x6": 0.7, "x9": 8.0}).argmax
+    >>> clf.query(evidence={"x6": 0.7, "x9": 8.0}).argmax
     2
     """
 

@@ -16,8 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph import upward
 from bayesgraph.classifiers.base import NetworkClassifier, class_codes, joined_classes
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import (
     Columns,
@@ -25,16 +25,19 @@ from bayesgraph.classifiers.inputs import (
     fit_table,
     known_columns,
     target_column,
+    target_name,
 )
 from bayesgraph.classifiers.layout import family_by_column, make_layout
 from bayesgraph.classifiers.network_classifiers import NaiveBayesClassifier
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.questions import ModelQuestions
 from bayesgraph.encoding.columns import Column
 from bayesgraph.encoding.table import categorical_names
 from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Name
+from bayesgraph.variables import Discrete, Name
 
 # As scikit-learn draws the seeds of its members, so that the same seed draws the same rows.
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -70,7 +73,13 @@ class Draw:
         return np.asarray(rows), np.asarray(columns)
 
 
-class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _NamedLabels(np.ndarray[Any, Any]):
+    """Labels that know how the class is called."""
+
+    name: Name
+
+
+class BaggedNaiveBayesClassifier(ModelQuestions, Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The averaged posteriors of classifiers, each fitted to random rows and columns.
 
     Bagging (Breiman 1996) draws rows with replacement; random subspaces (Ho 1998) draw columns:
@@ -105,6 +114,10 @@ class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # t
 
     Attributes
     ----------
+    network_ : PosteriorAverage
+        The members' models, averaged with fixed weights: ask it anything but what takes a joint
+        distribution, and its ``networks`` that.
+    target_ : Discrete
     estimators_ : list of classifiers
     estimators_features_ : list of ndarray
         Positions of the columns of each.
@@ -181,8 +194,9 @@ class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # t
         if self.oob_score and not self.bootstrap:
             raise DataError("oob_score=True takes rows that a bag lacks: set bootstrap=True.")
         # What was fitted before does not go with the columns to come.
-        self.__dict__.pop("estimators_", None)
-        labels, _ = target_column(y)
+        for former in ("estimators_", "_average"):
+            self.__dict__.pop(former, None)
+        labels, name = target_column(y)
         found = _encoded_once(fit_columns(self, X, len(labels), sparse=self._takes_sparse))
         _check_columns(base, found)
         self.classes_ = joined_classes(None, labels, None)
@@ -190,15 +204,17 @@ class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # t
         self._draw = self._make_draw(found, checked_weights(sample_weight, found.n_rows))
         random = check_random_state(self.random_state)
         self._seeds = random.randint(_LARGEST_SEED, size=self._n_members())
+        named = labels.view(_NamedLabels)
+        named.name = target_name(name, [Discrete(column, [0]) for column in found.names])
         fit = delayed(_fitted)
         members = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            fit(base, found, labels, self._draw, int(seed)) for seed in self._seeds
+            fit(base, found, named, self._draw, int(seed)) for seed in self._seeds
         )
         self.estimators_ = [member for member, _ in members]
         self.estimators_features_ = [columns for _, columns in members]
-        for name in ("oob_score_", "oob_decision_function_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for former in ("oob_score_", "oob_decision_function_"):
+            if hasattr(self, former):
+                delattr(self, former)
         if self.oob_score:
             self._score_unseen(found, labels)
         return self
@@ -270,6 +286,24 @@ class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self, "estimators_")
         return [self._draw(int(seed))[0] for seed in self._seeds]
 
+    # -------------------------------------------------------------------------------- the model
+
+    @property
+    def target_(self) -> Discrete:
+        """The class variable, with all classes."""
+        check_fitted(self, "estimators_")
+        return Discrete(self.estimators_[0].target_.name, self.classes_.tolist())
+
+    @property
+    def network_(self) -> PosteriorAverage:
+        """The members' models, whose posteriors are averaged with equal weights."""
+        if not hasattr(self, "estimators_"):
+            raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
+        if not hasattr(self, "_average"):
+            members = [member.network_ for member in self.estimators_]
+            self._average = PosteriorAverage(members, first=[self.target_])
+        return self._average
+
     # ------------------------------------------------------------------------------- prediction
 
     def _posterior_of(self, member: Any, part: Any) -> Floats:
@@ -304,11 +338,6 @@ class BaggedNaiveBayesClassifier(Deciding, ClassifierMixin, BaseEstimator):  # t
         """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(proba, axis=1)])
-
-    def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the classifier."""
-        check_is_fitted(self, "estimators_")
-        upward.call("save", self, path)
 
     @property
     def _takes_sparse(self) -> bool:

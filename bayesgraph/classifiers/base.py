@@ -40,7 +40,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable

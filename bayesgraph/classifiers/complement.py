@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,14 @@ from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.cpds import MultinomialCPD, TableCPD
-from bayesgraph.errors import DataTypeError, UnsupportedModelError, quoted
+from bayesgraph.errors import DataTypeError, quoted
 from bayesgraph.explain import Contrast, Contributions, explain
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import METHODS, Joint
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.leaves import item_sums
+from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.statistics import StatisticsSource, TableSource, Totals
 from bayesgraph.variables import CountVector, Discrete, Name, Variable
 
@@ -85,6 +86,12 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     categorical = None
     unseen = "missing"
 
+    _declined = frozenset(METHODS) - {Joint}
+    _because = (
+        "it scores each class by how badly the other classes explain a document, which is no "
+        "distribution of documents. Use NaiveBayesClassifier('multinomial')."
+    )
+
     def __init__(
         self,
         *,
@@ -147,23 +154,15 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     # ----------------------------------------------------------------------------- questions
 
-    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
-        """Return the posterior of the class given counts.
+    def _given(self, evidence: Mapping[Name, Any] | None) -> Mapping[Name, Any] | None:
+        """Return evidence in which counts that are not named are not observed.
 
-        Parameters
-        ----------
-        evidence : mapping from name to value, optional
-            Of a vector of counts, a mapping from item to count; a vector that is not named is not
-            observed.
-        target : name, optional
-            The class by default; the counts have no posterior.
+        A complement has no sum over documents: what is missing is shown to it as missing.
         """
-        check_fitted(self, "network_")
-        if target not in (None, self.target_.name, self.target_):
-            self._refuse("posterior of counts")
-        known = self.network_.encode(evidence).columns
-        unknown = {v.name: [None] * len(v.items) for v in self._vectors if v not in known}
-        return super().query({**(evidence or {}), **unknown})
+        found = super()._given(evidence)
+        known = self._fitted_model.case(found).hard
+        unknown = [v for v in self._vectors if self._fitted_model.number[v.name] not in known]
+        return {**(found or {}), **{v.name: [None] * len(v.items) for v in unknown}}
 
     def contributions(
         self, row: Any, *, positive: Any = None, negative: Any = None
@@ -180,37 +179,6 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     @property
     def _vectors(self) -> list[CountVector]:
         return [feature for feature in self.features_ if isinstance(feature, CountVector)]
-
-    # -------------------------------------------------------------------------------- refused
-
-    def _refuse(self, what: str) -> NoReturn:
-        check_fitted(self, "network_")
-        raise UnsupportedModelError(
-            f"Complement naive Bayes has no {what}: it scores each class by how badly the other "
-            "classes explain a document, which is no distribution of documents. Use "
-            "NaiveBayesClassifier('multinomial')."
-        )
-
-    def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> NoReturn:
-        """Refuse: there is no distribution to draw from.
-
-        Raises
-        ------
-        UnsupportedModelError
-        """
-        self._refuse("rows to draw")
-
-    def log_likelihood(self, X: Any) -> NoReturn:
-        """Refuse: a row has no probability; see `sample`."""
-        self._refuse("likelihood")
-
-    def most_probable(
-        self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
-    ) -> NoReturn:
-        """Refuse: counts have no most probable value; see `sample`."""
-        self._refuse("most probable assignment")
 
 
 def complement_shares(sums: Floats, alpha: Floats) -> Floats:

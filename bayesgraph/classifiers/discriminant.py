@@ -16,9 +16,10 @@ from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.scores import score_rows
 from bayesgraph.learning import Smoothing, Structure
 from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant, joint
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete, Variable
 
@@ -221,12 +222,15 @@ class _JointGaussianClassifier(
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
+        return score_rows(self.target_, "the linear form", self._linear_scores, evidence), 0
+
+    def _linear_scores(self, evidence: Evidence) -> Floats:
         found = self._discriminants
         slopes, constants = found.scores()
         joint = np.empty((len(constants), evidence.n_rows))
         joint[:] = constants[:, None]
         kernels.add_centred(joint, evidence.matrix(self.features_), found.centre, slopes)
-        return joint.T, 0
+        return joint.T
 
     # ------------------------------------------------------------------------ what was estimated
 
@@ -351,7 +355,7 @@ class DiscriminantAnalysisClassifier(_JointGaussianClassifier):
     >>> clf = DiscriminantAnalysisClassifier().fit(X, y)
     >>> clf.transform(X).shape
     (150, 2)
-    >>> clf.query({"x2": 4.5}).argmax
+    >>> clf.query(evidence={"x2": 4.5}).argmax
     1
     """
 

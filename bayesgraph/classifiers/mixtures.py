@@ -13,7 +13,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.one_dependence import aode
 from bayesgraph.learning.tree_posterior import averaged_tan
-from bayesgraph.mixture import NetworkMixture
+from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.statistics import StatisticsSource, TableSource
 from bayesgraph.variables import Discrete, Variable
 

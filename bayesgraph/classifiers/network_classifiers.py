@@ -54,7 +54,7 @@ class NaiveBayesClassifier(NetworkClassifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = NaiveBayesClassifier().fit(X, y)
-    >>> clf.query({"x2": 4.5}).argmax
+    >>> clf.query(evidence={"x2": 4.5}).argmax
     1
     >>> NaiveBayesClassifier("kernel").fit(X, y).score(X, y)
     0.96

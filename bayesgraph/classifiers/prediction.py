@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesgraph import upward
-from bayesgraph.classifiers import kernels
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.questions import ModelQuestions
 from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.explain import Contrast, Contributions, TopItems, explain, top_items
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment
-from bayesgraph.model import log_normalised, warn_of_impossible
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.inference.contract import Mass
+from bayesgraph.inference.normalise import largest, log_normalised, normalised
+from bayesgraph.models.model import warn_of_impossible
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
 
 # Rows that are encoded and predicted together: memory beyond the output does not grow with more.
 _CHUNK_ROWS = 1 << 15
 
 
-class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClassifier(ModelQuestions, Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all classifiers: what a fitted network is asked.
 
     A subclass fits: it sets the attributes below.
@@ -91,11 +91,11 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
 
     def predict_proba(self, X: Any) -> Floats:
         """Return class probabilities, shape (n_rows, n_classes); see predict_log_proba."""
-        return self._by_rows(X, _normalised)
+        return self._by_rows(X, normalised)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
-        codes = self._by_rows(X, _largest)
+        codes = self._by_rows(X, largest)
         return np.asarray(self.classes_[codes])
 
     def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
@@ -171,74 +171,9 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
-        parts = [self.network_.log_evidence_rows(part) for _, _, part in self._evidence(X)]
+        model = self._asked(Mass)
+        parts = [model.log_evidence_rows(part) for _, _, part in self._evidence(X)]
         return np.concatenate(parts)
-
-    # ------------------------------------------------------------------------------ the network
-
-    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
-        """Return the posterior of the class, or of any other variable, given some features.
-
-        Parameters
-        ----------
-        evidence : mapping from name to value, optional
-            As for :meth:`BayesianNetwork.query`; what is not named is not observed.
-        target : name or list of names, optional
-            The class by default.
-        """
-        check_fitted(self, "network_")
-        wanted = self.target_.name if target is None else target
-        return self.network_.query(wanted, evidence)
-
-    def most_probable(
-        self, evidence: Mapping[Name, Any] | None = None, *, joint: bool = False
-    ) -> Assignment:
-        """Return the most probable assignment; see :meth:`BayesianNetwork.most_probable`."""
-        check_fitted(self, "network_")
-        return self.network_.most_probable(evidence, joint=joint)
-
-    def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows of the class and the features; see :meth:`BayesianNetwork.sample`."""
-        check_fitted(self, "network_")
-        return self.network_.sample(n, given=given, random_state=random_state)
-
-    def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the classifier.
-
-        A classifier that learns more rows, by `partial_fit` say, goes on after loading: what it
-        needs for that is in the file. Where this is `statistics_`, deleting it before
-        (``del clf.statistics_``) makes a smaller file of a model that stays as it is.
-
-        Parameters
-        ----------
-        path : str or path
-            Ending in ``.bayesgraph`` for `bayesgraph.read` and the command line, which go by it.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If nothing was learned yet.
-        FileFormatError
-            For a suffix that says another format.
-        LossyExportError
-            For a name, a state or a parameter of a type that the format does not hold.
-        FileNotFoundError
-            If there is no such directory.
-        """
-        check_fitted(self, "network_")
-        upward.call("save", self, path)
-
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the network to an SVG, PNG or PDF file, the class highlighted."""
-        check_fitted(self, "network_")
-        self.network_.render(path, **{"target": self.target_.name, **options})
-
-    def to_dot(self, **options: Any) -> str:
-        """Return the network in Graphviz' DOT language, the class highlighted."""
-        check_fitted(self, "network_")
-        return self.network_.to_dot(**{"target": self.target_.name, **options})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -246,15 +181,3 @@ class GraphClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore
         tags.input_tags.categorical = not self._takes_sparse
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-
-def _normalised(joint: Floats) -> Floats:
-    """Return rows that sum to one from logs, overwriting them."""
-    joint -= joint.max(axis=1, keepdims=True)
-    np.exp(joint, out=joint)
-    joint /= joint.sum(axis=1, keepdims=True)
-    return joint
-
-
-def _largest(joint: Floats) -> NDArray[np.intp]:
-    return kernels.largest(joint.T)

@@ -12,7 +12,7 @@ from bayesgraph.classifiers.layout import is_sparse
 from bayesgraph.encoding import columns_of, encode_table
 from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors import Evidence
-from bayesgraph.findings import as_mapping, is_vector, scalar
+from bayesgraph.models.evidence import as_mapping, is_vector, scalar
 from bayesgraph.variables import CountVector, Variable, is_missing
 
 

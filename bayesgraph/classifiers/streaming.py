@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import prediction
@@ -42,8 +42,11 @@ from bayesgraph.errors import (
     quoted,
 )
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.normalise import normalised
+from bayesgraph.inference.scores import score_rows
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics.sketches import (
     ColumnSummaries,
     GaussianClass,
@@ -52,7 +55,6 @@ from bayesgraph.statistics.sketches import (
     PiDClass,
 )
 from bayesgraph.variables import Discrete, Name, Variable, plain
-from bayesgraph.weighted_network import WeightedNetwork
 
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
     "gk": GKClass,
@@ -60,6 +62,10 @@ SUMMARIES: dict[str, type[ColumnSummaries]] = {
     "kll": KLLClass,
     "gaussian": GaussianClass,
 }
+
+
+def _log_scores(star: StreamingStar, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
+    return star.log_scores(*encoded)
 
 
 class StreamingNaiveBayesClassifier(GraphClassifier):
@@ -466,7 +472,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             if brings:
                 if asked:
                     one = columns[:, first : first + 1], codes[:, first : first + 1]
-                    out[first, :known] = softmax(star.log_scores(*one)[0])
+                    out[first, :known] = normalised(star.log_scores(*one))[0]
                 star.grow(n_classes=int(at[first]) + 1)
         self.classes_ = classes
         return out
@@ -530,7 +536,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Return the probability of each class for one row; empty before anything was learned."""
         if not hasattr(self, "star_"):
             return {}
-        shares = softmax(self._scores_one(x))
+        shares = normalised(self._scores_one(x)[None])[0]
         return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Name, Any]) -> Any:
@@ -541,7 +547,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
         encoded = self._columns.known_row(x, self.star_, self.unseen)
-        return self.star_.log_scores(*encoded).reshape(-1)
+        return self._scored(encoded).reshape(-1)
+
+    def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
+        scores = partial(_log_scores, self.star_)
+        return score_rows(self.target_, "summaries of a stream", scores, encoded)
 
     # ------------------------------------------------------------------------------ the model
 
@@ -553,7 +563,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         for start in range(0, max(1, found.n_rows), prediction._CHUNK_ROWS):
             rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
             encoded = self._columns.known(found.take(rows), self.star_, self.unseen)
-            part = finish(self.star_.log_scores(*encoded))
+            part = finish(self._scored(encoded))
             if not rows.start:
                 result = np.empty((found.n_rows, *part.shape[1:]), dtype=part.dtype)
             result[rows] = part

@@ -26,6 +26,7 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.questions import ModelQuestions
 from bayesgraph.classifiers.tree_growing import Pruning, encoded, grow
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding import Table
@@ -42,7 +43,7 @@ from bayesgraph.learning.trees import (
     leaf_probabilities,
     node_sums,
 )
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
@@ -140,7 +141,7 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
     >>> clf = DecisionTreeNetworkClassifier(max_depth=2).fit(X, y)
     >>> clf.tree_
     TreeCPD P(class | x3), 3 leaves, depth 2
-    >>> clf.query({"x3": 1.5}).argmax
+    >>> clf.query(evidence={"x3": 1.5}).argmax
     1
     """
 
@@ -234,7 +235,7 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
 
 
 @_with_parameters
-class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regression tree as a network: features -> leaf -> number.
 
     The leaf is a hidden variable that the features decide, and the target is normal given the
@@ -412,34 +413,6 @@ class DecisionTreeNetworkRegressor(RegressorMixin, BaseEstimator):  # type: igno
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
         return self.network_.log_evidence_rows(self._evidence(X))
-
-    def query(self, evidence: Mapping[Name, Any] | None = None, *, target: Any = None) -> Any:
-        """Return the posterior of the target, or of any other variable, given some features.
-
-        Parameters
-        ----------
-        evidence : mapping from name to value, optional
-            As for :meth:`BayesianNetwork.query`; what is not named is not observed.
-        target : name or list of names, optional
-            The number to predict by default: a mixture of normal distributions.
-        """
-        check_is_fitted(self, "network_")
-        return self.network_.query(self.target_.name if target is None else target, evidence)
-
-    def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the regressor."""
-        check_is_fitted(self, "network_")
-        upward.call("save", self, path)
-
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the network to an SVG, PNG or PDF file, the target highlighted."""
-        check_is_fitted(self, "network_")
-        self.network_.render(path, **{"target": self.target_.name, **options})
-
-    def to_dot(self, **options: Any) -> str:
-        """Return the network in Graphviz' DOT language, the target highlighted."""
-        check_is_fitted(self, "network_")
-        return self.network_.to_dot(**{"target": self.target_.name, **options})
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""

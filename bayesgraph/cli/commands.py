@@ -38,7 +38,7 @@ from bayesgraph.variables import (
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.prediction import GraphClassifier
-    from bayesgraph.model import GraphicalModel
+    from bayesgraph.models.model import Model
 
 app = typer.Typer(
     name="bayesgraph",
@@ -318,7 +318,7 @@ def query(
         console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
 
 
-def _has_continuous(model: GraphicalModel, given: Iterable[Name]) -> bool:
+def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
     return any(isinstance(model.variable(name), Continuous) for name in given)
 
 
@@ -463,7 +463,7 @@ def _has_text_states(variable: Variable) -> bool:
     return all(isinstance(value, str) for value in values_of(variable))
 
 
-def _network(loaded: Any) -> GraphicalModel:
+def _network(loaded: Any) -> Model:
     return loaded.network_ if _is_classifier(loaded) else loaded
 
 

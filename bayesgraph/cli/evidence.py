@@ -19,10 +19,10 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.model import GraphicalModel
+    from bayesgraph.models.model import Model
 
 
-def named(model: GraphicalModel, text: str) -> Name:
+def named(model: Model, text: str) -> Name:
     """Return the variable name that a text stands for; names need not be strings."""
     fitting = [name for name in model.names if str(name) == text]
     if len(fitting) > 1:
@@ -34,7 +34,7 @@ def named(model: GraphicalModel, text: str) -> Name:
     raise unknown_variable(text, model.names, where="The model")
 
 
-def evidence_of(model: GraphicalModel, items: Sequence[str] | None) -> dict[Name, Any]:
+def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
     """Return what texts such as ``wet=yes`` and ``wet=yes:4,no:1`` say of variables."""
     given: dict[Name, Any] = {}
     for item in items or ():

@@ -12,7 +12,7 @@ from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
-    from bayesgraph.model import GraphicalModel
+    from bayesgraph.models.model import Model
 
 _MOST_STATES = 12
 _MEASURES = ("accuracy", "log loss", "Brier", "ECE")
@@ -62,7 +62,7 @@ def posterior_table(found: bg.Posterior) -> RichTable:
     return table
 
 
-def variables_table(network: GraphicalModel) -> RichTable:
+def variables_table(network: Model) -> RichTable:
     """Return a row for each variable of a model."""
     table = RichTable()
     for column in ("variable", "states", "parents", "parameters"):

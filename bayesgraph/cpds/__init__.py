@@ -1,6 +1,6 @@
 """Local distributions, one file a family."""
 
-from bayesgraph.cpds.base import CPD, Combination, combined_potentials
+from bayesgraph.cpds.base import CPD, Combination
 from bayesgraph.cpds.counts import DirichletMultinomialCPD, MultinomialCPD, PresenceCPD
 from bayesgraph.cpds.densities import (
     KernelDensityPlate,
@@ -38,5 +38,4 @@ __all__ = [
     "TablePlate",
     "Tree",
     "TreeCPD",
-    "combined_potentials",
 ]

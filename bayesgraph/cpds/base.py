@@ -269,11 +269,6 @@ class Combination:
         return potentials
 
 
-def combined_potentials(cpds: Iterable[CPD], evidence: Evidence) -> list[Potential]:
-    """Return the potentials of many CPDs, those over the same discrete variables added up."""
-    return Combination.of(cpds, evidence.columns).potentials(evidence)
-
-
 def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
     """Return the parents as a tuple after checking that a family of variables is well formed."""
     try:

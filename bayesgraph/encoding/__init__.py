@@ -1,12 +1,6 @@
 """Tables of any kind to encoded columns and back."""
 
-from bayesgraph.encoding.table import (
-    Table,
-    columns_of,
-    encode_table,
-    infer_variables,
-    log_likelihood,
-    query_rows,
-)
+from bayesgraph.encoding.model_rows import log_likelihood, query_rows
+from bayesgraph.encoding.table import Table, columns_of, encode_table, infer_variables
 
 __all__ = ["Table", "columns_of", "encode_table", "infer_variables", "log_likelihood", "query_rows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -24,16 +24,12 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
-    EvidenceError,
     quoted,
     unknown_variable,
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
-
-if TYPE_CHECKING:
-    from bayesgraph.model import GraphicalModel
 
 UNSEEN = ("missing", "error")
 # Between these, squares and sums of squares of many rows are normal floating-point numbers.
@@ -420,53 +416,3 @@ def table_of_codes(variables: Sequence[Discrete], codes: Codes) -> Table:
     """Return state codes as a table of discrete variables, without a copy."""
     complete = not codes.size or int(codes.min()) >= 0
     return Table(tuple(variables), codes, np.empty((len(codes), 0)), complete)
-
-
-# ------------------------------------------------------------------------------ upward verbs
-
-
-def log_likelihood(model: GraphicalModel, frame: Any) -> float:
-    """Return the total log likelihood of the rows of a table under a model.
-
-    Minus infinity if a row has probability zero.
-
-    Raises
-    ------
-    DataError
-        If the table has none of the model's variables.
-    UnknownStateError
-        For a value that is not a state.
-    """
-    columns = columns_of(frame)
-    table = encode_table(columns, model.variables, unseen="error")
-    if not table.variables:
-        raise DataError(
-            f"The table has none of the model's variables {quoted(model.names)}; its columns are "
-            f"{quoted(columns)}."
-        )
-    if not table.n_rows:
-        return 0.0
-    return float(model.log_evidence_rows(table.evidence()).sum())
-
-
-def query_rows(model: GraphicalModel, target: Name, frame: Any) -> Floats:
-    """Return the posterior of a discrete variable for each row of a table.
-
-    Raises
-    ------
-    EvidenceError
-        For a continuous target.
-    UnknownStateError
-        For a value that is not a state.
-    """
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(
-            f"{target!r} is continuous; ask for its posterior one row at a time with query."
-        )
-    columns = columns_of(frame)
-    others = [v for v in model.variables if v != variable]
-    n_rows = length(next(iter(columns.values())))
-    table = encode_table(columns, others, unseen="error")
-    columns_seen = {v: table.column(v) for v in table.variables}
-    return np.exp(model.normalised_rows(variable, Evidence(n_rows, columns_seen)))

@@ -27,15 +27,15 @@ from bayesgraph.cpds.items import ItemTerms, counted, dense_row
 from bayesgraph.errors import EvidenceError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions
-from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.findings import impossible
 from bayesgraph.graph import ancestral_set
-from bayesgraph.mixture import NetworkMixture
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.evidence import impossible
+from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.variables import CountVector, Discrete, Name, Variable, decode, plain
-from bayesgraph.weighted_network import WeightedNetwork
 
 _Set: TypeAlias = frozenset[Variable]
 _NOTHING: _Set = frozenset()

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.errors import DataError, quoted
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.normalise import log_total
 from bayesgraph.variables import Discrete
 
 
@@ -76,7 +77,7 @@ class Contrast:
             if self.negative is not None:
                 return np.asarray(positive - log_scores[..., self.negative])
             others = np.delete(log_scores, self.positive, axis=-1)
-            return np.asarray(positive - log_sum_exp(others, -1))
+            return np.asarray(positive - log_total(others))
 
     def shift(self, before: Floats, step: Floats) -> Floats:
         """Return by how much log scores that grow by `step` move the log odds.

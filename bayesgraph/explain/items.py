@@ -10,10 +10,10 @@ import numpy as np
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import signed
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import CountVector, Discrete, Name, State
 
 _LONGEST_LINE = 96

@@ -1,10 +1,9 @@
-"""Exact and approximate inference on factors. Nothing here knows a CPD or a network."""
+"""Exact and approximate inference: questions, and the solvers that answer them (`solver`).
 
-from bayesgraph.inference.batches import blocks, rows_together
-from bayesgraph.inference.discrete import DiscreteEngine, Findings
-from bayesgraph.inference.engine import Step, eliminate
-from bayesgraph.inference.plan import Plan, make_plan, plan_of_tree
-from bayesgraph.inference.queries import Model, marginal, most_probable
+Nothing here knows a CPD or a network.
+"""
+
+from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.results import (
     Assignment,
     GaussianMixture,
@@ -12,26 +11,16 @@ from bayesgraph.inference.results import (
     MixedPosterior,
     Posterior,
 )
-from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.sensitivity import Conflict, Sensitivity
 
 __all__ = [
     "Assignment",
-    "DiscreteEngine",
-    "Findings",
+    "Conflict",
     "GaussianMixture",
     "Marginals",
     "MixedPosterior",
-    "Model",
     "Plan",
     "Posterior",
-    "Scopes",
-    "Step",
-    "Tables",
-    "blocks",
-    "eliminate",
+    "Sensitivity",
     "make_plan",
-    "marginal",
-    "most_probable",
-    "plan_of_tree",
-    "rows_together",
 ]

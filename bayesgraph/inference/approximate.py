@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
+from bayesgraph.inference.contract import Approximate, Case, Pattern, Samples, Solver, Work
+from bayesgraph.inference.elimination import ProductSubject, prepared
+from bayesgraph.inference.factor_work import prepared_for
 from bayesgraph.inference.loopy import LoopyBeliefs, loopy_belief_propagation
-from bayesgraph.inference.queries import Model
+from bayesgraph.inference.plan import Plan, PlanStep
 from bayesgraph.inference.results import Marginals, Posterior
-from bayesgraph.inference.weighting import Node, WeightedSamples, likelihood_weighting
+from bayesgraph.inference.weighting import WeightedSamples, likelihood_weighting
 from bayesgraph.variables import Discrete, Variable
 
 LOOPY, WEIGHTING = "loopy", "likelihood-weighting"
@@ -23,62 +26,111 @@ _OPTIONS = {
 }
 
 
-class SampledModel(Model, Protocol):
-    """What approximations need of a model."""
+class Loopy(Solver):
+    """Messages between factors until they settle."""
 
-    def nodes(self) -> Sequence[Node]:
-        """Return the local distributions, parents first, or raise UnsupportedModelError."""
-        ...
+    name = "loopy belief propagation"
+    condition = "a product of tables, and method='loopy'"
+    answers = frozenset({Approximate})
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form in ("product", "tempered"))
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return bool(question.method == LOOPY)
+
+    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+        return LoopyWork(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        scopes = prepared_for(model, pattern, _targets(model, question, pattern)).slice.scopes
+        steps = tuple(PlanStep(scope[-1], scope) for scope in scopes if scope)
+        return Plan(steps, passes=2)
 
 
-def posterior(
-    model: SampledModel,
-    targets: Sequence[Variable],
-    evidence: Evidence,
-    method: str,
-    **options: Any,
-) -> Posterior | WeightedSamples:
-    """Return the approximate posterior of some variables.
+class Weighting(Solver):
+    """Samples drawn parents first, weighted by how likely they make the evidence."""
 
-    Continuous targets are answered by the weighted samples themselves.
-    """
-    if _checked(method, options) == WEIGHTING:
-        samples = likelihood_weighting(model.nodes(), targets, evidence, **options)
-        if not all(isinstance(v, Discrete) for v in targets):
+    name = "likelihood weighting"
+    condition = "a network, and method='likelihood-weighting' or weighted_samples"
+    answers = frozenset({Approximate, Samples})
+
+    def serves(self, model: Any) -> bool:
+        return hasattr(model, "nodes")
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return isinstance(question, Samples) or bool(question.method == WEIGHTING)
+
+    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+        return WeightingWork(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        return Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
+
+
+def _targets(model: Any, question: Any, pattern: Pattern) -> Sequence[int]:
+    if question.targets is not None:
+        found: Sequence[int] = question.targets
+        return found
+    return [v for v in range(len(model.variables)) if v not in pattern.observed]
+
+
+class _ApproximateWork(Work):
+    def _wanted(self) -> list[Variable]:
+        """Return the targets: all unobserved variables if none are named.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there are continuous ones among all.
+        """
+        model = self.model
+        found = [model.variables[v] for v in _targets(model, self.question, self.pattern)]
+        continuous = [v.name for v in found if not isinstance(v, Discrete)]
+        if self.question.targets is None and continuous:
+            raise UnsupportedModelError(
+                f"marginals with an approximate method takes a discrete model; "
+                f"{quoted(continuous)} are continuous. Query them with method={WEIGHTING!r}."
+            )
+        return found
+
+
+class WeightingWork(_ApproximateWork):
+    """Likelihood weighting; continuous targets are answered by the weighted samples themselves."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | WeightedSamples:
+        model, question = self.model, self.question
+        wanted = self._wanted()
+        evidence = case.evidence(model.variables)
+        samples = likelihood_weighting(model.nodes(), wanted, evidence, **question.options)
+        discrete = [v for v in wanted if isinstance(v, Discrete)]
+        if isinstance(question, Samples) or len(discrete) < len(wanted):
             return samples
-        return _sampled(samples, [v for v in targets if isinstance(v, Discrete)])
-    if len(targets) != 1:
-        raise EvidenceError(
-            "Loopy belief propagation gives the posteriors of single variables, not joint ones; "
-            f"got the targets {quoted(v.name for v in targets)}. Ask for one at a time, or use "
-            f"method={WEIGHTING!r}."
-        )
-    beliefs = _loopy(model, targets, evidence, options)
-    (target,) = targets
-    assert isinstance(target, Discrete)  # checked with the factors
-    return Posterior(
-        (target,), beliefs.marginals[target], beliefs.report.log_partition, beliefs.report
-    )
-
-
-def marginals(model: SampledModel, evidence: Evidence, method: str, **options: Any) -> Marginals:
-    """Return the approximate posteriors of all unobserved variables."""
-    free = [v for v in model.variables if v not in evidence]
-    continuous = [v.name for v in free if not isinstance(v, Discrete)]
-    if continuous:
-        raise UnsupportedModelError(
-            f"marginals with an approximate method takes a discrete model; {quoted(continuous)} "
-            f"are continuous. Query them with method={WEIGHTING!r}."
-        )
-    discrete = [v for v in free if isinstance(v, Discrete)]
-    if _checked(method, options) == WEIGHTING:
-        samples = likelihood_weighting(model.nodes(), discrete, evidence, **options)
+        if question.targets is not None:
+            return _sampled(samples, discrete)
         parts = [samples.probabilities(v).value for v in discrete]
-        log_evidence, report = float(samples.log_evidence.value), samples.report
-        return _collected(discrete, parts, log_evidence, report)
-    beliefs = _loopy(model, discrete, evidence, options)
-    found = [beliefs.marginals[v] for v in discrete]
-    return _collected(discrete, found, beliefs.report.log_partition, beliefs.report)
+        return _collected(discrete, parts, float(samples.log_evidence.value), samples.report)
+
+
+class LoopyWork(_ApproximateWork):
+    """Loopy belief propagation."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals:
+        question = self.question
+        wanted = self._wanted()
+        if question.targets is not None and len(wanted) != 1:
+            raise EvidenceError(
+                "Loopy belief propagation gives the posteriors of single variables, not joint "
+                f"ones; got the targets {quoted(v.name for v in wanted)}. Ask for one at a time, "
+                f"or use method={WEIGHTING!r}."
+            )
+        beliefs = _loopy(self.model, wanted, case.evidence(self.model.variables), question.options)
+        report = beliefs.report
+        discrete = [v for v in wanted if isinstance(v, Discrete)]  # checked with the factors
+        found = [beliefs.marginals[v] for v in discrete]
+        if question.targets is None:
+            return _collected(discrete, found, report.log_partition, report)
+        return Posterior((discrete[0],), found[0], report.log_partition, report)
 
 
 def _collected(
@@ -97,9 +149,13 @@ def _sampled(samples: WeightedSamples, targets: list[Discrete]) -> Posterior:
 
 
 def _loopy(
-    model: Model, keep: Sequence[Variable], evidence: Evidence, options: dict[str, Any]
+    model: ProductSubject,
+    keep: Sequence[Variable],
+    evidence: Evidence,
+    options: Mapping[str, Any],
 ) -> LoopyBeliefs:
-    potentials = model.problem(evidence, keep).potentials
+    trimmed, partial = evidence.split()
+    potentials = prepared(model, trimmed, partial, keep).slice.problem(trimmed).potentials
     factors = [potential for potential in potentials if isinstance(potential, Factor)]
     if len(factors) < len(potentials):
         raise UnsupportedModelError(
@@ -124,7 +180,7 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
     if fallback is not None and fallback not in METHODS[1:]:
         raise EvidenceError(f"fallback is one of {quoted(METHODS[1:])} or None; got {fallback!r}.")
     if fallback is not None:
-        _checked(fallback, options)
+        check_method(fallback, options)
     elif options:
         raise DataTypeError(
             f"Unexpected arguments {quoted(options)}: an exact answer takes evidence, method, "
@@ -132,7 +188,8 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
         )
 
 
-def _checked(method: str, options: Mapping[str, Any]) -> str:
+def check_method(method: str, options: Mapping[str, Any]) -> None:
+    """Refuse a method that there is not, and options that it does not take."""
     if method not in METHODS[1:]:
         raise EvidenceError(f"method is one of {quoted(METHODS)}; got {method!r}.")
     if unknown := set(options) - _OPTIONS[method]:
@@ -140,4 +197,3 @@ def _checked(method: str, options: Mapping[str, Any]) -> str:
             f"Unexpected arguments {quoted(sorted(unknown))}: {method!r} takes "
             f"{quoted(sorted(_OPTIONS[method]))}."
         )
-    return method

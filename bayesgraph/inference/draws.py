@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.compiled import Run
 from bayesgraph.inference.execution import kernels
-from bayesgraph.inference.programs import EVERYTHING
-from bayesgraph.inference.tables import Integers
 from bayesgraph.inference.workspaces import give_back
+from bayesgraph.variables import Discrete, Variable
 
 
-def draw(
-    engine: DiscreteEngine,
-    findings: Findings,
-    n: int,
-    random: np.random.Generator,
-    *,
-    memory_limit: int | None = None,
-) -> tuple[Integers, Integers, float]:
-    """Draw assignments of all free variables given the evidence, independent of each other.
+class TableDraws:
+    """Exact draws of the free variables of tables, after one pass over the junction tree.
 
-    One pass over the junction tree, then each draw walks it from the roots to the leaves (Dawid
-    1992).
+    Each draw walks the tree from the roots to the leaves (Dawid 1992). For one use: the workspace
+    is given back.
 
-    Returns
-    -------
-    variables : shape (n_free,)
-    states : shape (n, n_free)
-        Without rows if the evidence is impossible.
-    log_mass : float
+    Parameters
+    ----------
+    variables : tuple of Variable
+        Of the tables, by their numbers.
+    run : Run
+        Of the program of all variables, with a mass above zero.
     """
-    program = engine.program(
-        sorted(findings.hard), sorted(findings.soft), (), EVERYTHING, memory_limit=memory_limit
-    )
-    run = engine.run(program, findings)
-    tree = program.tree
-    if run.log_mass == -np.inf:
+
+    def __init__(self, variables: Sequence[Discrete], run: Run) -> None:
+        self._variables = variables
+        self._run = run
+
+    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        """Return n rows of state codes of all free variables, independent of each other."""
+        run = self._run
+        tree = run.program.tree
+        states = np.zeros((n, len(tree.variables)), dtype=np.int64)
+        kernels.decode(
+            states,
+            random.random((n, len(tree.parent))),
+            np.ones(len(tree.parent), dtype=np.int64),
+            *run.program.tree_arrays(),
+            run.tables,
+            run.offsets,
+            run.work,
+            not run.logarithmic,
+        )
         give_back(run.work)
-        return tree.variables, np.empty((0, len(tree.variables)), dtype=np.int64), -np.inf
-    states = np.zeros((n, len(tree.variables)), dtype=np.int64)
-    kernels.decode(
-        states,
-        random.random((n, len(tree.parent))),
-        np.ones(len(tree.parent), dtype=np.int64),
-        *program.tree_arrays(),
-        run.tables,
-        run.offsets,
-        run.work,
-        not run.logarithmic,
-    )
-    give_back(run.work)
-    return tree.variables, states, run.log_mass
+        return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.discrete import DiscreteEngine, Findings, Run
+from bayesgraph.inference.compiled import Run
 from bayesgraph.inference.execution import kernels
-from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
 from bayesgraph.inference.tables import Integers
 from bayesgraph.inference.workspaces import give_back
 
@@ -27,107 +25,82 @@ class Explanation:
     log_mass: float
 
 
-def most_probable(
-    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
-) -> Explanation | None:
-    """Return the best joint assignment of all free variables; None if all are impossible."""
-    found = k_most_probable(engine, findings, 1, memory_limit=memory_limit)
-    return found[0] if found else None
+class Explanations:
+    """The most probable assignments of the variables that a program maximises, best first.
 
+    For one use: the workspace is given back.
 
-def marginal_map(
-    engine: DiscreteEngine,
-    targets: Sequence[int],
-    findings: Findings,
-    *,
-    memory_limit: int | None = None,
-) -> Explanation | None:
-    """Return the best joint assignment of some variables with all others summed out.
-
-    Exact: the sums come before the maxima, which restricts the order of elimination.
+    Parameters
+    ----------
+    run : Run
+        On logarithms, with a mass above zero, of a program that sums the other variables out
+        first, which restricts the order of elimination.
+    over : ndarray, optional
+        The variables that were maximised, if others were summed out: there is one answer then.
     """
-    run = _maximized(engine, findings, targets, EVIDENCE, memory_limit)
-    if run.log_mass == -np.inf:
-        give_back(run.work)
-        return None
-    assigned = np.zeros((1, len(run.program.tree.variables)), dtype=np.int64)
-    _decode(run, assigned, run.program.maximal)
-    give_back(run.work)
-    places = np.searchsorted(run.program.tree.variables, np.array(targets, dtype=np.int64))
-    return Explanation(np.array(targets), assigned[0, places], run.log_mass)
 
+    def __init__(self, run: Run, over: Integers | None = None) -> None:
+        self._run = run
+        self._over = over
 
-def k_most_probable(
-    engine: DiscreteEngine, findings: Findings, k: int, *, memory_limit: int | None = None
-) -> list[Explanation]:
-    """Return the k best joint assignments, the best first (fewer if fewer are possible).
+    def take(self, k: int) -> list[Explanation]:
+        """Return the k best, or fewer if fewer are possible."""
+        found = self._several(k) if self._over is None else [self._one(self._over)]
+        give_back(self._run.work)
+        return found
 
-    Nilsson (1998): after one propagation, the best assignment that agrees with a known one above a
-    clique and differs from it there is found at that clique alone. Here the cliques are met from
-    the roots to the leaves; a candidate is the best choice but some at one clique, after the
-    choices of the assignment it comes from.
-    """
-    tree_variables = range(len(engine.tables.cards))
-    free = [v for v in tree_variables if v not in findings.hard]
-    run = _maximized(engine, findings, free, EVERYTHING, memory_limit)
-    if run.log_mass == -np.inf:
-        give_back(run.work)
-        return []
-    tree = run.program.tree
-    order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
-    first = np.zeros((1, len(tree.variables)), dtype=np.int64)
-    _decode(run, first, run.program.maximal)
-    # A candidate: its value, a tie-breaker, the assignment it comes from, the place in the order
-    # where it differs, its choice there, and the choices excluded there.
-    counter = 0
-    heap: list[tuple[float, int, Integers, int, int, frozenset[int]]] = []
-    found = [Explanation(tree.variables, first[0], run.log_mass)]
-    branch: tuple[int, frozenset[int]] = (0, frozenset())
-    while len(found) < k:
-        last = found[-1]
-        begin, excluded = branch
-        for at in range(begin, len(order)):
-            values = _local(run, order[at], last.states)
-            taken = _choice(run, order[at], last.states)
-            here = (excluded if at == begin else frozenset()) | {taken}
-            lost = values[taken]
-            values[list(here)] = -np.inf
-            best = int(np.argmax(values))
-            if values[best] > -np.inf:
-                counter += 1
-                value = last.log_mass + float(values[best] - lost)
-                heapq.heappush(heap, (-value, counter, last.states, at, best, here))
-        if not heap:
-            break
-        negative, _, parent, at, best, here = heapq.heappop(heap)
-        states = parent.copy()
-        _assign(run, order[at], states, best)
-        below = np.zeros(len(tree.parent), dtype=np.int64)
-        below[order[at + 1 :]] = 1
-        row = states[None]
-        _decode(run, row, below)
-        found.append(Explanation(tree.variables, row[0], -negative))
-        branch = (at, here)
-    give_back(run.work)
-    return found
+    def _one(self, over: Integers) -> Explanation:
+        run = self._run
+        assigned = np.zeros((1, len(run.program.tree.variables)), dtype=np.int64)
+        _decode(run, assigned, run.program.maximal)
+        places = np.searchsorted(run.program.tree.variables, over)
+        return Explanation(over, assigned[0, places], run.log_mass)
 
+    def _several(self, k: int) -> list[Explanation]:
+        """Return the k best.
 
-def _maximized(
-    engine: DiscreteEngine,
-    findings: Findings,
-    targets: Sequence[int],
-    scope: int,
-    memory_limit: int | None,
-) -> Run:
-    program = engine.program(
-        sorted(findings.hard),
-        sorted(findings.soft),
-        () if scope == EVERYTHING else tuple(targets),
-        scope,
-        maximized=tuple(targets),
-        memory_limit=memory_limit,
-    )
-    return engine.run(program, findings, logarithmic=True)
+        Nilsson (1998): after one propagation, the best assignment that agrees with a known one
+        above a clique and differs from it there is found at that clique alone. Here the cliques are
+        met from the roots to the leaves; a candidate is the best choice but some at one clique,
+        after the choices of the assignment it comes from.
+        """
+        run = self._run
+        tree = run.program.tree
+        order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
+        first = np.zeros((1, len(tree.variables)), dtype=np.int64)
+        _decode(run, first, run.program.maximal)
+        # A candidate: its value, a tie-breaker, the assignment it comes from, the place in the
+        # order where it differs, its choice there, and the choices excluded there.
+        counter = 0
+        heap: list[tuple[float, int, Integers, int, int, frozenset[int]]] = []
+        found = [Explanation(tree.variables, first[0], run.log_mass)]
+        branch: tuple[int, frozenset[int]] = (0, frozenset())
+        while len(found) < k:
+            last = found[-1]
+            begin, excluded = branch
+            for at in range(begin, len(order)):
+                values = _local(run, order[at], last.states)
+                taken = _choice(run, order[at], last.states)
+                here = (excluded if at == begin else frozenset()) | {taken}
+                lost = values[taken]
+                values[list(here)] = -np.inf
+                best = int(np.argmax(values))
+                if values[best] > -np.inf:
+                    counter += 1
+                    value = last.log_mass + float(values[best] - lost)
+                    heapq.heappush(heap, (-value, counter, last.states, at, best, here))
+            if not heap:
+                break
+            negative, _, parent, at, best, here = heapq.heappop(heap)
+            states = parent.copy()
+            _assign(run, order[at], states, best)
+            below = np.zeros(len(tree.parent), dtype=np.int64)
+            below[order[at + 1 :]] = 1
+            row = states[None]
+            _decode(run, row, below)
+            found.append(Explanation(tree.variables, row[0], -negative))
+            branch = (at, here)
+        return found
 
 
 def _decode(run: Run, assigned: Integers, chosen: Integers) -> None:

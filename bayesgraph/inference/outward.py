@@ -15,7 +15,8 @@ import numpy as np
 
 from bayesgraph.factors import Factor
 from bayesgraph.factors.factor import union_scope
-from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import Case
 from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.programs import EVERYTHING, Tree, plan_tree, restrict
 from bayesgraph.variables import Discrete
@@ -25,14 +26,14 @@ _MOST_AXES = 58
 
 
 def outward(
-    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
+    engine: CompiledTables, case: Case, *, memory_limit: int | None = None
 ) -> tuple[list[Factor], list[Factor], float]:
     """Return for every table the log of the sum of the product of all the others.
 
     Parameters
     ----------
-    engine : DiscreteEngine
-    findings : Findings
+    engine : CompiledTables
+    case : Case
     memory_limit : int, optional
 
     Returns
@@ -45,14 +46,14 @@ def outward(
     log_mass : float
     """
     tables = engine.tables
-    soft = sorted(findings.soft)
-    restricted = restrict(tables, sorted(findings.hard), soft, (), EVERYTHING)
+    soft = sorted(case.soft)
+    restricted = restrict(tables, sorted(case.hard), soft, (), EVERYTHING)
     tree = plan_tree(restricted, memory_limit=memory_limit)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
-    factors = [_table(engine, findings, f) for f in range(len(tables.base))]
-    factors += [Factor.from_log([tables.variables[v]], findings.soft[v][None]) for v in soft]
-    scale = findings.log_scale + tables.log_scale
+    factors = [_table(engine, case, f) for f in range(len(tables.base))]
+    factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
+    scale = case.log_scale + tables.log_scale
     forest = Forest(tree, variables)
     up: dict[int, Factor] = {}
     for c in range(forest.size):
@@ -119,15 +120,15 @@ class Forest:
         return [self._variables[v] for v in members.tolist()]
 
 
-def _table(engine: DiscreteEngine, findings: Findings, f: int) -> Factor:
+def _table(engine: CompiledTables, case: Case, f: int) -> Factor:
     """Return the part of a table that agrees with the hard evidence."""
     tables = engine.tables
     numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
     shape = [int(tables.cards[v]) for v in numbers]
     size = int(np.prod(shape))
     values = tables.log_values[tables.base[f] : tables.base[f] + size].reshape(shape)
-    values = values[tuple(findings.hard.get(v, slice(None)) for v in numbers)]
-    free = [tables.variables[v] for v in numbers if v not in findings.hard]
+    values = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]
+    free = [tables.variables[v] for v in numbers if v not in case.hard]
     return Factor.from_log(free, np.asarray(values)[None])
 
 

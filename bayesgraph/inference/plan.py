@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,28 +41,48 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class Plan:
-    """An elimination order with its cost, for one row of evidence.
+    """What a solver would compute, with its cost, for one row of evidence.
 
     Attributes
     ----------
     steps : tuple of PlanStep
-        In the order in which they run.
+        Eliminations, in the order in which they run; each makes an intermediate table.
     keep : tuple of variables
         What the result is over: the targets and, for a continuous target, the discrete variables
         that index the components of its mixture.
+    solver : str
+        The solver that runs.
+    reason : str
+        Why it was selected.
+    passes : int
+        Over the intermediate tables.
+    joint : tuple of variables
+        Those whose joint states are gone through one by one, without intermediate tables.
+    workspace : int
+        Numbers that a compiled program writes; 0 if nothing is compiled.
+    parts : tuple of Plan
+        What a composite solver hands on.
     """
 
-    steps: tuple[PlanStep, ...]
-    keep: tuple[Variable, ...]
+    steps: tuple[PlanStep, ...] = ()
+    keep: tuple[Variable, ...] = ()
+    solver: str = "factors"
+    reason: str = ""
+    passes: int = 1
+    joint: tuple[Variable, ...] = ()
+    workspace: int = 0
+    parts: tuple[Plan, ...] = ()
 
     @property
     def order(self) -> tuple[Name, ...]:
         """Names of the eliminated variables, first to last."""
-        return tuple(step.variable.name for step in self.steps)
+        gone = [step.variable for step in self.steps]
+        gone += [v for v in self.joint if v not in self.keep]
+        return tuple(variable.name for variable in gone)
 
     @property
     def width(self) -> int:
-        """Induced width: variables in the largest product, less one."""
+        """Induced width: variables in the largest product, less one; of parts, the largest."""
         return max((len(scope) for scope in self._scopes()), default=1) - 1
 
     @property
@@ -72,23 +92,40 @@ class Plan:
 
     @property
     def multiplications(self) -> int:
-        """Numbers in all products together: about the multiplications done."""
-        return sum(table_entries(scope) for scope in self._scopes())
+        """Numbers in all products together, of all passes: about the multiplications done."""
+        own = sum(table_entries(scope) for scope in self._own_scopes())
+        return self.passes * own + sum(part.multiplications for part in self.parts)
 
     @property
     def bytes(self) -> int:
-        """Memory of the largest product."""
-        return BYTES * self.largest_table
+        """Memory of the workspace, or of the largest product where nothing is compiled."""
+        own = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
+        return max([own, *(part.bytes for part in self.parts)])
 
     @property
     def components(self) -> int:
         """Gaussian components of the result: 1 without continuous targets."""
+        if self.parts:
+            return sum(part.components for part in self.parts)
         if not any(isinstance(v, Continuous) for v in self.keep):
             return 1
         return math.prod(v.cardinality for v in self.keep if isinstance(v, Discrete))
 
+    def _own_scopes(self) -> list[tuple[Variable, ...]]:
+        if self.joint:
+            return [self.joint]
+        return [*(step.scope for step in self.steps), *([self.keep] if self.keep else [])]
+
     def _scopes(self) -> list[tuple[Variable, ...]]:
-        return [*(step.scope for step in self.steps), self.keep]
+        return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
+
+    def of_size(self, workspace: int) -> Plan:
+        """Return the plan with the numbers that its program writes."""
+        return replace(self, workspace=workspace)
+
+    def by(self, solver: str, reason: str) -> Plan:
+        """Return the plan under the name of a solver, with the reason why it was selected."""
+        return replace(self, solver=solver, reason=reason)
 
     def check_memory(self, limit: int | None = None) -> None:
         """Raise a MemoryLimitError if the largest product does not fit."""
@@ -98,26 +135,46 @@ class Plan:
             raise memory_error("a table", self.largest_table, self.width, allowed)
 
     def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> list[str]:
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
-        lines = [
-            f"Plan: eliminate {len(self.steps)} variables, keep {kept}",
+        lines = [f"Plan: eliminate {len(self.order)} variables, keep {kept}"]
+        lines.append(f"  solver           {self.solver}")
+        if self.reason:
+            lines.append(f"  selected for     {self.reason}")
+        if self.passes > 1:
+            lines.append(f"  passes           {self.passes}")
+        lines += [
             f"  induced width    {self.width}",
             f"  largest table    {format_count(self.largest_table)} numbers "
-            f"({format_bytes(self.bytes)})",
-            f"  multiplications  {format_count(self.multiplications)} "
-            f"(about {format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))})",
+            f"({format_bytes(BYTES * self.largest_table)})",
         ]
+        if self.workspace:
+            lines.append(
+                f"  workspace        {format_count(self.workspace)} numbers "
+                f"({format_bytes(BYTES * self.workspace)})"
+            )
+        lines.append(
+            f"  multiplications  {format_count(self.multiplications)} "
+            f"(about {format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))})"
+        )
         if self.components > 1:
             lines.append(
                 f"  components       {format_count(self.components)} Gaussians in the result"
             )
+        if self.joint:
+            scope = ", ".join(str(variable.name) for variable in self.joint)
+            lines.append(f"  joint states     of ({scope}), one after the other")
         for number, step in enumerate(self.steps, start=1):
             scope = ", ".join(str(variable.name) for variable in step.scope)
             verb = "integrate" if isinstance(step.variable, Continuous) else "sum"
             lines.append(f"  {number:>4}. {verb} {step.variable.name} out of ({scope})")
-        return "\n".join(lines)
-
-    __repr__ = __str__
+        for part in self.parts:
+            lines += [f"  {line}" for line in part._lines()]
+        return lines
 
 
 def table_entries(scope: Iterable[Variable]) -> int:
@@ -172,7 +229,9 @@ def make_plan(
     return Plan((*steps, *more), tuple(kept))
 
 
-def plan_of_tree(tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable]) -> Plan:
+def plan_of_tree(
+    tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable], *, passes: int = 1
+) -> Plan:
     """Return the plan that a junction tree stands for: its cliques, from the leaves to the roots.
 
     Parameters
@@ -182,6 +241,7 @@ def plan_of_tree(tree: Tree, variables: Sequence[Discrete], keep: Sequence[Varia
         All variables, in the order of their numbers.
     keep : sequence of variables
         The targets, which leave the root last.
+    passes : int
     """
     steps = []
     for c in range(len(tree.parent)):
@@ -191,7 +251,7 @@ def plan_of_tree(tree: Tree, variables: Sequence[Discrete], keep: Sequence[Varia
         for variable in leaving:
             scope.remove(variable)
             steps.append(PlanStep(variable, (*scope, variable)))
-    return Plan(tuple(steps), tuple(keep))
+    return Plan(tuple(steps), tuple(keep), passes=passes)
 
 
 def _eliminated(

@@ -255,6 +255,11 @@ class Marginals(Mapping[Name, Any]):
         return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
     @property
+    def flat(self) -> Floats:
+        """The probabilities of all discrete variables, one variable after the other."""
+        return self._flat
+
+    @property
     def _where(self) -> dict[Name, tuple[Discrete, int]]:
         if self._places is None:
             ends = np.cumsum(self._cards[self._numbers])

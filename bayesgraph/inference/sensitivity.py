@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.errors import ImpossibleEvidenceError
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import Case
 from bayesgraph.inference.outward import outward
 from bayesgraph.variables import Discrete, Name, State
 
@@ -76,32 +76,29 @@ class Sensitivity:
 
 
 def sensitivity(
-    engine: DiscreteEngine,
+    engine: CompiledTables,
     target: int,
     state: int,
-    findings: Findings,
+    case: Case,
     *,
     memory_limit: int | None = None,
-) -> tuple[float, list[Floats], list[Floats]]:
+) -> tuple[float, list[Floats], list[Floats]] | None:
     """Return a posterior, its derivatives with respect to every table, and those with covariation.
+
+    None if the evidence is impossible.
 
     Two propagations: with the evidence e, and with the target t besides. With D the derivative of
     P(e) and E that of P(t, e), the derivative of P(t | e) is (E - P(t | e) D) / P(e).
-
-    Raises
-    ------
-    ImpossibleEvidenceError
-        If the evidence has probability zero.
     """
     tables = engine.tables
-    plain, _, log_mass = outward(engine, findings, memory_limit=memory_limit)
+    plain, _, log_mass = outward(engine, case, memory_limit=memory_limit)
     if log_mass == -np.inf:
-        raise ImpossibleEvidenceError("The model gives probability zero to the evidence.")
-    others = findings.without(target)
-    scale = findings.log_scale
-    if target in findings.soft:
-        scale += float(findings.soft[target][state])
-    both = Findings({**others.hard, target: state}, others.soft, scale)
+        return None
+    others = case.without(target)
+    scale = case.log_scale
+    if target in case.soft:
+        scale += float(case.soft[target][state])
+    both = Case({**others.hard, target: state}, others.soft, scale)
     joint, _, log_joint = outward(engine, both, memory_limit=memory_limit)
     posterior = float(np.exp(log_joint - log_mass))
     derivatives, covaried = [], []
@@ -109,7 +106,7 @@ def sensitivity(
         numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
         shape = tuple(int(tables.cards[v]) for v in numbers)
         slopes = np.zeros(shape)
-        for share, parts, hard in ((-posterior, plain, findings.hard), (1.0, joint, both.hard)):
+        for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
             # The engine's tables are those of the model divided by a number each.
@@ -178,37 +175,42 @@ class Conflict:
 
 
 def conflict(
-    engine: DiscreteEngine, findings: Findings, *, memory_limit: int | None = None
+    engine: CompiledTables,
+    case: Case,
+    prior: Floats,
+    log_total: float,
+    *,
+    memory_limit: int | None = None,
 ) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
     """Return the log probability, the conflict measure, and what concerns each finding.
 
     That is its share, what the others expect in its place, and the log mass of these others.
+    `prior` holds the marginals of all variables, one after the other, and `log_total` the log of
+    the sum of the whole product.
 
     Hard findings enter as likelihoods; the derivatives with respect to those are the probabilities
     of all states with each finding retracted, from one propagation.
     """
     tables = engine.tables
-    soft = dict(findings.soft)
-    for variable, state in findings.hard.items():
+    soft = dict(case.soft)
+    for variable, state in case.hard.items():
         logs = np.full(int(tables.cards[variable]), -np.inf)
         logs[state] = 0.0
         soft[variable] = logs
-    entered = Findings({}, soft, findings.log_scale)
+    entered = Case({}, soft, case.log_scale)
     _, retracted, log_mass = outward(engine, entered, memory_limit=memory_limit)
     if log_mass == -np.inf:
         return log_mass, 0.0, {}, {}, {}
     order = sorted(soft)
-    nothing = Findings({}, {}, 0.0)
-    _, flat, log_total = engine.marginals(nothing, memory_limit=memory_limit)
     ends = np.cumsum(tables.cards)
     shares, expected, others = {}, {}, {}
-    measure = log_total - log_mass + findings.log_scale
+    measure = log_total - log_mass + case.log_scale
     for variable, without in zip(order, retracted, strict=True):
         logs = without.log_values[0]
         total = float(log_sum_exp(logs, 0))
-        prior = flat[ends[variable] - tables.cards[variable] : ends[variable]]
+        before = prior[ends[variable] - tables.cards[variable] : ends[variable]]
         with np.errstate(divide="ignore"):
-            alone = float(log_sum_exp(np.log(prior) + soft[variable], 0))
+            alone = float(log_sum_exp(np.log(before) + soft[variable], 0))
         given_others = float(log_sum_exp(logs + soft[variable], 0)) - total
         measure += alone
         shares[variable] = alone - given_others

@@ -17,7 +17,7 @@ from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarn
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.values import no_table
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 
 # What other programs read without quotes. Words of the format itself are quoted too.

@@ -18,7 +18,7 @@ from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import ROUNDING_LIMIT, RoundedRows
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
 # Text without braces outside quotes. Possessive: it never backtracks, so reading is linear.

@@ -13,17 +13,18 @@ import numpy as np
 
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
-from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot_plates import describe
-from bayesgraph.mixture import NetworkMixture
-from bayesgraph.model import GraphicalModel
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.average import PosteriorAverage
+from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.weighted_network import WeightedNetwork
 
 _FONT = "Helvetica,Arial,sans-serif"
 _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
@@ -48,9 +49,11 @@ _DIGITS = 2
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
 
+_DRAWN = (BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage, WeightedNetwork)
+
 
 def to_dot(
-    model: GraphicalModel,
+    model: Model,
     *,
     evidence: Mapping[Name, Any] | None = None,
     target: Name | None = None,
@@ -74,7 +77,7 @@ def to_dot(
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture or WeightedNetwork
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     evidence : mapping from name to value, optional
         As in `query`. Observed nodes are shaded and name what was observed; soft evidence has a
         dashed outline.
@@ -124,10 +127,10 @@ def to_dot(
     >>> print(to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
-    if not isinstance(model, (BayesianNetwork, FactorGraph, NetworkMixture, WeightedNetwork)):
+    if not isinstance(model, _DRAWN):
         raise DataTypeError(
-            "to_dot draws a BayesianNetwork, a FactorGraph, a NetworkMixture or a WeightedNetwork; "
-            f"got {model!r}."
+            "to_dot draws a BayesianNetwork, a FactorGraph, a NetworkMixture, a PosteriorAverage "
+            f"or a WeightedNetwork; got {model!r}."
         )
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
@@ -155,7 +158,7 @@ def to_dot(
 
 
 def _posteriors(
-    model: GraphicalModel, evidence: Mapping[Name, Any] | None, given: Evidence
+    model: Model, evidence: Mapping[Name, Any] | None, given: Evidence
 ) -> dict[Variable, Any]:
     """Return the posterior of every free variable that has an exact one."""
     found: dict[Variable, Any] = {}
@@ -185,7 +188,7 @@ def defaults(rankdir: str) -> list[str]:
     ]
 
 
-_Net: TypeAlias = BayesianNetwork | NetworkMixture | WeightedNetwork
+_Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | WeightedNetwork
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,7 @@ class _Drawing:
             if not told or _is_plain(net):
                 return lines, []
             return lines, [_caption(f"numbers on arcs: {_whose(net, told)}")]
-        if isinstance(net, NetworkMixture):
+        if isinstance(net, (NetworkMixture, PosteriorAverage)):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
         scores = {arc: s for arc, s in net.arc_scores.items() if self.scores}
@@ -467,7 +470,7 @@ def _hub(net: _Net) -> Variable | None:
     """Return the variable that is a parent of all others, if there is one."""
     others = len(net.variables) - 1
     arcs = net.graph.edges
-    if isinstance(net, NetworkMixture):  # of every network
+    if isinstance(net, (NetworkMixture, PosteriorAverage)):  # of every network
         arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
     below = Counter(parent for parent, _ in arcs)
     found = [v for v in net.variables if others and below[v.name] == others]
@@ -479,7 +482,7 @@ def _most_arrows(net: _Net, hub: Variable | None) -> int:
 
     More where these arrows have something to say.
     """
-    if hub is None or isinstance(net, NetworkMixture):
+    if hub is None or isinstance(net, (NetworkMixture, PosteriorAverage)):
         return _PLATE_FROM
     if isinstance(net, WeightedNetwork):  # the exponents are what is to be seen
         return _PLATE_FROM if _is_plain(net) else _PLATE_FROM_TOLD

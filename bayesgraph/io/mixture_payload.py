@@ -17,8 +17,8 @@ from bayesgraph.io.payloads import (
     positions,
     variable_at,
 )
-from bayesgraph.mixture import NetworkMixture
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
 
 

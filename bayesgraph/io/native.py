@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
     "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
     "weighted network": "bayesgraph.io.weighted_payload:WEIGHTED",
+    "average": "bayesgraph.io.average_payload:AVERAGE",
     "bag": "bayesgraph.io.bag_payload:BAG",
     "stream": "bayesgraph.io.stream_payload:STREAM",
 }
@@ -66,7 +67,8 @@ def save(model: Any, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture or a fitted classifier
+    model : BayesianNetwork, FactorGraph, WeightedNetwork, NetworkMixture, PosteriorAverage or a
+        fitted estimator
     path : str or path
         Usually ending in ``.bayesgraph``.
 

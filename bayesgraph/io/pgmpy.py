@@ -32,15 +32,15 @@ from bayesgraph.errors import (
     ModelError,
     quoted,
 )
-from bayesgraph.factor_graph import FactorGraph, Term
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import RoundedRows
 from bayesgraph.io.values import no_table
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
-from bayesgraph.weighted_network import WeightedNetwork
 
 # Attributes that pgmpy's graph carries along for `from_pgmpy` and has no place for itself.
 _VARIANCE = "variance"

@@ -17,14 +17,14 @@ import numpy as np
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import LossyExportError, LossyExportWarning, quoted
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_evidence import read_uai_evidence, write_uai_evidence
 from bayesgraph.io.uai_parser import parse
 from bayesgraph.io.uai_results import UAIResult, read_uai_result, write_uai_result
 from bayesgraph.io.values import no_table
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
 _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])

@@ -15,12 +15,12 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_numbers import Numbers, without_comments
 from bayesgraph.io.values import no_table
-from bayesgraph.model import GraphicalModel
+from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Name, State
 
 
 def read_uai_evidence(
-    path: PathLike, model: GraphicalModel, *, sample: int | None = None
+    path: PathLike, model: Model, *, sample: int | None = None
 ) -> dict[Name, State]:
     """Read a UAI evidence file (``.evid``); gzip is recognised by its content.
 
@@ -69,9 +69,7 @@ def read_uai_evidence(
     return _observed(numbers, variables)
 
 
-def write_uai_evidence(
-    evidence: Mapping[Name, Any] | None, model: GraphicalModel, path: PathLike
-) -> None:
+def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: PathLike) -> None:
     """Write evidence as one sample, gzipped if the path ends in ``.gz``.
 
     The layout is that of 2006, 2008, and 2014 and later, in one line. The file is replaced as a
@@ -124,7 +122,7 @@ def _observed(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
     return evidence
 
 
-def discrete_variables(model: GraphicalModel) -> list[Discrete]:
+def discrete_variables(model: Model) -> list[Discrete]:
     """Return the variables of a model, all of which must be discrete."""
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     if len(variables) < len(model.variables):
@@ -133,9 +131,7 @@ def discrete_variables(model: GraphicalModel) -> list[Discrete]:
     return variables
 
 
-def observed_codes(
-    evidence: Mapping[Name, Any] | None, model: GraphicalModel
-) -> dict[Discrete, int]:
+def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
     """Return the numbers of the observed states."""
     encoded = model.encode(evidence)
     if encoded.likelihoods:

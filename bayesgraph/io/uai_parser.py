@@ -15,12 +15,12 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import BayesGraphError, FileFormatError, ModelError, quoted, suggestion
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.rounding import ROUNDING_LIMIT, RoundedRows
 from bayesgraph.io.uai_numbers import Numbers, first_word, without_comments
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
 _KINDS = ("MARKOV", "BAYES")

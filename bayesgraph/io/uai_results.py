@@ -21,7 +21,7 @@ from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.rounding import RoundedRows
 from bayesgraph.io.uai_evidence import chosen_sample, discrete_variables, observed_codes
 from bayesgraph.io.uai_numbers import Numbers, first_word, without_comments
-from bayesgraph.model import GraphicalModel
+from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Name
 
 _TASKS = ("MAR", "MPE", "PR")
@@ -45,7 +45,7 @@ class UAIResult(NamedTuple):
 
 
 def read_uai_result(
-    path: PathLike, model: GraphicalModel, *, sample: int | None = None, normalize: bool = True
+    path: PathLike, model: Model, *, sample: int | None = None, normalize: bool = True
 ) -> UAIResult:
     """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word tells which.
 
@@ -109,7 +109,7 @@ def write_uai_result(
     path: PathLike,
     kind: str,
     result: Any,
-    model: GraphicalModel,
+    model: Model,
     *,
     evidence: Mapping[Name, Any] | None = None,
 ) -> None:
@@ -203,9 +203,7 @@ def _log10_text(value: Any) -> str:
     return repr(number / math.log(10.0))
 
 
-def _solution(
-    kind: str, result: Any, model: GraphicalModel, observed: dict[Discrete, int]
-) -> list[str]:
+def _solution(kind: str, result: Any, model: Model, observed: dict[Discrete, int]) -> list[str]:
     if not isinstance(result, Mapping) or isinstance(result, Posterior):
         raise EvidenceError(f"{kind} takes a mapping from the names of variables; got {result!r}.")
     given = {model.variable(name): value for name, value in result.items()}

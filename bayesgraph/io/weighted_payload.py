@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.payloads import NETWORK, Kind, positions, variable_at
-from bayesgraph.weighted_network import WeightedNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 
 
 def _encode(model: WeightedNetwork, arrays: ArrayWriter) -> dict[str, Any]:

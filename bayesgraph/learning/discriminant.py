@@ -15,7 +15,7 @@ from bayesgraph.learning.missing_normal import complete_normal
 from bayesgraph.learning.parameters import class_prior
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles, TableSource
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete

@@ -18,7 +18,7 @@ from bayesgraph.learning.expectation import Expectation
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import (
     Families,
     Family,

@@ -24,7 +24,7 @@ from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import parents_first
 from bayesgraph.inference.calibration import Calibration
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import Family, FamilyStatistics
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.variables import Discrete, Variable

@@ -15,7 +15,7 @@ from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import Structure
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable

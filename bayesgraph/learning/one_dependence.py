@@ -14,8 +14,8 @@ from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure, features_of, star
-from bayesgraph.mixture import NetworkMixture
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
 

@@ -13,7 +13,7 @@ from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.leaves import LEAVES, family_of
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable

@@ -25,7 +25,7 @@ from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.spanning_trees import SpanningTrees
 from bayesgraph.learning.structure import features_of
-from bayesgraph.mixture import NetworkMixture
+from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.statistics import CountSource, Pairs, PairsSummary
 from bayesgraph.variables import Continuous, Discrete, Variable
 

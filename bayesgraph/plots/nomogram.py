@@ -23,7 +23,7 @@ from bayesgraph.explain import Contrast
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import number, percentage, texts
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.plots.look import (
     COLOURS,

@@ -30,7 +30,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.io.dot import to_dot
 from bayesgraph.io.files import PathLike, path_text, write_bytes
-from bayesgraph.model import GraphicalModel
+from bayesgraph.models.model import Model
 from bayesgraph.optional import optional_module
 
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
@@ -53,7 +53,7 @@ _FONT_CONFIGURATION = Path("/etc/fonts/fonts.conf")
 _PDF_DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
 
 
-def render(model: GraphicalModel, path: PathLike, *, dpi: int = 192, **dot_options: Any) -> None:
+def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) -> None:
     """Draw a model to a file.
 
     The file is replaced as a whole or not at all. The same model, options, fonts and Graphviz give
@@ -108,7 +108,7 @@ def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> No
     write_bytes(path, _drawn(command, dot()))
 
 
-def to_graphviz(model: GraphicalModel, **dot_options: Any) -> graphviz.Source:
+def to_graphviz(model: Model, **dot_options: Any) -> graphviz.Source:
     """Return a model as an object of the graphviz package, for its own ways to show and store.
 
     Parameters
@@ -120,7 +120,7 @@ def to_graphviz(model: GraphicalModel, **dot_options: Any) -> graphviz.Source:
     return graphviz.Source(to_dot(model, **dot_options))
 
 
-def to_svg(model: GraphicalModel, **dot_options: Any) -> str | None:
+def to_svg(model: Model, **dot_options: Any) -> str | None:
     """Return a model as an SVG element; None if no renderer is installed or it takes too long.
 
     This is what notebooks show.

@@ -399,7 +399,7 @@ def test_class_is_named_unlike_the_features():
     assert bg.NaiveBayesClassifier().fit(table, Y).target_.name == "class_"
     named = bg.NaiveBayesClassifier().fit(FRAME, pd.Series(Y, name="sick"))
     assert named.target_.name == "sick"
-    assert named.query({"age": 1.0}).names == ("sick",)
+    assert named.query(evidence={"age": 1.0}).names == ("sick",)
     assert bg.NaiveBayesClassifier().fit(FRAME, pl.Series("ill", Y)).target_.name == "ill"
 
 
@@ -433,13 +433,13 @@ def test_asking_before_fitting(case):
 def test_evidence_that_does_not_fit():
     classifier = bg.TANClassifier().fit(FRAME.assign(sex=["f", "m", "f", "m"]), Y)
     with pytest.raises(KeyError, match=r"no variable 'agee'.*Did you mean 'age'"):
-        classifier.query({"agee": 1.0})
+        classifier.query(evidence={"agee": 1.0})
     with pytest.raises(ValueError, match=r"no state 'F'.*Did you mean 'f'"):
-        classifier.query({"sex": "F"})
+        classifier.query(evidence={"sex": "F"})
     with pytest.raises(ValueError, match="'age' is continuous and takes a number"):
-        classifier.query({"age": "old"})
+        classifier.query(evidence={"age": "old"})
     with pytest.raises(ValueError, match="both a target and observed"):
-        classifier.query({"class": "no"})
+        classifier.query(evidence={"class": "no"})
 
 
 def test_impossible_rows_get_the_prior_and_one_warning():
@@ -452,7 +452,7 @@ def test_impossible_rows_get_the_prior_and_one_warning():
     assert len(caught) == 1
     np.testing.assert_allclose(proba, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]])
     with pytest.raises(bg.errors.ImpossibleEvidenceError, match="'x'"):
-        strict.query({"a": "x", "b": "v"})
+        strict.query(evidence={"a": "x", "b": "v"})
     assert strict.log_likelihood(impossible)[0] == -np.inf
     np.testing.assert_allclose(classifier.predict_proba(table)[0], [1.0, 0.0])
 

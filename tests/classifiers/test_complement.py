@@ -121,13 +121,13 @@ def test_a_single_item_says_nothing():
 def test_questions_by_the_names_of_items():
     frame = pd.DataFrame(X, columns=[f"w{i}" for i in range(ITEMS)])
     classifier = bg.ComplementNaiveBayesClassifier().fit(frame, Y)
-    asked = classifier.query({"counts": {"w3": 2, "w8": 1}})
+    asked = classifier.query(evidence={"counts": {"w3": 2, "w8": 1}})
     row = np.zeros((1, ITEMS))
     row[0, [3, 8]] = 2, 1
     np.testing.assert_allclose(
         asked.probabilities, classifier.predict_proba(pd.DataFrame(row, columns=frame.columns))[0]
     )
-    assert classifier.query({"counts": {"w3": 2}}, target="class").names == ("class",)
+    assert classifier.query("class", {"counts": {"w3": 2}}).names == ("class",)
 
 
 def test_two_vectors_in_one_model():
@@ -145,14 +145,20 @@ def test_two_vectors_in_one_model():
         lambda c: c.sample(3),
         lambda c: c.log_likelihood(X),
         lambda c: c.most_probable(),
-        lambda c: c.query(target="counts"),
+        lambda c: c.marginals(),
     ],
-    ids=["sample", "log_likelihood", "most_probable", "posterior of counts"],
+    ids=["sample", "log_likelihood", "most_probable", "marginals"],
 )
 def test_generative_questions_are_refused_with_the_reason(ask):
     classifier = bg.ComplementNaiveBayesClassifier().fit(X, Y)
     with pytest.raises(UnsupportedModelError, match=r"no distribution of documents.*multinomial"):
         ask(classifier)
+
+
+def test_counts_have_no_posterior():
+    classifier = bg.ComplementNaiveBayesClassifier().fit(X, Y)
+    with pytest.raises(UnsupportedModelError, match="vector of counts, which has no posterior"):
+        classifier.query("counts")
 
 
 def test_a_file_keeps_it(tmp_path):

@@ -130,7 +130,9 @@ def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
     np.testing.assert_allclose(np.exp(classifier.predict_log_proba(data.pandas())), proba)
     rows = cases.evidence_rows(classifier, data)
     for row, p in zip(rows[:12], proba, strict=False):
-        np.testing.assert_allclose(classifier.query(row).probabilities, p, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            classifier.query(evidence=row).probabilities, p, rtol=1e-9, atol=1e-12
+        )
 
 
 @every
@@ -169,7 +171,7 @@ def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
     predicted = classifier.predict(data.pandas())
     np.testing.assert_array_equal(predicted, classifier.classes_[proba.argmax(axis=1)])
     for row, label in zip(cases.evidence_rows(classifier, data)[:10], predicted, strict=False):
-        assert classifier.query(row).argmax == label
+        assert classifier.query(evidence=row).argmax == label
 
 
 @every
@@ -181,7 +183,7 @@ def test_a_column_missing_in_all_rows_is_marginalised(case, kind):
         proba = classifier.predict_proba(gone.pandas())
         for row, p in zip(cases.evidence_rows(classifier, gone)[:4], proba, strict=False):
             np.testing.assert_allclose(
-                classifier.query(row).probabilities, p, rtol=1e-9, atol=1e-12
+                classifier.query(evidence=row).probabilities, p, rtol=1e-9, atol=1e-12
             )
 
 

@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory() as folder:
         digest = hashlib.sha256(path.read_bytes())
         network = classifier.network_
         digest.update(repr(network.variables).encode())
-        if hasattr(network, "graph"):
+        if hasattr(network, "arc_scores"):
             digest.update(repr(list(network.graph.edges)).encode())
             digest.update(repr(list(network.arc_scores.items())).encode())
         for part in network.cpds if hasattr(network, "cpds") else network.factors:

@@ -149,10 +149,10 @@ def test_infinity_is_refused():
 def test_evidence_falls_into_its_interval():
     X, y = load_iris(return_X_y=True, as_frame=True)
     clf = bg.TANClassifier(discretizer="modl").fit(X, y)
-    by_number = clf.query({"petal width (cm)": 1.2}).probabilities
-    by_state = clf.query({"petal width (cm)": "(0.8, 1.75]"}).probabilities
+    by_number = clf.query(evidence={"petal width (cm)": 1.2}).probabilities
+    by_state = clf.query(evidence={"petal width (cm)": "(0.8, 1.75]"}).probabilities
     np.testing.assert_array_equal(by_number, by_state)
-    posterior = clf.query({"petal length (cm)": 1.4}, target="petal width (cm)")
+    posterior = clf.query("petal width (cm)", {"petal length (cm)": 1.4})
     assert posterior.argmax == "(-inf, 0.8]"
     drawn = clf.sample(50, random_state=0)
     assert set(drawn["petal width (cm)"]) <= set(clf.features_[3].states)
@@ -236,7 +236,7 @@ def test_categories_that_come_late_are_groups_of_their_own():
     clf = bg.NaiveBayesClassifier(discretizer="modl").fit(frame, [v in "ac" for v in values])
     clf.partial_fit(pd.DataFrame({"v": ["e", "a"]}), [True, True])
     assert clf.features_ == (bg.Grouped("v", [["a", "c"], ["b", "d"], ["e"]]),)
-    assert clf.query({"v": "e"}).argmax is True
+    assert clf.query(evidence={"v": "e"}).argmax is True
 
 
 @every

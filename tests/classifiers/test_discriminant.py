@@ -174,7 +174,7 @@ def test_missing_features_are_marginalised(X, y, make, structure):
 def test_features_are_answered_too():
     X, y = DATA["iris"]
     clf = linear().fit(X, y)
-    posterior = clf.query({"class": 1, "x0": 6.0}, target="x2")
+    posterior = clf.query("x2", {"class": 1, "x0": 6.0})
     slope = clf.covariance_[2, 0] / clf.covariance_[0, 0]
     assert posterior.mean == pytest.approx(clf.means_[1, 2] + slope * (6.0 - clf.means_[1, 0]))
 
@@ -225,7 +225,7 @@ def test_names_labels_and_frames():
     labels = pd.Series(np.array(["setosa", "versicolor", "virginica"])[y], name="kind")
     clf = bg.DiscriminantAnalysisClassifier("class", shrinkage=0.1).fit(frame, labels)
     assert clf.target_.name == "kind"
-    assert clf.query({"pl": 1.4}).argmax == "setosa"
+    assert clf.query(evidence={"pl": 1.4}).argmax == "setosa"
     assert clf.transform(frame).shape == (150, 2)
     columns = clf.set_output(transform="pandas").transform(frame).columns
     assert list(columns) == [f"discriminantanalysisclassifier{i}" for i in range(2)]

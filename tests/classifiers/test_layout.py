@@ -107,12 +107,14 @@ def test_a_column_is_not_both_categorical_and_of_another_family():
 
 def test_queries_name_vectors_or_items():
     clf = bg.NaiveBayesClassifier({("w1", "w2", "w3"): "multinomial"}).fit(FRAME, Y)
-    whole = clf.query({"counts": {"w1": 2}}).probabilities
-    np.testing.assert_allclose(whole, clf.query({"w1": 2, "w2": 0, "w3": 0}).probabilities)
-    np.testing.assert_allclose(whole, clf.query({"counts": [2, 0, 0]}).probabilities)
+    whole = clf.query(evidence={"counts": {"w1": 2}}).probabilities
+    np.testing.assert_allclose(whole, clf.query(evidence={"w1": 2, "w2": 0, "w3": 0}).probabilities)
+    np.testing.assert_allclose(whole, clf.query(evidence={"counts": [2, 0, 0]}).probabilities)
     # One word whose neighbours are unknown says nothing: it is all that could have been drawn.
-    np.testing.assert_allclose(clf.query({"w1": 2}).probabilities, clf.query().probabilities)
+    np.testing.assert_allclose(
+        clf.query(evidence={"w1": 2}).probabilities, clf.query().probabilities
+    )
     with pytest.raises(ValueError, match="no item 'w9'"):
-        clf.query({"counts": {"w9": 1}})
+        clf.query(evidence={"counts": {"w9": 1}})
     with pytest.raises(ValueError, match="names 'counts' and some of its items"):
-        clf.query({"counts": {"w1": 1}, "w2": 1})
+        clf.query(evidence={"counts": {"w1": 1}, "w2": 1})

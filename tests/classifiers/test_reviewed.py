@@ -205,8 +205,8 @@ def test_rows_given_any_of_jointly_gaussian_features(given, covariance):
         assert (drawn[name] == value).all()
     if "class" not in given:
         share = (drawn["class"] == 1).mean()
-        assert abs(share - clf.query(given).probabilities[1]) < 0.04
-    posterior = clf.query(given, target="x0")
+        assert abs(share - clf.query(evidence=given).probabilities[1]) < 0.04
+    posterior = clf.query("x0", given)
     assert abs(drawn["x0"].mean() - posterior.mean) < 0.1 * posterior.std + 1e-9
 
 

@@ -181,7 +181,7 @@ def test_answers_are_those_of_the_network(estimator):
         proba = model.predict_proba(rows)
         for row, p in zip(rows.to_dict("records"), proba, strict=True):
             known = {n: v for n, v in row.items() if v is not None and v == v}
-            found = model.query(known).probabilities
+            found = model.query(evidence=known).probabilities
             np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-12)
 
 
@@ -204,12 +204,12 @@ def test_missing_features_are_left_out_before_tempering(estimator):
         exponent = model.network_.exponents[name] if is_weighted else 1.0
         scores = scores + exponent * np.array(logs)
     expected = np.exp(scores - np.logaddexp.reduce(scores))
-    np.testing.assert_allclose(model.query(row).probabilities, expected, rtol=1e-10)
+    np.testing.assert_allclose(model.query(evidence=row).probabilities, expected, rtol=1e-10)
     # A feature as target: that of each class, by the probability of the class.
     del row["colour"]
-    posterior = model.query(row).probabilities
+    posterior = model.query(evidence=row).probabilities
     each = [network.query("colour", {"class": label}).probabilities for label in LABELS]
-    found = model.query(row, target="colour").probabilities
+    found = model.query("colour", row).probabilities
     np.testing.assert_allclose(found, posterior @ np.array(each), rtol=1e-9)
 
 
@@ -222,7 +222,9 @@ def test_complete_rows_agree_with_the_factor_graph(estimator):
     for row in complete.to_dict("records"):
         # The same product, by another way.
         found = graph.query("class", row).probabilities
-        np.testing.assert_allclose(model.query(row).probabilities, found, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            model.query(evidence=row).probabilities, found, rtol=1e-9, atol=1e-12
+        )
 
 
 # ----------------------------------------------------------------------------- what comes late
@@ -251,7 +253,7 @@ def test_new_classes_categories_and_features_mid_stream():
     frame = pd.DataFrame({"a": [0.0, 3.0], "b": ["u", None], "c": [4.0, None]})
     assert model.predict(frame).tolist() == ["r", "q"]
     np.testing.assert_allclose(
-        model.predict_proba(frame)[1], model.query({"a": 3.0}).probabilities, rtol=1e-10
+        model.predict_proba(frame)[1], model.query(evidence={"a": 3.0}).probabilities, rtol=1e-10
     )
 
 
@@ -430,7 +432,7 @@ def test_sparse_columns_keep_their_steps_short():
 def test_a_feature_may_be_called_as_the_class():
     model = NB().learn_one({"class": 1.0}, 0).learn_one({"class": 2.0, "class_": 1.0}, 1)
     assert model.target_.name == "class__"
-    assert model.settle().query({"class": 1.0}).probabilities.sum() == pytest.approx(1.0)
+    assert model.settle().query(evidence={"class": 1.0}).probabilities.sum() == pytest.approx(1.0)
 
 
 def test_rows_have_the_types_of_tables():
@@ -616,7 +618,7 @@ def test_negative_exponents_of_gaussians_are_answered_like_others():
     model = Weighted(summary="gaussian").fit(X, y)
     assert (model.star_.exponents.mean < 0).any()
     for row, p in zip(X[:5], model.predict_proba(X), strict=False):
-        found = model.query({"x0": row[0], "x1": row[1]}).probabilities
+        found = model.query(evidence={"x0": row[0], "x1": row[1]}).probabilities
         np.testing.assert_allclose(found, p, rtol=1e-10)
     with pytest.raises(ModelError, match="not negative"):
         model.network_.to_factor_graph()

@@ -210,9 +210,9 @@ def test_regression_with_missing_values_is_the_mixture_of_the_leaves():
         row = holes.iloc[i].dropna().to_dict()
         expected, variance = oracle.moments(["target"], row)
         np.testing.assert_allclose([mean[i], sd[i] ** 2], [expected[0], variance[0, 0]], rtol=1e-8)
-        found = reg.query(row)
+        found = reg.query(evidence=row)
         assert (found.mean, found.variance) == pytest.approx((mean[i], sd[i] ** 2), rel=1e-8)
-    leaf = reg.query({"target": 300.0}, target=reg.leaf_.name)
+    leaf = reg.query(reg.leaf_.name, {"target": 300.0})
     np.testing.assert_allclose(
         leaf.probabilities, oracle.posterior(["leaf"], {"target": 300.0}), atol=1e-10
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.cpds import Combination, combined_potentials
+from bayesgraph.cpds import Combination
 from bayesgraph.factors import Evidence
 
 CLASS = bg.Discrete("class", ["a", "b", "c"])
@@ -83,7 +83,7 @@ def test_sums_are_those_of_each_by_itself(made, n):
     random = np.random.default_rng(n)
     cpds, columns = made(random, n)
     evidence = Evidence(n, columns)
-    (found,) = combined_potentials(cpds, evidence)
+    (found,) = Combination.of(cpds, evidence.columns).potentials(evidence)
     expected = np.zeros((int(np.prod([v.cardinality for v in found.scope])), n))
     for cpd in cpds:
         cpd.accumulate(evidence, found.scope, expected)
@@ -110,6 +110,6 @@ def test_a_discrete_parent_that_is_observed():
     columns = {x: random.normal(size=7) for x in NUMBERS[:3]}
     columns[OTHER] = codes(random, OTHER, 7, gaps=False)
     evidence = Evidence(7, columns)
-    (found,) = combined_potentials(cpds, evidence)
+    (found,) = Combination.of(cpds, evidence.columns).potentials(evidence)
     expected = sum(cpd.potential(evidence).aligned([CLASS]) for cpd in cpds)
     np.testing.assert_allclose(found.log_values, expected)

@@ -109,7 +109,7 @@ def test_a_document_names_what_occurs_and_columns_what_is_known(make):
     (vector,) = classifier.features_
     whole = {"free": 2, "money": 1}
     sparse = csr_array([[whole.get(word, 0) for word in WORDS]])
-    posterior = classifier.query({vector.name: whole}).probabilities
+    posterior = classifier.query(evidence={vector.name: whole}).probabilities
     for given in (whole, sparse, {**dict.fromkeys(WORDS, 0), **whole}):
         row = given if len(np.shape(given)) == 0 and len(given) > 2 else {vector.name: given}
         why = classifier.contributions(row, positive="spam")

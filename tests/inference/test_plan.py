@@ -9,7 +9,12 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, MemoryLimitError, UnknownVariableError
+from bayesgraph.errors import (
+    EvidenceError,
+    MemoryLimitError,
+    UnknownVariableError,
+    UnsupportedModelError,
+)
 from bayesgraph.inference import make_plan
 
 
@@ -113,11 +118,93 @@ def test_components_of_a_mixture_are_counted():
 
 
 def test_what_is_printed():
-    text = str(chain(4).plan(3))
-    assert repr(chain(4).plan(3)) == text
-    for piece in ("eliminate 3 variables, keep 3", "induced width    1", "4 numbers (32 B)"):
+    text = str(chain(12).plan(11))
+    assert repr(chain(12).plan(11)) == text
+    for piece in (
+        "eliminate 11 variables, keep 11",
+        "solver           compiled program",
+        "induced width    1",
+        "4 numbers (32 B)",
+    ):
         assert piece in text
     assert "1. sum 0 out of (1, 0)" in text
+    few = chain(4).plan(3)
+    assert few.order == (0, 1, 2)
+    assert few.width == 3
+    for piece in (
+        "solver           joint enumeration",
+        "16 numbers (128 B)",
+        "joint states     of",
+    ):
+        assert piece in str(few)
+
+
+def questions():
+    """Every question that `plan` knows, with targets where it takes some."""
+    asked = ["query", "marginal_map", "sensitivity", "query_rows"]
+    others = ["marginals", "most_probable", "k_most_probable", "log_probability", "sample"]
+    return [(q, True) for q in asked] + [
+        (q, False) for q in [*others, "sample_posterior", "conflict", "log_likelihood"]
+    ]
+
+
+@pytest.mark.parametrize(("question", "has_targets"), questions())
+def test_every_question_of_every_kind_of_model_has_a_plan_or_is_refused(question, has_targets):
+    net = brute.random_network(3, n_discrete=4, n_continuous=2)
+    target = next(v.name for v in net.variables if isinstance(v, bg.Discrete))
+    c = bg.Discrete("c", ["n", "y"])
+    x = bg.Continuous("x")
+    star = bg.BayesianNetwork(
+        [bg.TableCPD(c, [0.4, 0.6]), bg.GaussianCPD(x, [0.0, 1.0], 1.0, parents=[c])]
+    )
+    models = [
+        (net, target),
+        (net.to_factor_graph(), target),
+        (chain(14), 3),
+        (chain(14).to_factor_graph(), 3),
+        (star, "c"),
+        (bg.WeightedNetwork(star, "c", {"x": 0.5}), "c"),
+        (bg.NetworkMixture([star, star]), "c"),
+    ]
+    for model, name in models:
+        try:
+            plan = model.plan(name if has_targets else None, question=question)
+        except UnsupportedModelError as error:
+            refusal = str(error)
+        else:
+            assert plan.solver in str(plan)
+            assert plan.reason
+            assert plan.bytes > 0
+            continue
+        with pytest.raises(UnsupportedModelError) as again:
+            ask(model, question, name)
+        assert question == "log_likelihood" or str(again.value) == refusal
+
+
+def ask(model, question, name):
+    """Ask a question that some kind of model refuses."""
+    given = {
+        "sensitivity": (name, None),
+        "conflict": ({},),
+        "sample": (1,),
+        "sample_posterior": (1,),
+        "log_likelihood": ({model.names[0]: [None]},),
+    }
+    return getattr(model, question)(*given.get(question, ()))
+
+
+def test_a_plan_takes_soft_evidence_and_approximate_methods():
+    net = chain(14)
+    plain, soft = net.plan(5, {3: "a"}), net.plan(5, {3: {"a": 1, "b": 2}})
+    assert plain.solver == "joint enumeration"
+    assert soft.solver == "compiled program"
+    assert soft.workspace > 0
+    assert net.plan(5, method="loopy").solver == "loopy belief propagation"
+    assert net.plan(5, method="likelihood-weighting").solver == "likelihood weighting"
+    assert [part.solver for part in net.plan(5, [3], question="query_rows").parts] == [
+        "factors",
+        "rows together",
+    ]
 
 
 def test_plan_refuses_nonsense():
@@ -221,10 +308,10 @@ def test_the_limit_counts_the_gaussian_components():
 @pytest.mark.parametrize("seed", range(30))
 def test_width_is_that_of_the_order(seed):
     """The printed width is what eliminating in that order costs on the interaction graph."""
-    network = brute.random_network(seed, n_discrete=8, most_worlds=10**9)
+    network = brute.random_network(seed, n_discrete=12, most_worlds=10**9)
     graph = network.to_factor_graph()
-    target = graph.variables[0]
-    plan = graph.plan(target.name)
+    plan = graph.plan(question="most_probable")
+    assert plan.solver == "compiled program"
     near = {v.name: set() for v in graph.variables}
     for term in graph.terms:
         names = {v.name for v in term.scope}
@@ -237,6 +324,5 @@ def test_width_is_that_of_the_order(seed):
             near[other] |= near[name]
             near[other] -= {other, name}
         del near[name]
-    # What is left besides the target has nothing to do with it.
-    assert near[target.name] == set()
+    assert not near
     assert plan.width == max(sizes) - 1

@@ -10,7 +10,8 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.inference.discrete import DiscreteEngine, Findings
+from bayesgraph.inference.compiled import FEW_VARIABLES
+from bayesgraph.inference.contract import All, Case, Memo
 from bayesgraph.inference.execution import kernels as execution
 from bayesgraph.inference.planning import kernels as planning
 from bayesgraph.inference.programs import EVERYTHING, TARGETS, plan_tree, restrict
@@ -40,9 +41,8 @@ def possible_evidence(net, random, share=0.3):
 
 
 def findings_of(net, evidence):
-    number = net.tables().number
-    hard = {number[name]: net.variable(name).index(value) for name, value in evidence.items()}
-    return Findings(hard, {})
+    hard = {net.number[name]: net.variable(name).index(value) for name, value in evidence.items()}
+    return Case(hard)
 
 
 def cliques(tree):
@@ -60,7 +60,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
     findings = findings_of(net, evidence)
     free = [v for v in range(14) if v not in findings.hard]
     targets = free[:3] if scope == TARGETS else []
-    restricted = restrict(net.tables(), sorted(findings.hard), (), targets, scope)
+    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), targets, scope)
     tree = plan_tree(restricted)
     members = cliques(tree)
     for c, parent in enumerate(tree.parent.tolist()):
@@ -89,7 +89,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
-    tables = net.tables()
+    tables = net.compiled.tables
     stage = random.integers(0, 3, 16)
     order = planning.elimination_order(tables.cards, tables.start, tables.item, stage, 0.5, 1e6)
     assert sorted(order.tolist()) == list(range(16))
@@ -116,7 +116,7 @@ def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
     net, random = random_network(seed, 12)
     findings = findings_of(net, possible_evidence(net, random, 0.15))
-    restricted = restrict(net.tables(), sorted(findings.hard), (), (), EVERYTHING)
+    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), (), EVERYTHING)
     tree = plan_tree(restricted)
     arguments = (
         tree.cards, tree.start, tree.item, restricted.child, tree.home, tree.unit, tree.c_start,
@@ -204,7 +204,7 @@ def interpret(arrays, tables, offsets, n_work, n_result):  # noqa: C901 - one ca
 def test_a_program_runs_anywhere(seed):
     """From its saved arrays, in Python, with the numbers of the compiled executor."""
     net, random = random_network(seed)
-    engine = DiscreteEngine(net.tables())
+    engine = net.compiled
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
@@ -229,7 +229,7 @@ def test_a_program_runs_anywhere(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)
-    engine = DiscreteEngine(net.tables())
+    engine = net.compiled
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
@@ -237,10 +237,13 @@ def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     assert logs.logarithmic
     assert logs.result == pytest.approx(run.result, abs=1e-12)
     assert logs.log_mass == pytest.approx(run.log_mass, abs=1e-10)
-    numbers, flat, log_mass = engine.marginals(findings)
-    assert numbers.tolist() == program.tree.variables.tolist()
-    assert flat == pytest.approx(run.result, abs=1e-12)
-    assert log_mass == pytest.approx(run.log_mass, abs=1e-10)
+    work = net.work(All(), findings.pattern)
+    assert work.solver.name == "joint enumeration"
+    assert len(net.variables) <= FEW_VARIABLES
+    found = work.run(findings)
+    assert [net.number[name] for name in found] == program.tree.variables.tolist()
+    assert found.flat == pytest.approx(run.result, abs=1e-12)
+    assert found.log_evidence == pytest.approx(run.log_mass, abs=1e-10)
 
 
 def complete_graph(n, random):
@@ -281,7 +284,7 @@ def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
         answers.append(large.marginals().log_evidence)
         answers.append(large.marginals()[7].probabilities.tolist())
     assert answers[:2] == answers[2:]
-    assert len(large._engine.program((), both=True).halves) > 0
+    assert len(large.compiled.program((), both=True).halves) > 0
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -333,13 +336,14 @@ def test_sizes_beyond_integers_are_refused_whatever_the_limit():
         graph.query(0, memory_limit=10**30)
 
 
-def test_the_cache_is_bounded_in_bytes_and_threads_may_share_it():
-    engine = DiscreteEngine(random_network(0)[0].tables())
+def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():
+    memo = Memo()
     with ThreadPoolExecutor(8) as pool:
         for future in [
-            pool.submit(engine.remembered, (i, j), lambda: (np.zeros(2**18),))
+            pool.submit(memo.get, (i, j), lambda: (np.zeros(2**18),))
             for i in range(8)
             for j in range(100)
         ]:
             assert future.result()[0].nbytes == 2**21
-    assert sum(size for _, size in engine._kept.values()) <= 2**28 + 8 * 2**21
+    assert 0 < memo.nbytes <= 2**28
+    assert memo.nbytes == len(memo) * 2**21

@@ -36,7 +36,7 @@ def test_a_single_variable():
     assert network.log_probability(soft) == pytest.approx(math.log(1.1))
     assert network.conflict(soft).measure == pytest.approx(0.0, abs=1e-15)
     assert network.sensitivity("a", "x").derivatives["a"] == pytest.approx([0.8, -0.2, -0.2])
-    assert network.query_rows("a", {"other": [1, 2]}) == pytest.approx(
+    assert network.query_rows("a", {"a": ["x", None], "other": [1, 2]}) == pytest.approx(
         np.array([[0.2, 0.5, 0.3]] * 2)
     )
 
@@ -365,7 +365,7 @@ def test_a_grid_of_40_by_40_is_refused_with_its_size():
     ):
         with pytest.raises(MemoryLimitError, match=r"numbers \(.*B, induced width \d\d\)"):
             ask()
-    plan = graph.plan((0, 0), observed=[(5, 5)])
+    plan = graph.plan((0, 0), [(5, 5)])
     assert plan.width >= 40
     assert "induced width" in str(plan)
     assert repr(plan) == str(plan)

@@ -210,7 +210,7 @@ def test_pgmpy_takes_the_powered_tables(exponents):
         known = {n: states[n].states[states[n].index(v)] for n, v in row.items()}
         found = peer.query(["class"], evidence=known, show_progress=False)
         found = found.normalize(inplace=False)  # a product of powers does not sum to one
-        expected = model.query(row)
+        expected = model.query(evidence=row)
         for state in "abc":
             assert found.get_value(**{"class": state}) == pytest.approx(expected[state], rel=1e-9)
 

@@ -67,7 +67,7 @@ def test_with_no_value_frequent_enough_it_is_naive_bayes():
     plain = bg.NaiveBayesClassifier(categorical="all").fit(columns, y)
     for row in ({"a": 1, "b": 2, "c": 0}, {"b": 3}, {}):
         found = mixture.query("y", row).probabilities
-        np.testing.assert_allclose(found, plain.query(row).probabilities, rtol=1e-10)
+        np.testing.assert_allclose(found, plain.query(evidence=row).probabilities, rtol=1e-10)
 
 
 def test_one_column_is_naive_bayes():

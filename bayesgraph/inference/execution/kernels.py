@@ -17,6 +17,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.parallel import over_rows
+
 # How many threads there may be.
 N_THREADS = numba.config.NUMBA_NUM_THREADS
 
@@ -1484,3 +1486,40 @@ def decode(
                 v = member[c_start[c] + k]
                 assigned[row, v] = best % cards[v]
                 best //= cards[v]
+
+
+# Numbers read below which one thread is enough.
+_THREAD = 1 << 18
+
+
+def largest(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the position of the largest score of each row, ties to the first.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_classes, n_rows)
+    """
+    best = np.empty(scores.shape[1], dtype=np.intp)
+    over_rows(
+        lambda a, b: _largest(scores, best, a, b),
+        scores.shape[1],
+        1 + _THREAD // max(1, scores.shape[0]),
+    )
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest(scores: NDArray[np.float64], best: NDArray[np.intp], begin: int, end: int) -> None:
+    # In blocks that stay in the cache, class by class as they lie in memory.
+    most = np.empty(512)
+    for first in range(begin, end, 512):
+        n = min(512, end - first)
+        most[:n] = scores[0, first : first + n]
+        chosen = best[first : first + n]
+        chosen[:] = 0
+        for k in range(1, scores.shape[0]):
+            row = scores[k, first : first + n]
+            for i in range(n):
+                better = row[i] > most[i]
+                most[i] = row[i] if better else most[i]
+                chosen[i] = k if better else chosen[i]

@@ -6,9 +6,9 @@ import numpy as np
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import ModelError, UnsupportedModelError
-from bayesgraph.factor_graph import FactorGraph
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.network import BayesianNetwork
 
 
 def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorGraph:

@@ -21,10 +21,10 @@ from bayesgraph.learning.exponents.fractional import fractional_naive_bayes
 from bayesgraph.learning.exponents.lengths import partition_costs
 from bayesgraph.learning.exponents.manb import model_averaged_tables
 from bayesgraph.learning.exponents.selective import selective_naive_bayes
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.variables import Binned, Discrete, Variable
-from bayesgraph.weighted_network import WeightedNetwork
 
 # Those that weigh features by themselves: their network is a star.
 STAR_SCHEMES = (*FILTERS, "tree_depth", "correlation", "selective", "fractional", "averaged")

@@ -14,7 +14,7 @@ from bayesgraph.learning.loglinear.networks import arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.selection import Choice, Folded, choose, train_choice
 from bayesgraph.learning.structure import Structure
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import TableSource
 from bayesgraph.variables import Discrete, Variable

@@ -42,10 +42,12 @@ def test_what_is_no_child_of_the_class_stays_as_it_is(scheme):
     # It speaks where its parent is missing, alone and among others alike.
     hidden = X.head(3).assign(a=["0", None, None])
     found = classifier.predict_proba(hidden)
-    prior = classifier.query({"noise": hidden["noise"][1]}).probabilities
+    prior = classifier.query(evidence={"noise": hidden["noise"][1]}).probabilities
     assert np.abs(found[1] - prior).max() > 0.01
     for i, row in enumerate(hidden.to_dict("records")):
-        np.testing.assert_allclose(classifier.query(row).probabilities, found[i], rtol=1e-9)
+        np.testing.assert_allclose(
+            classifier.query(evidence=row).probabilities, found[i], rtol=1e-9
+        )
 
 
 def test_filters_weigh_features_one_by_one():

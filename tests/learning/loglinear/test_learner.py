@@ -44,7 +44,9 @@ def test_the_factor_graph_answers_as_the_network(structure):
     graph = classifier.to_factor_graph()
     for row in ({"x2": 4.9, "x3": 1.6}, {"x0": 5.0, "x1": 3.0, "x2": 4.9, "x3": 1.6}, {}):
         np.testing.assert_allclose(
-            graph.query("class", row).probabilities, classifier.query(row).probabilities, atol=1e-9
+            graph.query("class", row).probabilities,
+            classifier.query(evidence=row).probabilities,
+            atol=1e-9,
         )
 
 

@@ -7,19 +7,19 @@ leaf: its table sums to one. The other rows go to the engine of the network.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import CPD, TableCPD
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.mixture import kernels
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.inference.mixture import kernels
+from bayesgraph.inference.tables import Tables
 from bayesgraph.parallel import over_rows
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Variable
 
 # Table entries read below which one thread is enough.
 _THREAD = 1 << 18
@@ -46,32 +46,42 @@ class Sums:
     inner: NDArray[np.int64]
     logs: Floats
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the numbers."""
+        return self.logs.nbytes
 
-def sums_of(
-    network: BayesianNetwork, target: Discrete | None, columns: Sequence[Variable]
-) -> Sums | None:
-    """Return the tables of a network, the target's axis last in each; None if some are none."""
+
+def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
+    """Return the tables of a network, the target's axis last in each.
+
+    Parameters
+    ----------
+    tables : Tables
+        Each the distribution of the last variable of its scope.
+    target : int, optional
+    columns : sequence of int
+        The variables of the columns, in their order.
+    """
     place = {variable: i for i, variable in enumerate(columns)}
-    tables: list[TableCPD] = []
-    for cpd in network.cpds:
-        if not isinstance(cpd, TableCPD):
-            return None
-        tables.append(cpd)
     child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
     logs: list[Floats] = []
     n_logs = 0
-    for cpd in tables:
-        rest = [v for v in cpd.scope if v != target]
-        order = [*rest, target] if target in cpd.scope else rest
-        values = np.transpose(cpd.values, [cpd.scope.index(v) for v in order])
+    for f, begin in enumerate(tables.base.tolist()):
+        scope = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
+        shape = tables.cards[scope]
+        table = tables.values[begin : begin + int(np.prod(shape))].reshape(shape)
+        rest = [v for v in scope if v != target]
+        order = [*rest, target] if target in scope else rest
+        values = np.transpose(table, [scope.index(v) for v in order])
         with np.errstate(divide="ignore"):
             logs.append(np.log(values).reshape(-1))
-        child.append(-1 if cpd.variable == target else place[cpd.variable])
+        child.append(-1 if scope[-1] == target else place[scope[-1]])
         column += [place[v] for v in rest]
         stride += [int(np.prod(values.shape[axis + 1 :])) for axis in range(len(rest))]
         first.append(len(column))
         base.append(n_logs)
-        wide.append(target in cpd.scope)
+        wide.append(target in scope)
         n_logs += values.size
     return Sums(
         np.array(child, dtype=np.int64),
@@ -85,9 +95,11 @@ def sums_of(
     )
 
 
-def _inner(tables: Sequence[CPD], target: Discrete | None, place: dict[Variable, int]) -> list[int]:
+def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[int]:
     """Return the columns of all variables with children."""
-    parents = dict.fromkeys(parent for cpd in tables for parent in cpd.parents)
+    parents: dict[int, None] = {}
+    for begin, end in itertools.pairwise(tables.start.tolist()):
+        parents |= dict.fromkeys(tables.item[begin : end - 1].tolist())
     return [place[parent] for parent in parents if parent != target]
 
 

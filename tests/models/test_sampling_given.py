@@ -107,7 +107,7 @@ def test_classifiers(case, kind):
     assert all(drawn[name].tolist() == again[name].tolist() for name in drawn)
     given = {"b": True, "c": data.columns["c"][0]}
     drawn = classifier.sample(N, given=given, random_state=1)
-    expected = classifier.query(given).probabilities
+    expected = classifier.query(evidence=given).probabilities
     assert_follows([classifier.target_], drawn, expected)
     plain = classifier.sample(20, random_state=3)
     assert (
@@ -142,5 +142,5 @@ def test_what_cannot_be_given():
         net.sample(5, given={"d": "no"})
     with pytest.raises(UnknownStateError, match="'maybe'"):
         net.sample(5, given={"a": "maybe"})
-    with pytest.raises(UnsupportedModelError, match="no parents and children"):
+    with pytest.raises(UnsupportedModelError, match="no parents and children to sample"):
         net.to_factor_graph().sample(5)

@@ -1,4 +1,4 @@
-"""Questions, each a plan and one run of the engine."""
+"""Elimination of whole factors: what bears on a question, its plan, and one run of the loop."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.factors import MAX, SUM, Evidence, Factor, GaussianFactor, Potential
+from bayesgraph.factors import MAX, SUM, Evidence, Factor, GaussianFactor, Potential, multiply
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes
+from bayesgraph.inference.contract import Subject
 from bayesgraph.inference.engine import Step, eliminate, remaining
 from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Continuous, Discrete, Variable
 
+# Numbers in the largest product of one block of rows.
+_BLOCK_ENTRIES = 2**23
+
+_Scopes = tuple[tuple[Variable, ...], ...]
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Factors with the evidence taken in, ready for the engine.
+    """Factors with the evidence taken in.
 
     Attributes
     ----------
@@ -33,17 +39,133 @@ class Problem:
     columns: Mapping[Variable, Floats]
 
 
-class Model(Protocol):
-    """What the engine needs of a model."""
+class Slice(Protocol):
+    """The part of a model that bears on a question, for one pattern of evidence."""
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
-        """All variables; their order breaks ties."""
+    def scopes(self) -> Sequence[tuple[Variable, ...]]:
+        """What each factor leaves free once the evidence is taken in."""
         ...
 
-    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
-        """Return the factors that matter for the variables to keep, with the evidence taken in."""
+    @property
+    def blocking(self) -> Sequence[Variable]:
+        """Partially observed variables that must be summed out where they are missing."""
         ...
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the factors, with evidence of the pattern taken in."""
+        ...
+
+
+class ProductSubject(Subject, Protocol):
+    """A model that is, given the evidence, a product of factors."""
+
+    def slice(
+        self,
+        observed: Collection[Variable],
+        partial: Sequence[Variable],
+        soft: Collection[Discrete],
+        keep: Sequence[Variable],
+    ) -> Slice:
+        """Return what bears on the variables to keep.
+
+        Parameters
+        ----------
+        observed : collection of Variable
+            With a value in some rows at least.
+        partial : sequence of Variable
+            Those among them that some rows do not observe.
+        soft : collection of Discrete
+            With likelihoods.
+        keep : sequence of Variable
+        """
+        ...
+
+
+class Prepared:
+    """A slice with its plans: one for each list of scopes that its factors may have.
+
+    Attributes
+    ----------
+    slice : Slice
+    keep : tuple of Variable
+    """
+
+    __slots__ = ("_order", "_plans", "keep", "slice")
+
+    def __init__(
+        self, slice_: Slice, keep: Sequence[Variable], order: tuple[Variable, ...]
+    ) -> None:
+        self.slice = slice_
+        self.keep = tuple(keep)
+        self._order = order
+        self._plans: dict[_Scopes, Plan] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """What will be computed for one row."""
+        return self.plan_of(tuple(self.slice.scopes))
+
+    def plan_of(self, scopes: _Scopes) -> Plan:
+        """Return the plan for factors of given scopes."""
+        found = self._plans.get(scopes)
+        if found is None:
+            found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
+        return found
+
+    def rows_at_once(self, most: int) -> int:
+        """Return for how many rows the largest product stays within bounds."""
+        return max(1, min(most, _BLOCK_ENTRIES // self.plan.largest_table))
+
+    def marginal(
+        self, evidence: Evidence, memory_limit: int | None = None
+    ) -> tuple[Potential, Plan]:
+        """Return the unnormalised posterior of what is kept, a factor over ``plan.keep``.
+
+        Raises
+        ------
+        MemoryLimitError
+            With the size.
+        """
+        problem = self.slice.problem(evidence)
+        plan = self.plan_of(tuple(map(potential_scope, problem.potentials)))
+        plan.check_memory(memory_limit)
+        if not plan.steps:
+            return multiply(problem.potentials), plan
+        algebra = {step.variable: SUM for step in plan.steps}
+        return eliminate(problem.potentials, plan, algebra, problem.columns), plan
+
+
+def prepared(
+    model: ProductSubject, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
+) -> Prepared:
+    """Return what bears on the variables to keep, from the model's memo.
+
+    Parameters
+    ----------
+    model : ProductSubject
+    evidence : Evidence
+        Without columns that are missing throughout.
+    partial : sequence of Variable
+        Columns that are missing in some rows.
+    keep : sequence of Variable
+    """
+    number = model.number
+    columns, likelihoods = evidence.columns, evidence.likelihoods
+    key = (
+        "slice",
+        tuple([number[v.name] for v in keep]),
+        tuple([number[v.name] for v in columns]),
+        tuple([number[v.name] for v in partial]),
+        tuple([number[v.name] for v in likelihoods]),
+    )
+    found: Prepared = model.memo.get(
+        key,
+        lambda: Prepared(
+            model.slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
+        ),
+    )
+    return found
 
 
 def potential_scope(potential: Potential) -> tuple[Variable, ...]:
@@ -54,27 +176,26 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
 
 
 def marginal(
-    model: Model,
+    model: ProductSubject,
     targets: Sequence[Variable],
     evidence: Evidence,
     memory_limit: int | None = None,
 ) -> tuple[Potential, Plan]:
     """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
-    problem = model.problem(evidence, targets)
-    scopes = [potential_scope(p) for p in problem.potentials]
-    plan = make_plan(scopes, targets, order=model.variables)
-    plan.check_memory(memory_limit)
-    algebra = {step.variable: SUM for step in plan.steps}
-    return eliminate(problem.potentials, plan, algebra, problem.columns), plan
+    trimmed, partial = evidence.split()
+    return prepared(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
 
 
-def discrete_tables(model: Model, evidence: Evidence, memory_limit: int | None = None) -> Tables:
+def discrete_tables(
+    model: ProductSubject, evidence: Evidence, memory_limit: int | None = None
+) -> Tables:
     """Return tables over the unobserved discrete variables: what is left given the evidence.
 
     The continuous variables are conditioned on their values or integrated out.
     """
+    evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
-    problem = model.problem(evidence, free)
+    problem = prepared(model, evidence, partial, free).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, free, order=model.variables)
     continuous = replace(plan, keep=())  # what is kept is not multiplied out
@@ -88,7 +209,7 @@ def discrete_tables(model: Model, evidence: Evidence, memory_limit: int | None =
 
 
 def most_probable(
-    model: Model,
+    model: ProductSubject,
     variables: Collection[Variable],
     evidence: Evidence,
     *,
@@ -113,13 +234,13 @@ def most_probable(
     rest = [v for v in variables if v not in values]
     if rest:
         # Continuous variables below all that was asked: their means given the rest, known by now.
-        known = replace(evidence, columns={**evidence.columns, **values})
+        known = replace(evidence, columns={**evidence.columns, **values}, matrices=())
         values |= _maximised(model, rest, known, joint=joint, memory_limit=memory_limit)[0]
     return values, log_value
 
 
 def _maximised(
-    model: Model,
+    model: ProductSubject,
     variables: Sequence[Variable],
     evidence: Evidence,
     *,
@@ -127,7 +248,8 @@ def _maximised(
     memory_limit: int | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the best values of the variables and of those above them, and the maximum."""
-    problem = model.problem(evidence, variables)
+    evidence, partial = evidence.split()
+    problem = prepared(model, evidence, partial, variables).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)
     plan.check_memory(memory_limit)

@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.items import ItemTerms
-from bayesgraph.errors import (
-    ImpossibleEvidenceError,
-    ModelError,
-    UnsupportedModelError,
-    quoted,
-)
+from bayesgraph.errors import ImpossibleEvidenceError, ModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes, weighted_log
-from bayesgraph.findings import evidence_factors, partial_columns
-from bayesgraph.inference import Findings, Scopes, Tables
-from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import Case, Mass
+from bayesgraph.inference.elimination import Problem
+from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.models.evidence import evidence_factors, partial_columns
+from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Variable
 
 Source: TypeAlias = Factor | CPD
@@ -101,7 +99,36 @@ def check_negative(source: Source, exponent: Floats) -> None:
         )
 
 
-class FactorGraph(GraphicalModel):
+@dataclass(frozen=True, eq=False)
+class GraphSlice:
+    """The terms of a factor graph under a pattern of evidence; see `inference.elimination.Slice`.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+    blocking : tuple of Variable
+    shown : frozenset of Variable
+        What the terms see of the evidence.
+    """
+
+    terms: tuple[Term, ...]
+    blocking: tuple[Variable, ...]
+    shown: frozenset[Variable]
+
+    @cached_property
+    def scopes(self) -> tuple[tuple[Variable, ...], ...]:
+        """What each term leaves free."""
+        return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the potentials with the evidence taken in."""
+        shown = evidence.without(self.blocking) if self.blocking else evidence
+        potentials = [term.potential(shown) for term in self.terms]
+        potentials += evidence_factors(evidence, self.blocking)
+        return Problem(potentials, partial_columns(evidence, self.blocking))
+
+
+class FactorGraph(Model):
     """A literal product: the powered factors are multiplied and normalised, whatever is observed.
 
     Parameters
@@ -129,6 +156,12 @@ class FactorGraph(GraphicalModel):
       0  0.333333  ████████
       1  0.666667  ████████████████
     """
+
+    form = "product"
+    instead = (
+        " It has no parents and children to sample in turn: for what it does not answer, ask the"
+        " BayesianNetwork it was made from."
+    )
 
     def __init__(
         self,
@@ -195,9 +228,8 @@ class FactorGraph(GraphicalModel):
     @cached_property
     def log_partition(self) -> float:
         """Natural log of the sum (integral) of the product over all variables."""
-        if self._engine is not None:
-            return self._engine.log_mass(Findings({}, {}))
-        return self._log_mass(Evidence(1, {}))
+        nothing = Case({})
+        return float(self.work(Mass(), nothing.pattern).run(nothing))
 
     def _log_normaliser(self) -> float:
         if self.log_partition == -np.inf:
@@ -206,57 +238,49 @@ class FactorGraph(GraphicalModel):
             )
         return self.log_partition
 
-    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
-        """See GraphicalModel; every factor matters."""
-        trimmed, partial = evidence.split()
-        shown = trimmed.without(partial)
-        potentials = [term.potential(shown) for term in self.terms]
-        potentials += evidence_factors(trimmed, partial)
-        return Problem(potentials, partial_columns(trimmed, partial))
+    @cached_property
+    def graph(self) -> nx.Graph:
+        """The bipartite graph of variables (by name) and factors (by number).
 
-    def scopes(
-        self, observed: Collection[Variable], keep: Collection[Variable]
-    ) -> list[tuple[Variable, ...]]:
-        """See GraphicalModel."""
-        return [tuple(v for v in term.scope if v not in observed) for term in self.terms]
+        Nodes are ``("variable", name)`` and ``("factor", number)``.
+        """
+        found: nx.Graph = nx.Graph()
+        found.add_nodes_from((("variable", name) for name in self.names), bipartite=0)
+        for number, term in enumerate(self.terms):
+            found.add_node(("factor", number), bipartite=1)
+            found.add_edges_from((("factor", number), ("variable", v.name)) for v in term.scope)
+        return nx.freeze(found)
 
-    def blocking(
-        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
-    ) -> list[Variable]:
-        """See GraphicalModel: a powered factor does not sum to one, so all of them."""
-        return list(partial)
+    # ----------------------------------------------------------------------- for the solvers
 
-    def nodes(self) -> Sequence[CPD]:
-        """Refuse: see GraphicalModel."""
-        raise UnsupportedModelError(
-            "A FactorGraph has no parents and children to sample in turn; use method='loopy', or "
-            "the BayesianNetwork it was made from."
-        )
+    def slice(
+        self,
+        observed: Collection[Variable],
+        partial: Sequence[Variable],
+        soft: Collection[Discrete],
+        keep: Sequence[Variable],
+    ) -> GraphSlice:
+        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
 
-    def table_names(self) -> list[int]:
-        """See GraphicalModel."""
-        return list(range(len(self.terms)))
+        Every factor does, and a powered one does not sum to one: what is missing is summed out.
+        """
+        return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
-    def tables(self) -> Tables | None:
-        """See GraphicalModel."""
+    @cached_property
+    def compiled(self) -> CompiledTables | None:
+        """The powered tables; None if some factor is none."""
         factors = [term.table for term in self.terms if term.table is not None]
         if len(factors) < len(self.terms):
             return None
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         scopes = Scopes(variables, [factor.scope for factor in factors])
-        return Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
-
-    def sample(self, n: int, *, random_state: object = None) -> None:
-        """Refuse: a factor graph has no order in which to draw.
-
-        Raises
-        ------
-        UnsupportedModelError
-        """
-        raise UnsupportedModelError(
-            "A FactorGraph has no parents and children to sample in turn; sample the "
-            "BayesianNetwork it was made from."
+        return CompiledTables(
+            Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
         )
+
+    def table_names(self) -> list[int]:
+        """Return what each table is called: the number of its factor."""
+        return list(range(len(self.terms)))
 
     @property
     def factors(self) -> tuple[Source, ...]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment
-from bayesgraph.mixture.answers import log_sum
+from bayesgraph.inference.mixture.answers import log_sum
+from bayesgraph.inference.results import Assignment
 from bayesgraph.variables import Name, State
 
 # Assignments looked at in each network before the search is given up.

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import networkx as nx
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesgraph import upward
-from bayesgraph.cpds import CPD, Plate, TableCPD, combined_potentials
+from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
 from bayesgraph.cpds.roots import summed_roots, without_summed_roots
-from bayesgraph.errors import (
-    DataTypeError,
-    ModelError,
-    UnknownVariableError,
-    UnsupportedModelError,
-    quoted,
-    suggestion,
-)
-from bayesgraph.factor_graph import FactorGraph
+from bayesgraph.errors import ModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
-from bayesgraph.findings import evidence_factors, impossible, partial_columns
 from bayesgraph.graph import ancestral_set, build_dag, parents_first, topological_order
-from bayesgraph.inference import Scopes, Tables
-from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel
-from bayesgraph.variables import Discrete, Name, Variable, decode
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.elimination import Problem
+from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.models.evidence import evidence_factors, partial_columns
+from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.model import Model
+from bayesgraph.variables import Discrete, Name, Variable
 
 
-class BayesianNetwork(GraphicalModel):
+class BayesianNetwork(Model):
     """A directed acyclic graph with one conditional distribution for each variable.
 
     Parameters
@@ -74,6 +68,8 @@ class BayesianNetwork(GraphicalModel):
       no   0.333333  ████████
       yes  0.666667  ████████████████
     """
+
+    form = "product"
 
     def __init__(
         self,
@@ -140,7 +136,7 @@ class BayesianNetwork(GraphicalModel):
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """See BaseModel: here, those whose distribution is a plate even when taken alone."""
+        """Variables without a posterior of their own: plates, even when taken alone."""
         return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
@@ -269,177 +265,71 @@ class BayesianNetwork(GraphicalModel):
         """Free parameters of all CPDs."""
         return sum(cpd.n_parameters for cpd in self.blocks)
 
-    # ------------------------------------------------------------------------ for the engine
+    # ----------------------------------------------------------------------- for the solvers
 
-    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
-        """See GraphicalModel; nodes without a target or evidence among their descendants drop."""
-        trimmed, partial = evidence.split()
-        blocking = self.blocking(trimmed, partial, keep)
-        shown = trimmed.without(blocking) if blocking else trimmed
-        observed = [*trimmed.columns, *trimmed.likelihoods]
-        pieces = self._pieces(observed, [*keep, *trimmed.likelihoods], shown.columns)
-        potentials = combined_potentials(pieces, shown)
-        potentials += evidence_factors(trimmed, blocking)
-        return Problem(potentials, partial_columns(trimmed, blocking))
+    def slice(
+        self,
+        observed: Collection[Variable],
+        partial: Sequence[Variable],
+        soft: Collection[Discrete],
+        keep: Sequence[Variable],
+    ) -> NetworkSlice:
+        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
 
-    def _pieces(
-        self, observed: Iterable[Variable], keep: Collection[Variable], shown: Collection[Variable]
-    ) -> list[CPD]:
-        """Return the distributions that matter, each a potential of its own."""
-        relevant = self._relevant(observed, keep)
-        blocks = self._relevant_blocks(relevant)
-        pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
-        return without_summed_roots(pieces, shown, keep)
-
-    def _relevant_blocks(self, relevant: set[Variable]) -> list[CPD]:
-        return [cpd for cpd in self.blocks if not relevant.isdisjoint(cpd.children)]
-
-    def scopes(
-        self, observed: Collection[Variable], keep: Collection[Variable]
-    ) -> list[tuple[Variable, ...]]:
-        """See GraphicalModel."""
-        return [
-            tuple(v for v in piece.scope if v not in observed)
-            for piece in self._pieces(observed, keep, observed)
-        ]
-
-    def blocking(
-        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
-    ) -> list[Variable]:
-        """See GraphicalModel: all but leaves, whose sum where they are missing is one.
-
-        Nor roots that are summed out where they enter. A leaf whose siblings depend on it counts
-        as one while they are all observed.
+        Nodes without a target or evidence among their descendants drop.
         """
-        if not partial:
-            return []
-        relevant = self._relevant([*evidence.columns, *evidence.likelihoods], keep)
+        kept = [*keep, *soft]
+        relevant = ancestral_set(self._parents, [*observed, *kept])
+        blocks = [cpd for cpd in self.blocks if not relevant.isdisjoint(cpd.children)]
+        blocking = self._blocking(relevant, blocks, partial, kept) if partial else []
+        shown = [v for v in observed if v not in blocking]
+        pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
+        return NetworkSlice(
+            tuple(without_summed_roots(pieces, shown, kept)), tuple(blocking), frozenset(shown)
+        )
+
+    def _blocking(
+        self,
+        relevant: Collection[Variable],
+        blocks: Sequence[CPD],
+        partial: Sequence[Variable],
+        kept: Collection[Variable],
+    ) -> list[Variable]:
+        """Return the partially observed variables to sum out where they are missing.
+
+        A leaf that is missing sums to one without further ado, unless siblings that depend on it
+        are asked for; and so does a root that its only child sums out itself.
+        """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
-        kept = [*keep, *evidence.likelihoods]
         inner.update(kept)
         for cpd in self.blocks:
             if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
                 inner.update(cpd.children)
-        summed = summed_roots(self._relevant_blocks(relevant), kept)
+        summed = summed_roots(blocks, kept)
         return [variable for variable in partial if variable in inner and variable not in summed]
 
-    def _relevant(self, observed: Iterable[Variable], keep: Collection[Variable]) -> set[Variable]:
-        return ancestral_set(self._parents, [*observed, *keep])  # type: ignore[arg-type, return-value]
-
-    def nodes(self) -> list[CPD]:
-        """See GraphicalModel."""
-        return [self._cpd_of[self._by_name[name]] for name in self._order]
-
-    def table_names(self) -> list[Name]:
-        """See GraphicalModel."""
-        return list(self.names)
-
-    def tables(self) -> Tables | None:
-        """See GraphicalModel."""
+    @cached_property
+    def compiled(self) -> CompiledTables | None:
+        """The tables, if the model is one of tables."""
         if self._scopes is None:
             return None
         values = [cpd.values for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        return Tables(self._scopes, values, sums_to_one=True)
+        return CompiledTables(Tables(self._scopes, values, sums_to_one=True))
+
+    def nodes(self) -> list[CPD]:
+        """Return the local distributions, parents first."""
+        return [self._cpd_of[self._by_name[name]] for name in self._order]
+
+    def table_names(self) -> list[Name]:
+        """Return what each table is called: its child."""
+        return list(self.names)
+
+    def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
+        """Return the network of some variables that have all their parents among them."""
+        blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
+        return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
 
     # ------------------------------------------------------------------------------ other verbs
-
-    def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows from the joint distribution, parents before children.
-
-        With `given` the rows come from the distribution of all variables given these values,
-        exactly and independently: the unobserved ancestors of what is given are drawn from their
-        posterior, and everything else follows from its parents. Where the ancestors are given as
-        well (the class of a naive Bayes, say) no inference is needed.
-
-        Parameters
-        ----------
-        n : int
-        given : mapping from name to value, optional
-            As the evidence of `query`; a variable with a value has it in every row.
-        random_state : int or numpy Generator, optional
-
-        Returns
-        -------
-        dict from name to array of shape (n,)
-            States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
-
-        Raises
-        ------
-        UnknownVariableError, UnknownStateError, EvidenceError
-            As `query` does for its evidence.
-        ImpossibleEvidenceError
-            If what is given has probability zero.
-        """
-        if not isinstance(n, (int, np.integer)) or n < 0:
-            raise DataTypeError(f"n is a number of rows, 0 or more; got {n!r}.")
-        random = np.random.default_rng(random_state)
-        try:
-            columns = self._columns_above(n, given, random) if given is not None else {}
-        except UnsupportedModelError:
-            columns = self._accepted(n, self.encode(given), random)
-        columns = self._forward(columns, n, random)
-        return {v.name: decode(v, columns[v]) for v in self.variables}
-
-    def _forward(
-        self, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> dict[Variable, NDArray[Any]]:
-        """Return columns with those of all other variables drawn given their parents."""
-        drawn = dict(columns)
-        for name in self._order:
-            variable = self._by_name[name]
-            if variable not in drawn:
-                drawn[variable] = self._cpd_of[variable].sample(drawn, n, random)
-        return drawn
-
-    def _accepted(
-        self, n: int, given: Evidence, random: np.random.Generator
-    ) -> dict[Variable, NDArray[Any]]:
-        """Return rows of the joint distribution that agree with discrete values given.
-
-        Exact where no posterior of what lies above is known, and slow where these are rare.
-        """
-        wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
-        if len(wanted) < len(given.columns) or given.likelihoods:
-            raise UnsupportedModelError(
-                "Rows given numbers or likelihoods take the exact posterior of what lies above "
-                "them, which this model does not have; give states of discrete variables only."
-            )
-        found: list[dict[Variable, NDArray[Any]]] = []
-        n_found, tries = 0, 0
-        while n_found < n:
-            if tries > 10_000 + 1_000 * n:
-                raise UnsupportedModelError(
-                    f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
-                    "is too improbable to be sampled by drawing and rejecting."
-                )
-            size = min(100_000, 2 * n + 100)
-            rows = self._forward({}, size, random)
-            kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
-            found.append({v: column[kept] for v, column in rows.items()})
-            n_found, tries = n_found + len(kept), tries + size
-        return {v: np.concatenate([part[v] for part in found])[:n] for v in self.variables}
-
-    def _columns_above(
-        self, n: int, given: Mapping[Name, Any], random: np.random.Generator
-    ) -> dict[Variable, NDArray[Any]]:
-        """Return what is given, and draws of all that lies above it, as encoded columns."""
-        evidence = self.encode(given)
-        fixed = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
-        # Of what is drawn forward: there the children of a block are drawn one after the other.
-        parents = {cpd.variable: cpd.parents for cpd in self.cpds}
-        above: set[Variable] = ancestral_set(parents, [*evidence.columns, *evidence.likelihoods])  # type: ignore[arg-type, assignment]
-        if not above:
-            return {}
-        # The rest is barren: it changes nothing about what lies above.
-        blocks = self._relevant_blocks(above)
-        part = BayesianNetwork([piece for block in blocks for piece in block.pieces(above, ())])
-        if not above <= set(fixed):
-            return fixed | part._drawn(n, given, random)
-        if part.log_probability(given) == -np.inf:
-            raise impossible(given)
-        return fixed
 
     def to_factor_graph(
         self, exponents: Mapping[Name, ArrayLike] | None = None, *, domain: str = "nonnegative"
@@ -476,4 +366,36 @@ class BayesianNetwork(GraphicalModel):
         )
 
 
-__all__ = ["BayesianNetwork", "UnknownVariableError", "decode"]
+@dataclass(frozen=True, eq=False)
+class NetworkSlice:
+    """The distributions that bear on a question; see `inference.elimination.Slice`.
+
+    Attributes
+    ----------
+    pieces : tuple of CPD
+        Each a potential of its own.
+    blocking : tuple of Variable
+    shown : frozenset of Variable
+        What the pieces see of the evidence.
+    """
+
+    pieces: tuple[CPD, ...]
+    blocking: tuple[Variable, ...]
+    shown: frozenset[Variable]
+
+    @cached_property
+    def scopes(self) -> tuple[tuple[Variable, ...], ...]:
+        """What each piece leaves free."""
+        return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
+
+    @cached_property
+    def combination(self) -> Combination:
+        """How the pieces are added up."""
+        return Combination.of(self.pieces, self.shown)
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the potentials with the evidence taken in."""
+        shown = evidence.without(self.blocking) if self.blocking else evidence
+        potentials = self.combination.potentials(shown)
+        potentials += evidence_factors(evidence, self.blocking)
+        return Problem(potentials, partial_columns(evidence, self.blocking))

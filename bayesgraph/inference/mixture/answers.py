@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import GaussianMixture, MixedPosterior, Posterior
+from bayesgraph.inference.results import GaussianMixture, MixedPosterior, Posterior
 
 Answer: TypeAlias = Posterior | GaussianMixture | MixedPosterior
 
@@ -36,7 +36,21 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
     logs = log_weights + np.array([answer.log_evidence for answer in answers])
     log_evidence = log_sum(logs)
     shares = np.exp(logs - log_evidence)
-    shares = shares / shares.sum()
+    return averaged(answers, shares / shares.sum(), log_evidence)
+
+
+def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> Answer:
+    """Return the average of posteriors of the same targets by given shares.
+
+    Parameters
+    ----------
+    answers : sequence of Posterior, of GaussianMixture, or of MixedPosterior
+        At least one; all of the same targets.
+    shares : ndarray, shape (n,)
+        They sum to one.
+    log_evidence : float
+        Of the average.
+    """
     if isinstance(answers[0], Posterior):
         found = [answer for answer in answers if isinstance(answer, Posterior)]
         return _posterior(found, shares, log_evidence)

@@ -12,7 +12,7 @@ from bayesgraph.cpds import CPD, TableCPD, kernels
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import weighted_log
-from bayesgraph.network import BayesianNetwork
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
 
 

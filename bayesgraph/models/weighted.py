@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
-from bayesgraph.factor_graph import DOMAINS, FactorGraph, check_negative
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import weighted_log
-from bayesgraph.findings import evidence_factors
-from bayesgraph.inference.queries import Problem
-from bayesgraph.model import GraphicalModel
-from bayesgraph.network import BayesianNetwork
-from bayesgraph.tempering import Conditionals, PoweredTables, is_found
+from bayesgraph.inference.elimination import Problem, Slice
+from bayesgraph.models.evidence import evidence_factors
+from bayesgraph.models.factor_graph import DOMAINS, FactorGraph, check_negative
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.tempering import Conditionals, PoweredTables, is_found
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 
-class WeightedNetwork(GraphicalModel):
+class WeightedNetwork(Model):
     """A network whose class is told by tempered conditionals: marginalise first, then temper.
 
     The class has the posterior::
@@ -81,6 +82,12 @@ class WeightedNetwork(GraphicalModel):
       no   0.333333  ████████
       yes  0.666667  ████████████████
     """
+
+    form = "tempered"
+    instead = (
+        " It tempers what the observed features say of the class, which is no distribution of rows:"
+        " ask its `network`, or `to_factor_graph()`."
+    )
 
     def __init__(
         self,
@@ -220,70 +227,42 @@ class WeightedNetwork(GraphicalModel):
         logs = self._conditionals.logs(cpd, evidence) if exponent.any() else None
         return None if logs is None else weighted_log(logs, exponent)
 
-    def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
-        """See GraphicalModel."""
-        if target != self.target:
-            return super().log_posterior_rows(target, evidence)
-        result = self.log_scores(evidence)
-        if target in evidence.likelihoods:
-            result += evidence.likelihoods[target]
-        if target in evidence:
-            codes = evidence.columns[target][:, None]
-            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
-        return result
+    # ----------------------------------------------------------------------- for the solvers
 
-    # ------------------------------------------------------------------------- for the engine
+    def slice(
+        self,
+        observed: Collection[Variable],
+        partial: Sequence[Variable],
+        soft: Collection[Discrete],
+        keep: Sequence[Variable],
+    ) -> Slice:
+        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
 
-    def problem(self, evidence: Evidence, keep: Collection[Variable]) -> Problem:
-        """See GraphicalModel: the network's factors, and one that turns its class into ours."""
-        if self._class_is_known(evidence):
-            return self.network.problem(evidence, keep)
-        if self.target not in evidence and not set(keep) - {self.target}:
-            # The class alone: it may be possible by its exponents where the network rules it out.
-            scores = Factor.from_log([self.target], self.log_scores(evidence))
-            soft = {v: logs for v, logs in evidence.likelihoods.items() if v == self.target}
-            judged = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
-            return Problem([scores, *judged], {})
-        problem = self.network.problem(evidence, [*keep, self.target])
-        given = _without(evidence, self.target)
-        before = self.network.log_posterior_rows(self.target, given)
-        with np.errstate(invalid="ignore"):
-            turned = np.where(np.isneginf(before), -np.inf, self.log_scores(given) - before)
-        factor = Factor.from_log([self.target], turned)
-        return Problem([*problem.potentials, factor], problem.columns)
-
-    def _class_is_known(self, evidence: Evidence) -> bool:
-        return self.target in evidence and bool(evidence.observed_rows(self.target).all())
-
-    def scopes(
-        self, observed: Collection[Variable], keep: Collection[Variable]
-    ) -> list[tuple[Variable, ...]]:
-        """See GraphicalModel."""
-        if self.target in observed:
-            return self.network.scopes(observed, keep)
-        return [*self.network.scopes(observed, [*keep, self.target]), (self.target,)]
-
-    def blocking(
-        self, evidence: Evidence, partial: Sequence[Variable], keep: Collection[Variable]
-    ) -> list[Variable]:
-        """See GraphicalModel."""
-        return self.network.blocking(evidence, partial, [*keep, self.target])
+        That is the network's factors, and one that turns its class into ours.
+        """
+        if self.target in observed and self.target not in partial:
+            return self.network.slice(observed, partial, soft, keep)
+        inner = self.network.slice(observed, partial, soft, [*keep, self.target])
+        alone = self.target not in observed and not set(keep) - {self.target}
+        return ClassScores(self) if alone else TurnedSlice(self, inner)
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """See BaseModel."""
+        """See Model."""
         return self.network.silent
 
-    def table_names(self) -> list[Name]:
-        """See GraphicalModel."""
-        return self.network.table_names()
+    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
+        """Refuse beliefs about features: what a likelihood does to one passes its exponent.
 
-    def tables(self) -> None:
-        """See GraphicalModel: the class depends on which features are observed."""
-        return
-
-    def _log_normaliser(self) -> float:
-        return float(log_sum_exp(self._log_prior, 0))
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        if others := [v.name for v in beliefs if v != self.target]:
+            raise UnsupportedModelError(
+                f"A WeightedNetwork takes a Belief about its class {self.target.name!r} only; got "
+                f"one about {quoted(others)}. Give likelihoods, or ask its `network`."
+            )
 
     # ----------------------------------------------------------------------------- other verbs
 
@@ -311,62 +290,6 @@ class WeightedNetwork(GraphicalModel):
             given.append(1.0)
         return FactorGraph(factors, exponents=given, domain=self.domain)
 
-    def _believed(
-        self,
-        beliefs: dict[Discrete, Floats],
-        values: dict[Variable, Any],
-        likelihoods: dict[Discrete, Floats],
-        evidence: Mapping[Name, Any] | None,
-    ) -> dict[Discrete, Floats]:
-        """Return likelihoods of the class; see BaseModel."""
-        if others := [v.name for v in beliefs if v != self.target]:
-            # What a likelihood does to a feature passes through its exponent: Jeffrey's rule would
-            # no longer be a likelihood.
-            raise UnsupportedModelError(
-                f"A WeightedNetwork takes a Belief about its class {self.target.name!r} only; got "
-                f"one about {quoted(others)}. Give likelihoods, or ask its `network`."
-            )
-        return super()._believed(beliefs, values, likelihoods, evidence)
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise UnsupportedModelError(
-            f"A WeightedNetwork has no {what}: it tempers what the observed features say of the "
-            "class, which is no distribution of rows. Ask its `network`, or `to_factor_graph()`."
-        )
-
-    def nodes(self) -> NoReturn:
-        """Refuse: see GraphicalModel."""
-        self._refuse("parents and children to sample in turn")
-
-    def sample(self, n: int, *, given: Any = None, random_state: Any = None) -> NoReturn:
-        """Refuse: there is no distribution to draw from.
-
-        Raises
-        ------
-        UnsupportedModelError
-        """
-        self._refuse("rows to draw")
-
-    def log_evidence_rows(self, evidence: Evidence) -> NoReturn:
-        """Refuse: a row has no probability.
-
-        Raises
-        ------
-        UnsupportedModelError
-        """
-        self._refuse("likelihood")
-
-    def log_probability(
-        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
-    ) -> NoReturn:
-        """Refuse: evidence has no probability.
-
-        Raises
-        ------
-        UnsupportedModelError
-        """
-        self._refuse("likelihood")
-
     def __eq__(self, other: object) -> bool:
         """Tell whether network, class, exponents, bias and domain are the same."""
         return (
@@ -387,6 +310,56 @@ class WeightedNetwork(GraphicalModel):
             f"WeightedNetwork of {self.target.name!r} with {len(self.exponents)} features, "
             f"{powered} of them with an exponent other than 1"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """The class alone: it may be possible by its exponents where the network rules it out."""
+
+    model: WeightedNetwork
+    blocking = ()
+
+    @property
+    def scopes(self) -> tuple[tuple[Variable, ...], ...]:
+        """The class."""
+        return ((self.model.target,),)
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the scores of the class, and its likelihoods."""
+        target = self.model.target
+        scores = Factor.from_log([target], self.model.log_scores(evidence))
+        soft = {v: logs for v, logs in evidence.likelihoods.items() if v == target}
+        judged = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
+        return Problem([scores, *judged], {})
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedSlice:
+    """The network's factors, and one that turns what it says of its class into ours."""
+
+    model: WeightedNetwork
+    inner: Slice
+
+    @property
+    def blocking(self) -> Sequence[Variable]:
+        """Those of the network."""
+        return self.inner.blocking
+
+    @cached_property
+    def scopes(self) -> tuple[tuple[Variable, ...], ...]:
+        """Those of the network, and the class."""
+        return (*self.inner.scopes, (self.model.target,))
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the potentials with the evidence taken in."""
+        model = self.model
+        problem = self.inner.problem(evidence)
+        given = _without(evidence, model.target)
+        before = model.network.log_posterior_rows(model.target, given)
+        with np.errstate(invalid="ignore"):
+            turned = np.where(np.isneginf(before), -np.inf, model.log_scores(given) - before)
+        factor = Factor.from_log([model.target], turned)
+        return Problem([*problem.potentials, factor], problem.columns)
 
 
 def _numbers(what: str, values: ArrayLike) -> Floats:

@@ -1,0 +1,143 @@
+"""Rows of a table as evidence for a model: which columns are which variables."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesgraph.encoding.columns import Column, as_numbers
+from bayesgraph.encoding.table import Table, columns_of, encode_table, length
+from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, quoted
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import CountVector, Discrete, Name, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.models import Model
+
+# How alike a column and a variable that has none must be to be taken for a slip of the keyboard.
+_ALIKE = 0.85
+
+
+def log_likelihood(model: Model, frame: Any) -> float:
+    """Return the total log likelihood of the rows of a table under a model.
+
+    Minus infinity if a row has probability zero.
+
+    Raises
+    ------
+    DataError
+        If the table has none of the model's variables.
+    UnknownVariableError
+        For a column that is nearly called as a variable which has no column.
+    UnknownStateError
+        For a value that is not a state.
+    """
+    table = _table_for(model, columns_of(frame), None)
+    if not table.n_rows:
+        return 0.0
+    return float(model.log_evidence_rows(table.evidence()).sum())
+
+
+def query_rows(model: Model, target: Name, frame: Any) -> Floats:
+    """Return the posterior of a discrete variable for each row of a table.
+
+    Raises
+    ------
+    EvidenceError
+        For a continuous target.
+    DataError
+        If the table has none of the model's variables.
+    UnknownVariableError
+        For a column that is nearly called as a variable which has no column.
+    UnknownStateError
+        For a value that is not a state.
+    """
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(
+            f"{target!r} is continuous; ask for its posterior one row at a time with query."
+        )
+    table = _table_for(model, columns_of(frame), variable)
+    columns_seen = {v: table.column(v) for v in table.variables}
+    return np.exp(model.normalised_rows(variable, Evidence(table.n_rows, columns_seen)))
+
+
+def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
+    """Return the columns that a model knows, encoded; refuse a table that is not meant for it.
+
+    Columns of items make up their vector of counts. Other columns are ignored, unless nothing is
+    left, or one is nearly called as a variable of the model that has no column.
+    """
+    n_rows = length(next(iter(columns.values())))
+    columns = _with_vectors(model, columns)
+    known = [v for v in model.variables if v != target and v.name in columns]
+    strangers = [name for name in columns if name not in model.number]
+    silent = [v.name for v in model.variables if v.name not in columns]
+    for name in strangers:
+        near = _nearly(name, silent)
+        if near is not None:
+            raise UnknownVariableError(
+                f"The table has a column {name!r}, which the model does not know, and none called "
+                f"{near!r}. Did you mean {near!r}? Rename the column, or leave it out."
+            )
+    if not known and not (target is not None and target.name in columns):
+        raise DataError(
+            f"The table has none of the model's variables {quoted(model.names)}; its columns are "
+            f"{quoted(columns)}."
+        )
+    if not known:
+        return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
+    return encode_table(columns, known, unseen="error")
+
+
+def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:
+    """Return columns in which those of items make up their vectors of counts, as in evidence.
+
+    Items without a column are not observed.
+    """
+    vectors, known = model.vectors, model.number
+    if not vectors or all(name in known for name in columns):
+        return columns
+    found = {name: column for name, column in columns.items() if name in known}
+    items: dict[CountVector, dict[Name, Column]] = {}
+    for name, column in columns.items():
+        holders = [v for v in vectors if name not in known and name in v.positions]
+        if len(holders) == 1:
+            items.setdefault(holders[0], {})[name] = column
+        elif name not in known:
+            found[name] = column
+    for vector, parts in items.items():
+        if vector.name in columns:
+            raise DataError(f"The table has a column {vector.name!r} and columns of its items.")
+        matrix = np.full((length(next(iter(parts.values()))), len(vector.items)), np.nan)
+        for name, column in parts.items():
+            matrix[:, vector.positions[name]] = as_numbers(column, name)
+        found[vector.name] = matrix
+    return found
+
+
+def _nearly(name: Name, candidates: Sequence[Name]) -> Name | None:
+    """Return the candidate that a name nearly is, if any: other case, signs or a slip.
+
+    Names whose digits differ are different names: x1 is not a slip of x10.
+    """
+    if not isinstance(name, str):
+        return None
+    by_text = {_plain(other): other for other in candidates if isinstance(other, str)}
+    text = _plain(name)
+    if text in by_text:
+        return by_text[text]
+    near = difflib.get_close_matches(text, by_text, n=1, cutoff=_ALIKE)
+    return by_text[near[0]] if near and _digits(near[0]) == _digits(text) else None
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit())

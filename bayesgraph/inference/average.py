@@ -1,0 +1,92 @@
+"""The solver of averages of posteriors: fixed weights, whatever the evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import All, Case, Joint, Pattern, Question, Solver, Work
+from bayesgraph.inference.factor_work import lazy_marginals
+from bayesgraph.inference.mixture.answers import Answer, averaged
+from bayesgraph.inference.normalise import normalised
+from bayesgraph.inference.plan import Plan
+from bayesgraph.inference.results import Marginals, Posterior
+
+
+class Average(Solver):
+    """Adds up the posteriors of the members, each by its weight."""
+
+    name = "average"
+    condition = "an average of posteriors with fixed weights"
+    answers = frozenset({Joint, All})
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form == "average")
+
+    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+        make = AverageJoint if isinstance(question, Joint) else AverageAll
+        return make(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, All):
+            asked: list[tuple[Any, Question]] = [(m, question) for m in model.members]
+            targets: tuple[int, ...] = ()
+        else:
+            targets = question.targets
+            asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
+        parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
+
+
+class AverageJoint(Work):
+    """A joint posterior: the weighted mean of those of the members that have its variables."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        targets = self.question.targets
+        self._variables = tuple(self.model.variables[v] for v in targets)
+        self._members = [
+            (member, Joint(member.targets(targets))) for member in self.model.members_with(targets)
+        ]
+
+    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+        answers: list[Answer] = []
+        weights: list[float] = []
+        for member, question in self._members:
+            own = member.case(case)
+            work = member.network.work(question, own.pattern, memory_limit)
+            answer = work.run(own, memory_limit)
+            if isinstance(answer, Posterior):
+                shares = member.spread(self.question.targets, answer.probabilities)
+                answer = Posterior(self._variables, shares, answer.log_evidence)
+            if answer is not None:
+                answers.append(answer)
+                weights.append(member.weight)
+        if not answers:
+            return None
+        return averaged(answers, np.array(weights) / sum(weights), np.nan)
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        """Return logs of the posteriors' mean, minus infinity where all members refuse a row."""
+        (target,) = self.question.targets
+        total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
+        for member, question in self._members:
+            part = member.rows(rows)
+            logs = member.network.log_posterior_rows(
+                member.network.variables[question.targets[0]], part
+            )
+            possible = ~np.isneginf(logs.max(axis=1))
+            shares = normalised(np.ascontiguousarray(logs[possible]))
+            total[possible] += member.weight * member.spread((target,), shares)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(total))
+
+
+class AverageAll(Work):
+    """All marginals, each computed when it is first looked up."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Marginals:
+        return lazy_marginals(self.model, self.pattern, case, np.nan, memory_limit)

@@ -1,0 +1,368 @@
+"""What models and solvers agree on: questions, patterns of evidence, cases, and work.
+
+A model turns what a user typed into a `Case` (one case) or an `Evidence` (rows), a question and a
+pattern: which variables are observed. A solver turns question and pattern into `Work`, which knows
+its plan and runs on any evidence of that pattern. Variables go by their places in
+``model.variables``; integers are hashed and compared faster than variables are.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.plan import Plan
+from bayesgraph.variables import Discrete, Variable
+
+# Entries of a memo, and their bytes together.
+_MAX_ENTRIES = 256
+_MAX_BYTES = 2**28
+
+
+# ------------------------------------------------------------------------------------- questions
+
+
+class Joint(NamedTuple):
+    """The joint posterior of some variables; of rows, log P(target, row).
+
+    Attributes
+    ----------
+    targets : tuple of int
+    whole : bool
+        The log evidence is needed with it, so that all of the evidence is taken in.
+    """
+
+    targets: tuple[int, ...]
+    whole: bool = False
+
+
+class All(NamedTuple):
+    """The posterior of every unobserved variable."""
+
+
+class Mass(NamedTuple):
+    """The log of the probability of the evidence (of a product, of its sum)."""
+
+
+class Best(NamedTuple):
+    """The most probable assignments: an answer has `take(k)`, best first.
+
+    Attributes
+    ----------
+    over : tuple of int, optional
+        All unobserved discrete variables if None; of some, the others are summed out.
+    means : bool
+        Continuous variables follow, at their conditional means; for the best one only.
+    mode : bool
+        Continuous variables are maximised too; for the best one only.
+    """
+
+    over: tuple[int, ...] | None = None
+    means: bool = False
+    mode: bool = False
+
+
+class Draw(NamedTuple):
+    """Exact draws of all unobserved variables: an answer has `take(n, random)`."""
+
+
+class Sample(NamedTuple):
+    """Draws of whole rows, parents before children: an answer has `take(n, random)`."""
+
+
+class Slopes(NamedTuple):
+    """The derivatives of P(target = state) with respect to every table."""
+
+    target: int
+    state: int
+
+
+class Retractions(NamedTuple):
+    """What each finding adds to a conflict, and what is expected without it."""
+
+
+class Approximate(NamedTuple):
+    """A question that is to be answered by an approximate method.
+
+    Attributes
+    ----------
+    targets : tuple of int, optional
+        None asks for the posterior of every unobserved variable.
+    method : str
+    options : mapping from str
+        Of the method.
+    """
+
+    targets: tuple[int, ...] | None
+    method: str
+    options: Mapping[str, Any]
+
+
+class Samples(NamedTuple):
+    """Weighted samples of some variables themselves.
+
+    Attributes
+    ----------
+    targets : tuple of int
+    options : mapping from str
+        Of likelihood weighting.
+    """
+
+    targets: tuple[int, ...]
+    options: Mapping[str, Any]
+
+
+Question: TypeAlias = (
+    Joint | All | Mass | Best | Draw | Sample | Slopes | Retractions | Approximate | Samples
+)
+
+# The methods that ask each question, for messages.
+METHODS: Mapping[type[Any], str] = {
+    Joint: "query",
+    All: "marginals",
+    Mass: "log_probability",
+    Best: "most_probable, k_most_probable and marginal_map",
+    Draw: "sample_posterior",
+    Sample: "sample",
+    Slopes: "sensitivity",
+    Retractions: "conflict",
+    Approximate: "a query with this approximate method",
+    Samples: "weighted_samples",
+}
+
+
+# -------------------------------------------------------------------------------------- evidence
+
+
+class Pattern(NamedTuple):
+    """Which variables the evidence is about.
+
+    Attributes
+    ----------
+    observed, soft : tuple of int
+        Variables with a value, and with likelihoods; ascending for one case.
+    rows : bool
+        A batch of rows, in some of which observed variables may be missing.
+    """
+
+    observed: tuple[int, ...]
+    soft: tuple[int, ...] = ()
+    rows: bool = False
+
+
+class Case(NamedTuple):
+    """Evidence of one case.
+
+    Attributes
+    ----------
+    hard : mapping from variable to code of a state, number or counts
+    soft : mapping from discrete variable to log likelihoods of its states
+    log_scale : float
+        Log likelihood of what is known besides.
+    """
+
+    hard: Mapping[int, Any]
+    soft: Mapping[int, Floats] = {}
+    log_scale: float = 0.0
+
+    @property
+    def pattern(self) -> Pattern:
+        """Which variables the case is about."""
+        return Pattern(tuple(sorted(self.hard)), tuple(sorted(self.soft)) if self.soft else ())
+
+    def without(self, variable: int) -> Case:
+        """Return the other findings."""
+        hard = {v: state for v, state in self.hard.items() if v != variable}
+        soft = {v: logs for v, logs in self.soft.items() if v != variable}
+        return Case(hard, soft, self.log_scale)
+
+    def renumbered(self, places: Mapping[int, int] | None) -> Case:
+        """Return the case for a model with the same variables in other places; None: the same."""
+        if places is None:
+            return self
+        hard = {places[v]: value for v, value in self.hard.items()}
+        return Case(hard, {places[v]: logs for v, logs in self.soft.items()}, self.log_scale)
+
+    def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
+        """Return the case as encoded columns of one row, for factors."""
+        columns = {variables[v]: np.array([value]) for v, value in self.hard.items()}
+        soft: dict[Discrete, Floats] = {}
+        for v, logs in self.soft.items():
+            variable = variables[v]
+            assert isinstance(variable, Discrete)  # no others have likelihoods
+            soft[variable] = logs[None]
+        return Evidence(1, columns, soft)
+
+
+# ------------------------------------------------------------------------------------------ work
+
+
+class Work(ABC):
+    """A question prepared for all evidence of one pattern: what `select` returns.
+
+    Attributes
+    ----------
+    solver : Solver
+        Which has prepared it; says what it does and when it is selected.
+    plan : Plan
+        What will be computed, printable; nothing runs.
+    """
+
+    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
+        self.solver = solver
+        self.model = model
+        self.question = question
+        self.pattern = pattern
+
+    @property
+    def plan(self) -> Plan:
+        """What will be computed, printable; nothing runs."""
+        plan = self.solver.plan(self.model, self.question, self.pattern)
+        return plan.by(self.solver.name, self.solver.condition)
+
+    def run(self, case: Case, memory_limit: int | None = None) -> Any:
+        """Answer for one case; None if the evidence is impossible.
+
+        Raises
+        ------
+        MemoryLimitError
+            If a run takes more than the limit in bytes (by default half of the machine's memory).
+        """
+        return self._run(case, memory_limit)
+
+    def run_rows(self, rows: Evidence) -> Floats:
+        """Answer for each row: logs of shape (n_rows, n_states), or (n_rows,) for `Mass`."""
+        return self._run_rows(rows)
+
+    @abstractmethod
+    def _run(self, case: Case, memory_limit: int | None) -> Any: ...
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        raise NotImplementedError(f"{type(self).__name__} answers one case at a time.")
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the work keeps alive beyond the model."""
+        return 0
+
+
+class Subject(Protocol):
+    """What every solver may ask of a model."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables; a variable's number is its place."""
+        ...
+
+    @property
+    def number(self) -> Mapping[Any, int]:
+        """From the name of a variable to its number."""
+        ...
+
+    @property
+    def memo(self) -> Memo:
+        """Where work is kept by question and pattern."""
+        ...
+
+    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
+        """Return the selected work, from the memo if the question was asked before."""
+        ...
+
+
+class Solver(ABC):
+    """One way to answer questions.
+
+    Attributes
+    ----------
+    name : str
+    condition : str
+        When it is selected, in words.
+    answers : frozenset of types of questions
+    """
+
+    name: ClassVar[str]
+    condition: ClassVar[str]
+    answers: ClassVar[frozenset[type[Any]]]
+
+    @abstractmethod
+    def serves(self, model: Any) -> bool:
+        """Tell whether it can answer any question about the model."""
+
+    def takes(self, model: Any, question: Question, pattern: Pattern) -> bool:
+        """Tell whether it takes this question, which it answers, about a model that it serves."""
+        return True
+
+    @abstractmethod
+    def work(
+        self, model: Any, question: Question, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
+        """Prepare the question.
+
+        Raises
+        ------
+        MemoryLimitError
+            With the size.
+        """
+
+    @abstractmethod
+    def plan(self, model: Any, question: Question, pattern: Pattern) -> Plan:
+        """Return what `work` would do, however large, without preparing it."""
+
+
+# ------------------------------------------------------------------------------------------ memo
+
+
+class Memo:
+    """A cache bounded by entries and by bytes; what was used longest ago is evicted first.
+
+    Threads may share it: at worst something is made twice. It is not copied and not pickled with
+    what holds it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[object, tuple[Any, int]] = {}
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: object, make: Callable[[], Any]) -> Any:
+        """Return what was made for the key before, or make it and keep it."""
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is not None:
+                self._kept[key] = found  # the last used is the last to go
+                return found[0]
+        made = make()
+        entry = made, nbytes_of(made)
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._nbytes += entry[1] - (0 if before is None else before[1])
+            self._kept[key] = entry
+            while len(self._kept) > 1 and (
+                len(self._kept) > _MAX_ENTRIES or self._nbytes > _MAX_BYTES
+            ):
+                self._nbytes -= self._kept.pop(next(iter(self._kept)))[1]
+        return made
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all that is kept."""
+        return self._nbytes
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()
+
+
+def nbytes_of(value: Any) -> int:
+    """Return the bytes of the arrays in nested tuples."""
+    if isinstance(value, tuple):
+        return sum(nbytes_of(part) for part in value)
+    return int(getattr(value, "nbytes", 0))

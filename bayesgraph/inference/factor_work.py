@@ -1,0 +1,350 @@
+"""The solver of products of any factors, one case at a time: Gaussians, plates, trees, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.factors import Evidence, Factor, GaussianFactor
+from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.factor import align
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import (
+    All,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Pattern,
+    Solver,
+    Work,
+)
+from bayesgraph.inference.draws import TableDraws
+from bayesgraph.inference.elimination import (
+    Prepared,
+    ProductSubject,
+    discrete_tables,
+    marginal,
+    most_probable,
+    prepared,
+)
+from bayesgraph.inference.explanations import Explanations
+from bayesgraph.inference.plan import Plan
+from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
+from bayesgraph.inference.results import (
+    Assignment,
+    GaussianMixture,
+    Marginals,
+    MixedPosterior,
+    Posterior,
+)
+from bayesgraph.inference.table_work import TableAssignments
+from bayesgraph.inference.workspaces import give_back
+from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
+
+
+class Factors(Solver):
+    """Eliminates variables from whole factors, continuous ones first."""
+
+    name = "factors"
+    condition = "one case of a product with Gaussians, plates or trees"
+    answers = frozenset({Joint, All, Mass, Best, Draw})
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form == "product")
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return not pattern.rows
+
+    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+        return _WORK[type(question)](self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, Joint | Mass):
+            return prepared_for(model, pattern, getattr(question, "targets", ())).plan
+        wanted = [
+            v
+            for v, variable in enumerate(model.variables)
+            if v not in pattern.observed and variable not in model.silent
+        ]
+        if isinstance(question, All):
+            parts = tuple(prepared_for(model, pattern, (v,)).plan for v in wanted)
+            return Plan(parts=parts, passes=1)
+        kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
+        return prepared_for(model, pattern, kept).plan
+
+
+def prepared_for(model: ProductSubject, pattern: Pattern, keep: Sequence[int]) -> Prepared:
+    """Return what bears on some variables in a case of the pattern."""
+    nothing = np.empty(1)
+    variables = model.variables
+    columns = {variables[v]: nothing for v in pattern.observed}
+    soft = {v: nothing for v in (variables[u] for u in pattern.soft) if isinstance(v, Discrete)}
+    return prepared(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
+
+
+class _FactorWork(Work):
+    def _variables(self, numbers: Sequence[int]) -> list[Variable]:
+        return [self.model.variables[v] for v in numbers]
+
+
+class FactorJoint(_FactorWork):
+    """A joint posterior, of continuous variables as an exact mixture of Gaussians."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._wanted = self._variables(self.question.targets)
+
+    def _run(
+        self, case: Case, memory_limit: int | None
+    ) -> Posterior | GaussianMixture | MixedPosterior | None:
+        wanted = self._wanted
+        result, plan = marginal(
+            self.model, wanted, case.evidence(self.model.variables), memory_limit
+        )
+        discrete = [v for v in wanted if isinstance(v, Discrete)]
+        if isinstance(result, Factor):
+            log_values = result.aligned(discrete)
+            log_evidence = _total(log_values)
+            if log_evidence == -np.inf:
+                return None
+            return Posterior(tuple(discrete), normalised(log_values)[0], log_evidence)
+        return _mixture(result, discrete, plan, wanted)
+
+
+class FactorMass(_FactorWork):
+    """The log of the sum (integral) of the product that agrees with the evidence."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> float:
+        result, _ = marginal(self.model, [], case.evidence(self.model.variables), memory_limit)
+        assert isinstance(result, Factor)  # no targets, no variables left
+        return float(result.log_values[0])
+
+
+class FactorAll(_FactorWork):
+    """All marginals, each computed when it is first looked up."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+        model, pattern = self.model, self.pattern
+        result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
+        assert isinstance(result, Factor)  # no targets, no variables left
+        log_evidence = float(result.log_values[0])
+        if log_evidence == -np.inf:
+            return None
+
+        return lazy_marginals(model, pattern, case, log_evidence, memory_limit)
+
+
+def lazy_marginals(
+    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: int | None
+) -> Marginals:
+    """Return a mapping that asks for the posterior of each free variable when it is looked up."""
+    free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
+    answer = partial(_posterior_of, model, pattern, case, memory_limit)
+    return Marginals.lazy(free, answer, log_evidence)
+
+
+def _posterior_of(
+    model: Any, pattern: Pattern, case: Case, memory_limit: int | None, name: Any
+) -> Any:
+    number = model.number[name]
+    check_target(model.variables[number])
+    found = model.work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
+    if found is None:
+        raise impossible_case(model.variables, case)
+    return found
+
+
+def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
+    """Return the error for a case of probability zero."""
+    given: dict[Any, Any] = {}
+    for number, value in case.hard.items():
+        variable = variables[number]
+        given[variable.name] = (
+            variable.states[int(value)] if isinstance(variable, Discrete) else value
+        )
+    given |= {variables[number].name: np.exp(logs) for number, logs in case.soft.items()}
+    return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {given!r}.")
+
+
+class FactorBest(_FactorWork):
+    """The most probable assignments, continuous variables integrated out (or maximised)."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> BestWithMeans | TableAssignments | None:
+        model, question = self.model, self.question
+        evidence = case.evidence(model.variables)
+        if question.means:
+            free = [v for v in model.variables if v not in evidence and v not in model.silent]
+            values, log_value = most_probable(
+                model, free, evidence, joint=question.mode, memory_limit=memory_limit
+            )
+            if np.isneginf(log_value[0]):
+                return None
+            return BestWithMeans(free, values, float(log_value[0]))
+        engine = CompiledTables(discrete_tables(model, evidence, memory_limit))
+        over: Sequence[int] | None = None
+        if question.over is not None:
+            number = engine.tables.number
+            over = tuple(number[v.name] for v in self._variables(question.over))
+        maximized = tuple(engine.free(())) if over is None else over
+        targets, scope = ((), EVERYTHING) if over is None else (over, EVIDENCE)
+        program = engine.program(
+            (), (), targets, scope, maximized=maximized, memory_limit=memory_limit
+        )
+        run = engine.run(program, Case({}), logarithmic=True)
+        if run.log_mass == -np.inf:
+            give_back(run.work)
+            return None
+        places = None if over is None else np.array(over, dtype=np.int64)
+        return TableAssignments(engine, Explanations(run, places))
+
+
+class BestWithMeans:
+    """The most probable assignment with numbers for the continuous variables."""
+
+    def __init__(
+        self, free: Sequence[Variable], values: dict[Variable, NDArray[Any]], log_value: float
+    ) -> None:
+        assigned = {
+            v.name: v.states[int(values[v][0])] if isinstance(v, Discrete) else float(values[v][0])
+            for v in free
+        }
+        self._best = Assignment(assigned, log_value)
+
+    def take(self, k: int) -> list[Assignment]:
+        """Return the one that there is."""
+        return [self._best]
+
+
+class FactorDraw(_FactorWork):
+    """Exact draws: discrete variables first, then Gaussian ones given them."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> FactorDraws | None:
+        model = self.model
+        given = case.evidence(model.variables)
+        engine = CompiledTables(discrete_tables(model, given, memory_limit))
+        program = engine.program((), (), (), EVERYTHING, memory_limit=memory_limit)
+        run = engine.run(program, Case({}))
+        if run.log_mass == -np.inf:
+            give_back(run.work)
+            return None
+        return FactorDraws(model, given, TableDraws(engine.tables.variables, run))
+
+
+class FactorDraws:
+    """Exact draws from a product with continuous variables; for one use."""
+
+    def __init__(self, model: ProductSubject, given: Evidence, discrete: TableDraws) -> None:
+        self._model = model
+        self._given = given
+        self._discrete = discrete
+
+    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        """Return n rows of encoded columns of all free variables."""
+        model, given = self._model, self._given
+        drawn = self._discrete.take(n, random)
+        continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
+        if continuous and n:
+            drawn |= self._given_discrete(continuous, drawn, n, random)
+        return drawn
+
+    def _given_discrete(
+        self,
+        continuous: list[Continuous],
+        drawn: dict[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> dict[Variable, NDArray[Any]]:
+        """Draw continuous variables row by row, given all discrete ones: they are Gaussian."""
+        known = {v: np.broadcast_to(column, n) for v, column in self._given.columns.items()}
+        result, _ = marginal(self._model, continuous, Evidence(n, known | drawn))
+        assert isinstance(result, GaussianFactor)  # nothing discrete is left
+        _, mean, covariance = result.moments()
+        root = np.linalg.cholesky(covariance)
+        noise = random.standard_normal((n, len(continuous)))
+        values = mean + np.einsum("...ij,...j->...i", root, noise)
+        return {v: values[:, result.variables.index(v)] for v in continuous}
+
+
+def check_target(variable: Variable) -> None:
+    """Refuse a variable that has no posterior to print.
+
+    Raises
+    ------
+    UnsupportedModelError
+    """
+    if isinstance(variable, CountVector):
+        raise UnsupportedModelError(
+            f"{variable.name!r} is a vector of counts, which has no posterior to print; "
+            "sample from the model, or ask for another variable."
+        )
+
+
+def normalised(log_values: Floats) -> Floats:
+    """Return probabilities from logs: each row's sum to one over all other axes."""
+    axes = tuple(range(1, log_values.ndim))
+    peak = log_values.max(axis=axes, keepdims=True)
+    values = np.exp(log_values - peak)
+    return np.asarray(values / values.sum(axis=axes, keepdims=True))
+
+
+def _total(log_values: Floats) -> float:
+    axes = tuple(range(1, log_values.ndim))
+    return float(log_sum_exp(log_values, axes)[0]) if axes else float(log_values[0])
+
+
+def _mixture(
+    result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
+) -> GaussianMixture | MixedPosterior | None:
+    """Return a Gaussian factor as a posterior; None if its mass is zero."""
+    continuous = tuple(v for v in wanted if isinstance(v, Continuous))
+    order = [result.variables.index(v) for v in continuous]
+    hidden = [v for v in plan.keep if isinstance(v, Discrete) and v not in discrete]
+    axes = [*discrete, *hidden]
+    n = len(continuous)
+    log_mass, mean, covariance = result.moments()
+    shape = [v.cardinality for v in axes]
+
+    def flat(values: Floats, *tail: int) -> Floats:
+        table = align(values, result.scope, axes)[0]
+        return np.broadcast_to(table, (*shape, *tail)).reshape(-1, *tail)
+
+    log_mass = flat(log_mass)
+    log_evidence = _total(log_mass[None])
+    if log_evidence == -np.inf:
+        return None
+    weights = np.exp(log_mass - log_sum_exp(log_mass[None], 1)[0])
+    mean = flat(mean[..., order], n)
+    covariance = flat(covariance[..., order, :][..., :, order], n, n)
+
+    def mixture(part: slice) -> GaussianMixture | None:
+        used = np.flatnonzero(weights[part] > 0) + part.start
+        if not len(used):
+            return None
+        share = weights[used] / weights[used].sum()
+        return GaussianMixture(continuous, share, mean[used], covariance[used], log_evidence)
+
+    if not discrete:
+        whole = mixture(slice(0, len(weights)))
+        assert whole is not None  # the weights sum to one
+        return whole
+    cells = [v.cardinality for v in discrete]
+    size = len(weights) // int(np.prod(cells))
+    probabilities = weights.reshape(*cells, -1).sum(axis=-1)
+    mixtures = [mixture(slice(at, at + size)) for at in range(0, len(weights), size)]
+    return MixedPosterior(Posterior(tuple(discrete), probabilities, log_evidence), mixtures)
+
+
+_WORK: dict[type[Any], type[_FactorWork]] = {
+    Joint: FactorJoint,
+    All: FactorAll,
+    Mass: FactorMass,
+    Best: FactorBest,
+    Draw: FactorDraw,
+}

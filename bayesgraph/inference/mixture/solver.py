@@ -1,0 +1,364 @@
+"""The solver of mixtures: every question is put to each network, and the answers are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
+
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import (
+    All,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Pattern,
+    Question,
+    Sample,
+    Solver,
+    Work,
+)
+from bayesgraph.inference.factor_work import lazy_marginals
+from bayesgraph.inference.mixture.answers import Answer, log_sum, mixed
+from bayesgraph.inference.mixture.rows import RowSum, Sums, stacked_codes, sums_of
+from bayesgraph.inference.mixture.search import best_assignments
+from bayesgraph.inference.plan import Plan
+from bayesgraph.inference.results import Assignment, Marginals
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+
+class Mixture(Solver):
+    """Adds up the answers of networks with the weights that they have given the evidence."""
+
+    name = "mixture"
+    condition = "a mixture of networks"
+    answers = frozenset({Joint, All, Mass, Best, Draw, Sample})
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form == "mixture")
+
+    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+        return _WORK[type(question)](self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, Best):
+            # The continuous variables' means are asked of the mixture afterwards.
+            question = Best(question.over)
+        parts = tuple(
+            part.network.plan_of(part.question(question), part.pattern(pattern))
+            for part in parts_of(model)
+        )
+        targets = question.targets if isinstance(question, Joint) else ()
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
+
+
+class Part:
+    """A network of a mixture, and where it has the mixture's variables.
+
+    Attributes
+    ----------
+    place : int
+        Among the networks.
+    log_weight : float
+    network : model
+    places : mapping from int to int, or None
+        From the mixture's numbers of the variables to the network's; None if they are the same.
+    """
+
+    def __init__(self, model: Any, place: int, log_weight: float) -> None:
+        network = model.networks[place]
+        self.place = place
+        self.log_weight = log_weight
+        self.network = network
+        self.places: Mapping[int, int] | None = None
+        if network.variables != model.variables:
+            number = network.number
+            self.places = {v: number[x.name] for v, x in enumerate(model.variables)}
+
+    def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
+        """Return the network's numbers of some variables."""
+        places = self.places
+        return tuple(variables) if places is None else tuple(places[v] for v in variables)
+
+    def question(self, question: Any) -> Question:
+        """Return the question in the network's numbers."""
+        if isinstance(question, Joint):
+            return question._replace(targets=self.numbers(question.targets))
+        if isinstance(question, Best) and question.over is not None:
+            return question._replace(over=self.numbers(question.over))
+        found: Question = question
+        return found
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """Return the pattern in the network's numbers."""
+        if self.places is None:
+            return pattern
+        observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
+        return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
+
+    def run(self, question: Question, case: Case, memory_limit: int | None) -> Any:
+        """Return the network's answer, for which it selects its own solver."""
+        own = case.renumbered(self.places)
+        work = self.network.work(self.question(question), own.pattern, memory_limit)
+        return work.run(own, memory_limit)
+
+
+def parts_of(model: Any) -> list[Part]:
+    """Return the networks of a mixture, those of weight zero left out."""
+    weights = enumerate(model.weights.tolist())
+    found: list[Part] = model.memo.get(
+        "parts", lambda: [Part(model, i, float(np.log(w))) for i, w in weights if w > 0]
+    )
+    return found
+
+
+def log_masses(parts: Sequence[Part], case: Case, memory_limit: int | None = None) -> Floats:
+    """Return for each network the log of its weight times the probability of the evidence."""
+    return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
+
+
+class _MixtureWork(Work):
+    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
+        super().__init__(solver, model, question, pattern)
+        self.parts = parts_of(model)
+
+    @property
+    def log_weights(self) -> Floats:
+        """Logs of the prior weights."""
+        return np.array([part.log_weight for part in self.parts])
+
+
+class MixtureMass(_MixtureWork):
+    """The log of the weighted sum of the networks' probabilities."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> float:
+        return log_sum(log_masses(self.parts, case, memory_limit))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        return np.ascontiguousarray(_row_logs(self.model, self.parts, None, rows)[:, 0])
+
+
+class MixtureJoint(_MixtureWork):
+    """A joint posterior: those of the networks, by their weights given the evidence."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+        found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
+        possible = [(weight, answer) for weight, answer in found if answer is not None]
+        if not possible:
+            return None
+        weights, answers = zip(*possible, strict=True)
+        return mixed(answers, np.array(weights))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        (target,) = self.question.targets
+        return _row_logs(self.model, self.parts, target, rows)
+
+
+class MixtureAll(_MixtureWork):
+    """All marginals, each computed when it is first looked up."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+        model, pattern = self.model, self.pattern
+        log_evidence = log_sum(log_masses(self.parts, case, memory_limit))
+        if log_evidence == -np.inf:
+            return None
+        return lazy_marginals(model, pattern, case, log_evidence, memory_limit)
+
+
+class MixtureBest(_MixtureWork):
+    """The most probable assignments, from those of the networks."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> MixtureAssignments:
+        if self.question.mode:
+            raise UnsupportedModelError(
+                "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
+                "maximise over the discrete variables."
+            )
+        return MixtureAssignments(self, case, memory_limit)
+
+
+class MixtureAssignments:
+    """The most probable assignments of a mixture."""
+
+    def __init__(self, work: MixtureBest, case: Case, memory_limit: int | None) -> None:
+        self._work = work
+        self._case = case
+        self._memory_limit = memory_limit
+
+    def take(self, k: int) -> list[Assignment]:
+        """Return the k best, or fewer if fewer are possible."""
+        question = self._work.question
+        if question.over is not None:
+            return self._over(question.over)
+        first = partial(_best_of, self._work.parts, self._case, self._memory_limit)
+        found = best_assignments(k, first, self._work.log_weights, self._log_probabilities)
+        return [self._with_means(best) for best in found] if question.means else found
+
+    def _over(self, over: tuple[int, ...]) -> list[Assignment]:
+        """Return the argmax of the joint posterior, which is the table of all its states."""
+        model, case, limit = self._work.model, self._case, self._memory_limit
+        posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
+        if posterior is None:
+            return []
+        best = posterior.argmax if len(over) > 1 else (posterior.argmax,)
+        log_value = float(np.log(posterior.probabilities.max())) + posterior.log_evidence
+        names = [model.variables[v].name for v in over]
+        return [Assignment(dict(zip(names, best, strict=True)), log_value)]
+
+    def _with_means(self, best: Assignment) -> Assignment:
+        """Return an assignment with the conditional means of the continuous variables."""
+        model, limit = self._work.model, self._memory_limit
+        codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
+        known = Case({**self._case.hard, **codes}, self._case.soft)
+        values = {
+            v.name: model.work(Joint((number,)), known.pattern, limit).run(known, limit).mean
+            for number, v in enumerate(model.variables)
+            if isinstance(v, Continuous) and number not in self._case.hard and v not in model.silent
+        }
+        merged = {**best, **values}
+        order = [v.name for v in model.variables if v.name in merged]
+        return Assignment({name: merged[name] for name in order}, best.log_probability)
+
+    def _log_probabilities(self, names: tuple[Name, ...], values: list[tuple[Any, ...]]) -> Floats:
+        model = self._work.model
+        row = self._case.evidence(model.variables)
+        columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
+        for name, column in zip(names, zip(*values, strict=True), strict=False):
+            variable = model.variables[model.number[name]]
+            columns[variable] = np.array([_code(model, name, value) for value in column])
+        rows = Evidence(len(values), columns, row.likelihoods)
+        return np.ascontiguousarray(_row_logs(model, self._work.parts, None, rows)[:, 0])
+
+
+def _code(model: Any, name: Name, state: Any) -> int:
+    code: int = model.variables[model.number[name]].index(state)
+    return code
+
+
+def _best_of(
+    parts: Sequence[Part], case: Case, memory_limit: int | None, k: int
+) -> list[list[Assignment]]:
+    """Return the k most probable assignments of each network, none where all are impossible."""
+    found = [part.run(Best(), case, memory_limit) for part in parts]
+    return [[] if best is None else best.take(k) for best in found]
+
+
+class MixtureDraw(_MixtureWork):
+    """Exact draws: for each row a network, then all its variables."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> MixtureDraws | None:
+        weights = posterior_weights(self.model, case, memory_limit)
+        if weights is None:
+            return None
+        return MixtureDraws(self, weights, case, memory_limit)
+
+
+def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -> Floats | None:
+    """Return the probability of each network of a mixture; None if the evidence is impossible."""
+    parts = parts_of(model)
+    logs = np.full(len(model.networks), -np.inf)
+    logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
+    total = log_sum(logs)
+    return None if total == -np.inf else np.exp(logs - total)
+
+
+class MixtureDraws:
+    """Exact draws from a mixture, of the free variables or of whole rows."""
+
+    def __init__(
+        self,
+        work: MixtureDraw,
+        weights: Floats,
+        case: Case,
+        memory_limit: int | None,
+    ) -> None:
+        self._work = work
+        self._weights = weights
+        self._case = case
+        self._memory_limit = memory_limit
+
+    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        """Return n rows of encoded columns."""
+        weights, work = self._weights, self._work
+        sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
+        drawn = [
+            part.run(work.question, self._case, self._memory_limit).take(
+                int(sizes[part.place]) if n else 0, random
+            )
+            for part in work.parts
+            if sizes[part.place]
+        ]
+        order = random.permutation(n)
+        return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return columns, or matrices of counts, one below the other."""
+    return vstack(parts, "csr") if issparse(parts[0]) else np.concatenate(parts)
+
+
+def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:
+    """Return log P(target, row) (without a target, log P(row)), shape (n_rows, n_states)."""
+    chosen = None if target is None else model.variables[target]
+    found = RowSum(1 if chosen is None else chosen.cardinality, evidence.n_rows)
+    discrete = [v for v, x in enumerate(model.variables) if isinstance(x, Discrete) and v != target]
+    plain = not evidence.likelihoods and (chosen is None or chosen not in evidence)
+    all_sums = _sums(model, parts, target, discrete) if plain else [None] * len(parts)
+    codes = None
+    if any(sums is not None for sums in all_sums):
+        codes = stacked_codes(evidence, [model.variables[v] for v in discrete])
+    complete = codes is not None and int(codes.min(initial=0)) >= 0
+    question = Mass() if target is None else Joint((target,))
+    for part, sums in zip(parts, all_sums, strict=True):
+        rows: NDArray[np.intp] | slice = slice(None)
+        if sums is not None and codes is not None:
+            rows = found.add_sums(sums, part.log_weight, codes, complete=complete)
+            if not len(rows):
+                continue
+        left = evidence if isinstance(rows, slice) else evidence.rows(rows)
+        own = part.network.number
+        pattern = Pattern(
+            tuple([own[v.name] for v in left.columns]),
+            tuple([own[v.name] for v in left.likelihoods]),
+            rows=True,
+        )
+        logs = part.network.work(part.question(question), pattern).run_rows(left)
+        found.add(rows, logs.reshape(left.n_rows, -1).T + part.log_weight)
+    return found.logs()
+
+
+def _sums(
+    model: Any, parts: Sequence[Part], target: int | None, columns: Sequence[int]
+) -> Sequence[Sums | None]:
+    def make() -> tuple[Sums | None, ...]:
+        return tuple(
+            None
+            if part.network.compiled is None
+            else sums_of(
+                part.network.compiled.tables,
+                None if target is None else part.numbers([target])[0],
+                part.numbers(columns),
+            )
+            for part in parts
+        )
+
+    found: tuple[Sums | None, ...] = model.memo.get(("sums", target), make)
+    return found
+
+
+_WORK: dict[type[Any], type[_MixtureWork]] = {
+    Joint: MixtureJoint,
+    All: MixtureAll,
+    Mass: MixtureMass,
+    Best: MixtureBest,
+    Draw: MixtureDraw,
+    Sample: MixtureDraw,
+}

@@ -1,0 +1,278 @@
+"""The solver of batches of rows: blocks that fit into memory, rows of different patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
+from bayesgraph.inference.elimination import Prepared, prepared
+from bayesgraph.inference.execution import kernels
+from bayesgraph.inference.factor_work import prepared_for
+from bayesgraph.inference.plan import Plan, plan_of_tree
+from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree, restrict
+from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.workspaces import borrow, give_back
+from bayesgraph.variables import Discrete, Variable
+
+# Rows treated at once: their columns and sums stay in the processor's cache while many factors
+# are added up; few factors read their columns in blocks of their own, and take more at a time.
+_BLOCK_ROWS = 4096
+_MOST_ROWS = 32768
+_BLOCK_POTENTIALS = 2**17
+# Numbers in all tables of the rows that one program answers together, and the most of them: what
+# they need stays in the second-level cache.
+_ROW_ENTRIES = 2**17
+_MOST_TOGETHER = 256
+
+
+class Rows(Solver):
+    """Rows of a product: factors where nothing is missing that matters, rows together elsewhere."""
+
+    name = "rows"
+    condition = "a batch of rows of a product"
+    answers = frozenset({Joint, Mass})
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form == "product")
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return pattern.rows
+
+    def work(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> RowsWork:
+        return RowsWork(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        targets = question.targets if isinstance(question, Joint) else ()
+        case = Pattern(pattern.observed, pattern.soft)
+        whole = prepared_for(model, case, targets).plan
+        parts = [whole.by("factors", "rows that observe all that others depend on")]
+        if getattr(model, "compiled", None) is not None and not pattern.soft:
+            program = _row_program(model, pattern.observed, targets)
+            kept = [model.variables[v] for v in targets]
+            tree = plan_of_tree(program.program.tree, program.tables.variables, kept)
+            reason = f"the others, {program.n_together} at a time in one program"
+            parts.append(tree.by("rows together", reason).of_size(program.program.n_work))
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=tuple(parts))
+
+
+class RowsWork(Work):
+    """Log probabilities of rows, and of each state of a target with them."""
+
+    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
+        super().__init__(solver, model, question, pattern)
+        targets = question.targets if isinstance(question, Joint) else ()
+        self._keep: list[Variable] = [model.variables[v] for v in targets]
+
+    def _run(self, case: Case, memory_limit: int | None) -> Floats:
+        return self._run_rows(case.evidence(self.model.variables))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        if not self._keep:
+            return self._masses(rows)
+        (target,) = self._keep
+        assert isinstance(target, Discrete)  # the model has checked it
+        return self._by_state(target, rows)
+
+    def _by_state(self, target: Discrete, evidence: Evidence) -> Floats:
+        # States first in memory: sums over few states then run along the rows.
+        result = np.empty((target.cardinality, evidence.n_rows)).T
+        for rows, part, ready in self._blocks(evidence):
+            if ready is None:
+                result[rows] = _rows_together(self.model, target, part)
+                continue
+            potential, _ = ready.marginal(part)
+            assert isinstance(potential, Factor)  # the target is discrete
+            found = potential.aligned([target])
+            # All rows in an array that is nobody else's: there is no need to copy it.
+            if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
+                result = found
+            else:
+                result[rows] = found
+        if target in evidence:
+            codes = evidence.columns[target][:, None]
+            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
+        return result
+
+    def _masses(self, evidence: Evidence) -> Floats:
+        result = np.empty(evidence.n_rows)
+        for rows, part, ready in self._blocks(evidence):
+            if ready is None:
+                result[rows] = _rows_together(self.model, None, part)[:, 0]
+                continue
+            potential, _ = ready.marginal(part)
+            assert isinstance(potential, Factor)  # no targets, no variables left
+            result[rows] = potential.log_values
+        return result
+
+    def _blocks(
+        self, evidence: Evidence
+    ) -> Iterator[tuple[slice | NDArray[np.intp], Evidence, Prepared | None]]:
+        """Yield blocks of rows, those that need nothing summed out apart from the others.
+
+        Yields
+        ------
+        rows : slice, or ndarray of int
+        part : Evidence
+            Of these rows, without columns that are missing throughout.
+        ready : Prepared or None
+            What bears on the question; None for rows of tables that go together through one
+            program.
+        """
+        model, keep = self.model, self._keep
+        evidence, partial = evidence.split()
+        together = getattr(model, "compiled", None) is not None and not evidence.likelihoods
+        ready = prepared(model, evidence, partial, keep)
+        if evidence.n_rows == 1:
+            yield slice(0, 1), evidence, ready
+            return
+        whole = ready if not partial else prepared(model, evidence, (), keep)
+        step = min(
+            _MOST_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // max(1, len(whole.slice.scopes)))
+        )
+        for start in range(0, evidence.n_rows, step):
+            stretch = slice(start, min(start + step, evidence.n_rows))
+            rows = np.arange(stretch.start, stretch.stop)
+            block = evidence if len(rows) == evidence.n_rows else evidence.rows(stretch)
+            trimmed, partial = block.split()
+            ready = prepared(model, trimmed, partial, keep)
+            blocking = ready.slice.blocking
+            complete = np.ones(len(rows), dtype=bool)
+            for variable in blocking:
+                complete &= trimmed.observed_rows(variable)
+            for chosen, is_open in ((complete, False), (~complete, True)):
+                which = np.flatnonzero(chosen)
+                if not len(which):
+                    continue
+                gone = blocking if is_open else ()
+                seen = trimmed.without(gone) if gone else trimmed
+                size = prepared(model, seen, (), keep).rows_at_once(step)
+                for at in range(0, len(which), size):
+                    part = which[at : at + size]
+                    if len(part) == len(rows):
+                        yield self._part(stretch, trimmed, ready, is_open and together)
+                    else:
+                        chosen_rows, left = block.rows(part).split()
+                        own = prepared(model, chosen_rows, left, keep)
+                        yield self._part(rows[part], chosen_rows, own, is_open and together)
+
+    @staticmethod
+    def _part(
+        rows: slice | NDArray[np.intp], part: Evidence, ready: Prepared, together: bool
+    ) -> tuple[slice | NDArray[np.intp], Evidence, Prepared | None]:
+        return rows, part, None if together else ready
+
+
+class RowProgram(NamedTuple):
+    """A program in which the row of a batch is one more variable of the model.
+
+    Attributes
+    ----------
+    program : Program
+    tables : Tables
+        Those of the model, then the likelihoods of the observed variables for each row.
+    n_together : int
+        Rows that it answers at once.
+    """
+
+    program: Program
+    tables: Tables
+    n_together: int
+
+
+def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> Floats:
+    """Answer many rows that observe different variables with one program.
+
+    The row enters as a variable: what it observes are likelihoods that depend on it, and the
+    answer is its joint table with the target. What no evidence bears on is computed once for all
+    rows of a block.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
+        Log of the probability of the row (and of each state of the target with it).
+    """
+    engine: CompiledTables = model.compiled
+    tables = engine.tables
+    columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
+    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
+    targets = () if target is None else (tables.number[target.name],)
+    rows = _row_program(model, tuple(seen), targets)
+    extended, program = rows.tables, rows.program
+    codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
+    for k, v in enumerate(seen):
+        codes[k] = columns[v]
+    n_states = 1 if target is None else target.cardinality
+    logs = np.empty((n_states, evidence.n_rows))
+    if program.least.min(initial=0.0) < kernels.LEAST_LOG2:
+        logs[:] = np.nan  # products of the tables themselves may underflow
+    else:
+        work = borrow(program.n_work)
+        kernels.run_rows(
+            program.code,
+            extended.values.copy(),
+            extended.base,
+            program.least,
+            work,
+            np.empty(program.n_result),
+            codes,
+            extended.base[len(tables.base) :],
+            tables.cards[seen],
+            rows.n_together,
+            logs,
+        )
+        give_back(work)
+        logs += tables.log_scale
+    for row in np.flatnonzero(np.isnan(logs[0])):
+        hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
+        logs[:, row] = _alone(model, targets, Case(hard))
+    return logs.T
+
+
+def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
+    """Return the log probability of one row (and of each state of the target with it)."""
+    if not targets:
+        return model.work(Mass(), case.pattern).run(case)
+    posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
+    if posterior is None:
+        return -np.inf
+    with np.errstate(divide="ignore"):
+        return posterior.log_evidence + np.log(posterior.probabilities)
+
+
+def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
+    """Return the program for rows that observe some of the variables."""
+    engine: CompiledTables = model.compiled
+    tables = engine.tables
+
+    def made() -> RowProgram:
+        alone = plan_tree(restrict(tables, (), seen, targets, EVIDENCE))
+        n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MOST_TOGETHER))
+        row = Discrete(_Row(), range(n_together))
+        scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
+        likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]
+        extended = Tables(
+            Scopes([*tables.variables, row], scopes),
+            [tables.values, *likelihoods],
+            sums_to_one=False,
+        )
+        extended.child[: len(tables.base)] = tables.child
+        asked = (*targets, len(tables.cards))
+        tree = plan_tree(restrict(extended, (), (), asked, EVIDENCE))
+        program = compile_program(extended, tree, (), asked, both=False)
+        return RowProgram(program, extended, n_together)
+
+    found: RowProgram = model.memo.get(("rows", seen, targets), made)
+    return found
+
+
+class _Row:
+    """The name of the variable that stands for the row: no other variable has it."""

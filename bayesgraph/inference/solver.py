@@ -1,0 +1,109 @@
+"""The one list of solvers, and how one of them is selected for a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.inference.approximate import Loopy, Weighting
+from bayesgraph.inference.average import Average
+from bayesgraph.inference.contract import METHODS, Pattern, Question, Solver, Work
+from bayesgraph.inference.factor_work import Factors
+from bayesgraph.inference.forward import Forward
+from bayesgraph.inference.mixture import Mixture
+from bayesgraph.inference.rows import Rows
+from bayesgraph.inference.scores import SCORES
+from bayesgraph.inference.table_work import PROGRAMS, JointEnumeration
+from bayesgraph.inference.tempered import Tempered
+
+# In the order in which they are tried: the first that takes a question answers it. Each says its
+# condition in a line (`Solver.condition`); Jeffrey's rule asks `Joint` several times (`jeffrey`).
+SOLVERS: tuple[Solver, ...] = (
+    SCORES,  # rows of a stream or a linear discriminant
+    Loopy(),  # if asked for
+    Weighting(),  # if asked for
+    Forward(),  # whole rows drawn from a network
+    JointEnumeration(),  # tables, one case, few variables left
+    PROGRAMS,  # tables, one case: linear, or logarithmic where numbers underflow
+    Rows(),  # rows of a product: factors, or rows together
+    Factors(),  # one case with Gaussians, plates or trees
+    Tempered(),  # weighted networks
+    Mixture(),  # mixtures of networks, by their posterior weights
+    Average(),  # averages of posteriors, by fixed weights
+)
+
+
+def select(
+    model: Any, question: Question, evidence: Any = None, memory_limit: int | None = None
+) -> Work:
+    """Return what runs to answer a question: prepared work, whose `plan` says what and why.
+
+    Parameters
+    ----------
+    model : model of `bayesgraph.models`
+    question : Question
+        With the numbers of variables, their places in ``model.variables``.
+    evidence : Pattern, Case, mapping from name to value, or None
+    memory_limit : int, optional
+        Bytes; half of the machine's memory by default.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If no solver answers the question for this model; says what the model answers instead.
+    MemoryLimitError
+        With the size.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> from bayesgraph.inference.contract import Joint
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> select(net, Joint((0,)), {"wet": "yes"}).solver.name
+    'joint enumeration'
+    """
+    pattern = _pattern(model, evidence)
+    return selected(model, question, pattern).work(model, question, pattern, memory_limit)
+
+
+def selected(model: Any, question: Question, pattern: Pattern) -> Solver:
+    """Return the solver that answers a question; see `select`."""
+    for solver in _serving(model, question):
+        if solver.takes(model, question, pattern):
+            return solver
+    raise refused(model, type(question))
+
+
+def answered(model: Any) -> frozenset[type[Any]]:
+    """Return the types of questions that some solver answers for the model."""
+    return frozenset(kind for s in SOLVERS if s.serves(model) for kind in s.answers)
+
+
+def _pattern(model: Any, evidence: Any) -> Pattern:
+    if evidence is None:
+        return Pattern(())
+    if isinstance(evidence, Pattern):
+        return evidence
+    found: Pattern = getattr(evidence, "pattern", None) or model.case(evidence).pattern
+    return found
+
+
+def _serving(model: Any, question: Question) -> Iterator[Solver]:
+    kind = type(question)
+    return (s for s in SOLVERS if kind in s.answers and s.serves(model))
+
+
+def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
+    """Return the error for a question that the model does not answer: what it answers instead."""
+    takers = "; or ".join(s.condition for s in SOLVERS if asked in s.answers)
+    known = answered(model)
+    others = ", ".join(name for kind, name in METHODS.items() if kind in known)
+    return UnsupportedModelError(
+        f"{type(model).__name__} does not answer {METHODS[asked]}: that takes {takers}. It answers "
+        f"{others}.{model.instead}"
+    )

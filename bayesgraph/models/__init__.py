@@ -1,0 +1,20 @@
+"""What users hold: networks, factor graphs, weighted networks, mixtures and averages."""
+
+from bayesgraph.models.average import PosteriorAverage
+from bayesgraph.models.evidence import Belief
+from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
+
+__all__ = [
+    "BayesianNetwork",
+    "Belief",
+    "FactorGraph",
+    "Model",
+    "NetworkMixture",
+    "PosteriorAverage",
+    "Term",
+    "WeightedNetwork",
+]

@@ -1,0 +1,323 @@
+"""Averages of posteriors: several models of the same things, each with a fixed weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelError, quoted
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import Arc
+from bayesgraph.inference.contract import Case, Pattern
+from bayesgraph.models.mixture import checked_weights, mean_scores, union_graph
+from bayesgraph.models.model import Model
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    Variable,
+)
+
+
+class PosteriorAverage(Model):
+    """An average of the posteriors of several models: sum_m w_m P_m(target | evidence).
+
+    The weights are fixed, whatever the evidence: that is what bagging averages. It is no joint
+    distribution: it has no probability of evidence, no most probable explanation of several
+    variables and no draws; ask one of its `networks` for these. (A `NetworkMixture` averages
+    joint distributions, and its weights move with the evidence.)
+
+    Members may lack variables and states. A member answers with what it knows of the evidence; a
+    variable is answered by the members that have it, a state that a member lacks has probability
+    zero there. Members for which the evidence is impossible are left out.
+
+    Parameters
+    ----------
+    networks : iterable of models
+    weights : array_like, shape (number of networks,), optional
+        Non-negative; divided by their sum. Equal by default.
+    first : iterable of Variable, optional
+        Variables that come first, with all of their states in order.
+
+    Attributes
+    ----------
+    networks : tuple of models
+    weights : ndarray, shape (number of networks,)
+    variables : tuple of Variable
+        Those of all members. Where these have other states, all of them; where they have other
+        intervals, the number itself.
+
+    Raises
+    ------
+    ModelError
+        For no networks, weights that are none, or variables of one name whose kinds differ.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    >>> apart = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [0.5, 0.5])])
+    >>> linked = bg.BayesianNetwork([
+    ...     bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [[1.0, 0.0], [0.0, 1.0]], parents=[a]),
+    ... ])
+    >>> PosteriorAverage([apart, linked], [1, 3]).query("b", {"a": 1})
+    P(b)
+      0  0.125000  ███
+      1  0.875000  █████████████████████
+    """
+
+    form = "average"
+    instead = " It is no joint distribution: ask one of its `networks`."
+
+    def __init__(
+        self,
+        networks: Iterable[Model],
+        weights: ArrayLike | None = None,
+        *,
+        first: Iterable[Variable] = (),
+    ) -> None:
+        self.networks = tuple(networks)
+        if not self.networks:
+            raise ModelError("A PosteriorAverage needs at least one network; got none.")
+        for network in self.networks:
+            if not isinstance(network, Model):
+                raise ModelError(f"A PosteriorAverage takes models; got {network!r}.")
+        self.weights = checked_weights(weights, len(self.networks))
+        by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
+        for network in self.networks:
+            for variable in network.variables:
+                by_name.setdefault(variable.name, []).append(variable)
+        self.variables = tuple(_joined(found) for found in by_name.values())
+        self._by_name = {variable.name: variable for variable in self.variables}
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The union of the members' graphs, which may have cycles; see `NetworkMixture.graph`.
+
+        The members' own are ``[network.graph for network in average.networks]``.
+        """
+        return union_graph(self.names, self.networks, self.weights)
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """The weight of the members that have an arc."""
+        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
+
+    @property
+    def arc_scores(self) -> dict[Arc, float]:
+        """The mean score of each arc over the members that have one, by their weights."""
+        return mean_scores(self.networks, self.weights)
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """The CPDs of all members that have some, one member after the other."""
+        return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all members."""
+        return sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
+
+    # ----------------------------------------------------------------------- for the solver
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The networks of positive weight with their weights, as the solver asks them."""
+        weights = self.weights.tolist()
+        pairs = zip(self.networks, weights, strict=True)
+        return tuple(Member(self, network, weight) for network, weight in pairs if weight > 0)
+
+    def members_with(self, targets: Sequence[int]) -> list[Member]:
+        """Return the members that have some variables.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is none, or a variable has other intervals in other members.
+        """
+        for target in targets:
+            variable = self.variables[target]
+            own = [m.network.variable(variable.name) for m in self.members if m.has(variable.name)]
+            if not isinstance(variable, Discrete) and any(isinstance(v, Discrete) for v in own):
+                raise UnsupportedModelError(
+                    f"The members of this average have different intervals of {variable.name!r}, "
+                    "so that there is no posterior to average; ask one of its `networks`."
+                )
+        names = [self.variables[target].name for target in targets]
+        found = [m for m in self.members if all(m.has(name) for name in names)]
+        if not found:
+            raise UnsupportedModelError(
+                f"No member of this average has all of {quoted(names)}; ask for one at a time."
+            )
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PosteriorAverage)
+            and self.networks == other.networks
+            and self.variables == other.variables
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"PosteriorAverage of {len(self.networks)} networks over {len(self.variables)} "
+            f"variables and {self.n_parameters} parameters"
+        )
+
+
+class Member:
+    """One network of an average: what it understands of the average's evidence and targets.
+
+    Attributes
+    ----------
+    network : Model
+    weight : float
+    """
+
+    def __init__(self, average: PosteriorAverage, network: Model, weight: float) -> None:
+        self.network = network
+        self.weight = weight
+        self._average = average
+
+    def has(self, name: Name) -> bool:
+        """Tell whether the network has a variable."""
+        return name in self.network.number
+
+    def targets(self, targets: Sequence[int]) -> tuple[int, ...]:
+        """Return the network's numbers of some variables that it has."""
+        variables, number = self._average.variables, self.network.number
+        return tuple(number[variables[target].name] for target in targets)
+
+    def case(self, case: Case) -> Case:
+        """Return what the network understands of a case."""
+        hard: dict[int, Any] = {}
+        soft: dict[int, Floats] = {}
+        for place, value in case.hard.items():
+            whole = self._average.variables[place]
+            if self.has(whole.name):
+                own = self.network.variable(whole.name)
+                code = _translated(whole, own, value)
+                if code is not None:
+                    hard[self.network.number[own.name]] = code
+        for place, logs in case.soft.items():
+            whole = self._average.variables[place]
+            if self.has(whole.name):
+                own = self.network.variable(whole.name)
+                soft[self.network.number[own.name]] = logs[_positions(own, whole)]
+        return Case(hard, soft, case.log_scale)
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """Return the pattern of what the network understands, for a plan."""
+        variables, number = self._average.variables, self.network.number
+
+        def known(places: Sequence[int]) -> tuple[int, ...]:
+            names = (variables[place].name for place in places)
+            return tuple(sorted(number[name] for name in names if name in number))
+
+        return Pattern(known(pattern.observed), known(pattern.soft), pattern.rows)
+
+    def rows(self, rows: Evidence) -> Evidence:
+        """Return what the network understands of encoded rows."""
+        columns: dict[Variable, NDArray[Any]] = {}
+        for whole, column in rows.columns.items():
+            if self.has(whole.name):
+                own = self.network.variable(whole.name)
+                columns[own] = _translated_column(whole, own, column)
+        soft: dict[Discrete, Floats] = {}
+        for whole, logs in rows.likelihoods.items():
+            if self.has(whole.name):
+                own = self.network.variable(whole.name)
+                assert isinstance(own, Discrete)  # as in the average
+                soft[own] = logs[:, _positions(own, whole)]
+        return Evidence(rows.n_rows, columns, soft)
+
+    def spread(self, targets: Sequence[int], values: Floats, fill: float = 0.0) -> Floats:
+        """Return an array over the network's states as one over all states of the average."""
+        for axis, target in enumerate(targets, start=values.ndim - len(targets)):
+            whole = self._average.variables[target]
+            own = self.network.variable(whole.name)
+            if own != whole:
+                shape = list(values.shape)
+                assert isinstance(whole, Discrete)  # checked before it is asked
+                shape[axis] = whole.cardinality
+                wide = np.full(shape, fill)
+                index: list[Any] = [slice(None)] * values.ndim
+                index[axis] = _positions(own, whole)
+                wide[tuple(index)] = values
+                values = wide
+        return values
+
+
+def _joined(variables: Sequence[Variable]) -> Variable:
+    """Return a variable that takes what any of several of one name takes."""
+    first, *others = dict.fromkeys(variables)
+    if not others:
+        return first
+    name, found = first.name, [first, *others]
+    if all(isinstance(v, Binned | Continuous) for v in found):
+        return Continuous(name)
+    if all(isinstance(v, CountVector) for v in found):
+        items = dict.fromkeys(i for v in found if isinstance(v, CountVector) for i in v.items)
+        return CountVector(name, list(items))
+    if all(isinstance(v, Discrete) and not isinstance(v, Binned) for v in found):
+        states = [s for v in found if isinstance(v, Discrete) for s in _values(v)]
+        # By type too: 1 and True may be two states.
+        return Discrete(name, list({(type(s), s): s for s in states}.values()))
+    raise ModelError(
+        f"The members of an average have variables {name!r} of different kinds: "
+        f"{quoted(type(v).__name__ for v in found)}."
+    )
+
+
+def _values(variable: Discrete) -> Sequence[Any]:
+    if isinstance(variable, Grouped):
+        return [value for group in variable.groups for value in group]
+    return variable.states
+
+
+def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
+    """Return where the states of a member's variable are among those of the average's."""
+    assert isinstance(own, Discrete)  # no others have states
+    assert isinstance(whole, Discrete)  # a variable with states in all members
+    return np.array([whole.index(state) for state in own.states], dtype=np.intp)
+
+
+def _translated(whole: Variable, own: Variable, value: Any) -> Any:
+    """Return an encoded value of the average as the member encodes it; None if it is unknown."""
+    if own == whole:
+        return value
+    try:
+        if isinstance(whole, CountVector):
+            assert isinstance(own, CountVector)  # they were joined
+            return np.asarray(value)[[whole.positions[item] for item in own.items]]
+        return own.encode(whole.states[int(value)] if isinstance(whole, Discrete) else value)
+    except UnknownStateError:
+        return None
+
+
+def _translated_column(whole: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    if own == whole:
+        return column
+    if isinstance(whole, Discrete):
+        codes = [_translated(whole, own, code) for code in range(whole.cardinality)]
+        place = np.array([-1 if code is None else code for code in (*codes, None)])
+        return np.asarray(place[column])  # the last one is that of a missing value
+    if isinstance(own, Binned):
+        return own.codes(column.astype(np.float64))
+    if isinstance(whole, CountVector) and isinstance(own, CountVector):
+        found: NDArray[Any] = column[:, [whole.positions[item] for item in own.items]]
+        return found
+    return column

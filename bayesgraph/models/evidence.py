@@ -1,0 +1,342 @@
+"""Evidence and targets as users type them: checked, and turned into cases of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    EvidenceError,
+    ImpossibleEvidenceError,
+    MemoryLimitError,
+    quoted,
+)
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import Posterior
+from bayesgraph.inference.contract import Case, Joint
+from bayesgraph.inference.factor_work import check_target
+from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
+from bayesgraph.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    Name,
+    State,
+    Variable,
+    is_missing,
+)
+
+if TYPE_CHECKING:
+    from bayesgraph.models.model import Model
+
+# Types of values that are neither missing nor likelihoods, and need no further look.
+_PLAIN = {str, int, bool}
+
+
+class Belief:
+    """A new probability of a variable, to be taken in by Jeffrey's rule.
+
+    Soft evidence says how likely each state makes what was seen, and the prior counts on top. A
+    belief says what the posterior shall be, whatever it was before. Several of them hold together.
+
+    Parameters
+    ----------
+    probabilities : mapping from state to probability
+        Of every state; they sum to one.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> net.query("wet", {"rain": Belief({"no": 0.5, "yes": 0.5})})
+    P(wet)
+      no   0.550000  █████████████
+      yes  0.450000  ███████████
+    """
+
+    __slots__ = ("probabilities",)
+
+    def __init__(self, probabilities: Mapping[State, float]) -> None:
+        if not isinstance(probabilities, Mapping):
+            raise EvidenceError(
+                "A Belief takes a mapping from state to probability, such as {'no': 0.3, 'yes': "
+                f"0.7}}; got {probabilities!r}."
+            )
+        self.probabilities = dict(probabilities)
+
+    def __repr__(self) -> str:
+        return f"Belief({self.probabilities!r})"
+
+
+def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
+    """Return evidence as a case: by the numbers of the variables.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : mapping from name to value, optional
+        A value is a state, a number, or (for a discrete variable) a mapping from every state to its
+        likelihood, or a `Belief`. None and NaN mean not observed.
+    """
+    hard: dict[int, Any] = {}
+    soft: dict[int, Floats] = {}
+    beliefs: dict[Discrete, Floats] = {}
+    number = model.number
+    for name, given in _with_vectors(model, as_mapping(evidence)).items():
+        variable = model.variable(name)
+        at = number[variable.name]
+        if at in hard or at in soft or variable in beliefs:
+            raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
+        if type(given) in _PLAIN and not isinstance(variable, CountVector):
+            hard[at] = variable.encode(given)
+            continue
+        value = scalar(given)
+        _refuse_posterior(variable, value)
+        if isinstance(value, Belief):
+            beliefs.update([believed(variable, value)])
+        elif _is_soft(value) and not isinstance(variable, CountVector):
+            soft[at] = likelihood(variable, value)
+        elif not is_missing(value):
+            hard[at] = variable.encode(value)
+    if not beliefs:
+        return Case(hard, soft)
+    return Case(hard, soft | _by_jeffrey(model, beliefs, Case(hard, soft), evidence))
+
+
+def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
+    """Return evidence in which items that are named by themselves make up their vectors.
+
+    The items of a vector that are not named then are not observed.
+    """
+    vectors, known = model.vectors, model.number
+    if not vectors or all(name in known for name in evidence):
+        return evidence
+    found = {name: value for name, value in evidence.items() if name in known}
+    counts: dict[Name, dict[Name, Any]] = {}
+    for name, value in evidence.items():
+        holders = [v for v in vectors if name not in known and name in v.positions]
+        if len(holders) == 1:
+            counts.setdefault(holders[0].name, {})[name] = value
+        else:
+            found[name] = value
+    for vector in vectors:
+        items = counts.get(vector.name)
+        if items is not None:
+            if vector.name in found:
+                raise EvidenceError(f"The evidence names {vector.name!r} and some of its items.")
+            found[vector.name] = {item: items.get(item) for item in vector.items}
+    return found
+
+
+def _by_jeffrey(
+    model: Model,
+    beliefs: dict[Discrete, Floats],
+    case: Case,
+    evidence: Mapping[Name, Any] | None,
+) -> dict[int, Floats]:
+    """Return likelihoods under which the posteriors are the new beliefs (Jeffrey's rule)."""
+    model.check_beliefs(beliefs)
+    number = model.number
+
+    def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
+        """Return a posterior, zero throughout if what is given is impossible."""
+        soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
+        given = case._replace(soft=soft)
+        answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
+        return np.zeros(variable.cardinality) if answer is None else answer.probabilities
+
+    try:
+        found = jeffrey_likelihoods(beliefs, posterior)
+    except MemoryLimitError as error:
+        raise MemoryLimitError(
+            f"A Belief takes exact posteriors, however the question is answered. {error}"
+        ) from None
+    except EvidenceError:
+        if not posterior(next(iter(beliefs)), {}).any():
+            raise impossible(evidence) from None
+        raise
+    return {number[v.name]: logs for v, logs in found.items()}
+
+
+def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple[int, ...]:
+    """Return the numbers of the variables that a question is about.
+
+    Raises
+    ------
+    EvidenceError
+        For a mapping in their place, none, one that is named twice, or one that is observed.
+    UnknownVariableError
+        With the nearest name suggested.
+    UnsupportedModelError
+        For a vector of counts.
+    """
+    if isinstance(targets, Mapping):
+        raise EvidenceError(
+            "The targets come first and the evidence second: query('rain', {'wet': True})."
+        )
+    several = isinstance(targets, (list, np.ndarray)) or (
+        isinstance(targets, tuple) and targets not in model.number
+    )
+    names = list(targets) if several else [targets]
+    if not names:
+        raise EvidenceError("A query needs at least one target; got none.")
+    found = [model.number[model.variable(name).name] for name in names]
+    if len(set(found)) < len(found):
+        raise EvidenceError(f"Each target is asked once; got {quoted(names)}.")
+    for number in found:
+        check_target(model.variables[number])
+        if number in observed:
+            raise EvidenceError(
+                f"{model.variables[number].name!r} is both a target and observed; leave it out of "
+                "one of them."
+            )
+    return tuple(found)
+
+
+def checked_number(name: str, of: str, value: Any, minimum: int) -> int:
+    """Return a number of something after checking it.
+
+    Raises
+    ------
+    DataTypeError
+        For anything but an integer.
+    DataError
+        For one below the minimum.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise DataTypeError(f"{name} is a whole number of {of}, {minimum} or more; got {value!r}.")
+    if value < minimum:
+        raise DataError(f"{name} is a number of {of}, {minimum} or more; got {value!r}.")
+    return int(value)
+
+
+def _is_soft(value: Any) -> bool:
+    return isinstance(value, (Mapping, list)) or is_vector(value)
+
+
+def _refuse_posterior(variable: Variable, value: Any) -> None:
+    if isinstance(value, Posterior):
+        raise EvidenceError(
+            f"The evidence on {variable.name!r} is a posterior, which has the prior in it. Wrap it "
+            "in Belief to make it the new probability, or give likelihoods."
+        )
+
+
+def as_mapping(evidence: Any) -> Mapping[Any, Any]:
+    """Return evidence as a mapping: None is none, a row of a pandas frame is one."""
+    if evidence is None:
+        return {}
+    if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
+        evidence = evidence.to_dict()
+    if isinstance(evidence, Mapping):
+        return evidence
+    raise EvidenceError(
+        "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
+        f"{type(evidence).__name__}: {evidence!r:.80}. (For the rows of a table: query_rows.)"
+    )
+
+
+def scalar(value: Any) -> Any:
+    """Return an array without axes as the value it holds: np.array(3.0) is a number."""
+    if isinstance(value, np.ndarray) and not value.ndim and value is not np.ma.masked:
+        return value[()]
+    return value
+
+
+def is_vector(value: Any) -> bool:
+    """Tell whether a value is an array or a pandas Series of one axis: likelihoods in order."""
+    return getattr(value, "ndim", 0) == 1 and hasattr(value, "__array__")
+
+
+def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
+    """Return the probabilities of a belief in the order of the states."""
+    variable, numbers = _by_state(variable, belief.probabilities, what="A new belief about")
+    if abs(numbers.sum() - 1.0) > 1e-6:
+        raise EvidenceError(
+            f"The new belief about {variable.name!r} sums to {numbers.sum():.9g}, not to 1. Give "
+            "likelihoods as a plain mapping if that is what they are."
+        )
+    return variable, numbers / numbers.sum()
+
+
+def likelihood(variable: Variable, value: Any) -> Floats:
+    """Return soft evidence on one variable as log likelihoods of shape (n_states,)."""
+    _, numbers = _by_state(variable, value, what="Soft evidence on")
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(numbers))
+
+
+def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, Floats]:
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(
+            f"Soft evidence is for discrete variables; {variable.name!r} is continuous: "
+            "give a number."
+        )
+    if isinstance(value, Mapping):
+        numbers: list[Any] = [None] * variable.cardinality
+        for state, number in value.items():
+            numbers[variable.index(state)] = number
+        left_out = [s for s, n in zip(variable.states, numbers, strict=True) if n is None]
+        if left_out:
+            raise EvidenceError(
+                f"{what} {variable.name!r} needs a likelihood for every state; "
+                f"{quoted(left_out)} have none."
+            )
+    else:
+        numbers = list(value)
+    try:
+        likelihood = np.array(numbers, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise EvidenceError(f"{what} {variable.name!r} takes numbers; got {value!r}.") from error
+    if likelihood.shape != (variable.cardinality,):
+        raise EvidenceError(
+            f"{what} {variable.name!r} takes {variable.cardinality} likelihoods, one for "
+            f"each of {quoted(variable.states)}; got {len(numbers)}."
+        )
+    if not (np.isfinite(likelihood) & (likelihood >= 0)).all():
+        raise EvidenceError(
+            f"{what} {variable.name!r} takes finite non-negative numbers; got {value!r}."
+        )
+    return variable, likelihood
+
+
+def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
+    """Return the error for evidence of probability zero."""
+    return ImpossibleEvidenceError(
+        f"The model gives probability zero to the evidence {dict(as_mapping(evidence))!r}."
+    )
+
+
+def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
+    """Return soft evidence and partial columns of discrete variables as factors."""
+    factors = []
+    for judged, values in evidence.likelihoods.items():
+        soft = Factor.from_log([judged], values)
+        if judged in evidence and judged not in partial:
+            # Observed as well: what counts is the likelihood of the state that was seen.
+            soft = soft.take(judged, evidence.columns[judged])
+        factors.append(soft)
+    for variable in partial:
+        if isinstance(variable, Discrete):
+            codes = evidence.columns[variable][:, None]
+            possible = (codes < 0) | (codes == np.arange(variable.cardinality))
+            factors.append(Factor.from_log([variable], np.where(possible, 0.0, -np.inf)))
+    return factors
+
+
+def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
+    """Return the partial columns of continuous variables, which the engine takes in."""
+    return {
+        v: evidence.columns[v].astype(np.float64, copy=False)
+        for v in partial
+        if isinstance(v, Continuous)
+    }

@@ -1,0 +1,228 @@
+"""A mixture of Bayesian networks: one model whose answers are weighted sums of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import ModelError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import Arc
+from bayesgraph.inference.mixture.solver import posterior_weights
+from bayesgraph.models.evidence import impossible
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.variables import Name, Variable
+
+
+class NetworkMixture(Model):
+    """A mixture of networks over the same variables: P(x) = sum_s pi_s P_s(x).
+
+    Which network a row comes from is a hidden variable with the distribution pi, the parent of all
+    others. Every question is put to each network and the answers are added up with the weights that
+    the networks have given the evidence; nothing is approximated.
+
+    Parameters
+    ----------
+    networks : iterable of BayesianNetwork
+        Over the same variables.
+    weights : array_like, shape (number of networks,), optional
+        Non-negative; divided by their sum. Equal by default.
+    arc_probabilities : mapping from (parent, child) to float, optional
+        Drawn as the opacity of the arcs; by default the weight of all networks that have the arc.
+
+    Attributes
+    ----------
+    networks : tuple of BayesianNetwork
+    weights : ndarray, shape (number of networks,)
+    variables : tuple of Variable
+        In the order of the first network.
+
+    Raises
+    ------
+    ModelError
+        For no networks, networks of different variables, or weights that are none.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    >>> apart = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [0.5, 0.5])])
+    >>> linked = bg.BayesianNetwork([
+    ...     bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [[1.0, 0.0], [0.0, 1.0]], parents=[a]),
+    ... ])
+    >>> NetworkMixture([apart, linked], [1, 3]).query("b", {"a": 1})
+    P(b)
+      0  0.125000  ███
+      1  0.875000  █████████████████████
+    """
+
+    form = "mixture"
+    instead = " Ask one of mixture.networks."
+
+    def __init__(
+        self,
+        networks: Iterable[BayesianNetwork],
+        weights: ArrayLike | None = None,
+        *,
+        arc_probabilities: Mapping[Arc, float] | None = None,
+    ) -> None:
+        self.networks = tuple(networks)
+        _check_networks(self.networks)
+        self.variables = self.networks[0].variables
+        self._by_name = {variable.name: variable for variable in self.variables}
+        self.weights = checked_weights(weights, len(self.networks))
+        self._given_probabilities = None if arc_probabilities is None else dict(arc_probabilities)
+        self._check_probabilities()
+
+    def _check_probabilities(self) -> None:
+        for arc, value in (self._given_probabilities or {}).items():
+            if not self.graph.has_edge(*arc):
+                raise ModelError(f"arc_probabilities has {arc!r}, an arc of none of the networks.")
+            if not 0 <= value <= 1:
+                raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
+
+    # ------------------------------------------------------------------------------- structure
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The union of all networks' arcs over names; arcs carry their `probability`.
+
+        Two networks may have an arc in opposite directions, so that the union may have cycles: it
+        is a picture of the mixture, not its factorisation. The networks' own graphs are
+        ``[network.graph for network in mixture.networks]``.
+        """
+        union = union_graph(self.names, self.networks, self.weights)
+        given = self.__dict__.get("_given_probabilities") or {}
+        known = {arc: p for arc, p in given.items() if union.has_edge(*arc)}
+        if known:
+            union = nx.DiGraph(union)
+            nx.set_edge_attributes(union, known, "probability")
+        return nx.freeze(union)
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """The probability of each arc that some network has."""
+        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
+
+    @property
+    def arc_scores(self) -> dict[Arc, float]:
+        """The mean score of each arc over the networks that have one, by their weights."""
+        return mean_scores(self.networks, self.weights)
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """The CPDs of all networks, one network after the other."""
+        return tuple(cpd for network in self.networks for cpd in network.cpds)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all networks, and their weights."""
+        return sum(network.n_parameters for network in self.networks) + len(self.networks) - 1
+
+    def posterior_weights(self, evidence: Mapping[Name, Any] | None = None) -> Floats:
+        """Return the probability of each network given evidence, shape (number of networks,).
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero under all of them.
+        """
+        found = posterior_weights(self, self.case(evidence))
+        if found is None:
+            raise impossible(evidence)
+        return found
+
+    @property
+    def silent(self) -> frozenset[Variable]:
+        """Variables without a posterior of their own in some network."""
+        return frozenset().union(*(network.silent for network in self.networks))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, NetworkMixture)
+            and self.networks == other.networks
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"NetworkMixture of {len(self.networks)} networks over {len(self.variables)} "
+            f"variables, {self.graph.number_of_edges()} different arcs and {self.n_parameters} "
+            "parameters"
+        )
+
+
+def _check_networks(networks: Sequence[Any]) -> None:
+    if not networks:
+        raise ModelError("A NetworkMixture needs at least one network; got none.")
+    for network in networks:
+        if not isinstance(network, BayesianNetwork):
+            raise ModelError(f"A NetworkMixture takes BayesianNetworks; got {network!r}.")
+    known = set(networks[0].variables)
+    for i, network in enumerate(networks):
+        if set(network.variables) != known:
+            different = known.symmetric_difference(network.variables)
+            raise ModelError(
+                "The networks of a mixture have the same variables, states and their order "
+                f"included; network {i} and the first one differ in "
+                f"{quoted(sorted({str(v.name) for v in different}))}."
+            )
+
+
+def union_graph(names: Iterable[Name], networks: Sequence[Any], weights: Floats) -> nx.DiGraph:
+    """Return all arcs of several networks, each with the weight of those that have it."""
+    union: nx.DiGraph = nx.DiGraph()
+    union.add_nodes_from(names)
+    for network, weight in zip(networks, weights.tolist(), strict=True):
+        for arc in _arcs(network):
+            known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
+            union.add_edge(*arc, probability=known + weight)
+    for arc in union.edges:
+        union.edges[arc]["probability"] = min(union.edges[arc]["probability"], 1.0)
+    return nx.freeze(union)
+
+
+def _arcs(network: Any) -> Iterable[Arc]:
+    """Return the arcs of a model in the order of its local distributions."""
+    cpds = getattr(getattr(network, "network", network), "blocks", None)
+    if cpds is None:  # a factor graph: its terms may be CPDs
+        cpds = [term.source for term in network.terms if isinstance(term.source, CPD)]
+    return [arc for cpd in cpds for arc in cpd.arcs()]
+
+
+def mean_scores(networks: Sequence[Any], weights: Floats) -> dict[Arc, float]:
+    """Return the mean score of each arc over the networks that have one, by their weights."""
+    scores: dict[Arc, list[tuple[float, float]]] = {}
+    for network, weight in zip(networks, weights.tolist(), strict=True):
+        for arc, score in getattr(network, "arc_scores", {}).items():
+            scores.setdefault(arc, []).append((score, weight))
+    means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+    return {
+        arc: float(np.average(values, weights=shares)) if shares.any() else float(values[0])
+        for arc, (values, shares) in means.items()
+    }
+
+
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    """Return weights of n networks divided by their sum, or raise a ModelError."""
+    values = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ModelError(f"A mixture of {n} networks takes {n} weights; got shape {values.shape}.")
+    if not (np.isfinite(values) & (values >= 0)).all() or not values.sum() > 0:
+        raise ModelError(
+            f"Weights are finite, not negative and not all zero; got {values.tolist()!r:.200}."
+        )
+    total = values.sum()
+    # Weights that were divided before stay as they are, so that files give back the same numbers.
+    shares: Floats = values if abs(total - 1.0) < 1e-15 * (n + 1) else values / total
+    shares.flags.writeable = False
+    return shares

@@ -1,0 +1,787 @@
+"""What users hold: names, evidence and every question; a solver does the rest."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph import upward
+from bayesgraph.errors import (
+    EvidenceError,
+    ImpossibleEvidenceWarning,
+    MemoryLimitError,
+    UnsupportedModelError,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
+from bayesgraph.inference.approximate import check_method, check_options
+from bayesgraph.inference.contract import (
+    All,
+    Approximate,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Memo,
+    Pattern,
+    Question,
+    Retractions,
+    Sample,
+    Samples,
+    Slopes,
+    Work,
+)
+from bayesgraph.inference.normalise import log_normalised
+from bayesgraph.inference.solver import answered, refused, select, selected
+from bayesgraph.inference.weighting import WeightedSamples
+from bayesgraph.models.evidence import (
+    Belief,
+    as_mapping,
+    checked_number,
+    impossible,
+    read_case,
+    read_targets,
+)
+from bayesgraph.variables import (
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    decode,
+)
+
+# Caches and what is derived from the parameters: left out of pickles and copies.
+_DERIVED = {
+    "_cpd_of",
+    "_scopes",
+    "answered",
+    "compiled",
+    "cpds",
+    "graph",
+    "log_partition",
+    "memo",
+    "number",
+    "silent",
+    "vectors",
+}
+
+
+class Model(ABC):
+    """Named variables, evidence on them, and the questions that a solver answers.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    form : str
+        What solvers go by: "product", "tempered", "mixture" or "average".
+    """
+
+    variables: tuple[Variable, ...]
+    form: ClassVar[str]
+    # What to ask in the place of a model that does not answer.
+    instead: ClassVar[str] = ""
+    _by_name: dict[Name, Variable]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
+
+    # ------------------------------------------------------------------ variables and evidence
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """Names of all variables."""
+        return tuple(self._by_name)
+
+    @cached_property
+    def number(self) -> dict[Name, int]:
+        """From the name of each variable to its place among `variables`."""
+        return {variable.name: place for place, variable in enumerate(self.variables)}
+
+    @cached_property
+    def vectors(self) -> tuple[CountVector, ...]:
+        """The vectors of counts among the variables."""
+        return tuple(v for v in self.variables if isinstance(v, CountVector))
+
+    @property
+    def silent(self) -> frozenset[Variable]:
+        """Variables of families that have no posterior of their own, only densities."""
+        return frozenset()
+
+    def variable(self, name: Name) -> Variable:
+        """Return the variable of a name (a variable of the model stands for its own name).
+
+        Raises
+        ------
+        UnknownVariableError
+            With the nearest name suggested.
+        """
+        try:
+            found = self._by_name.get(name)
+        except TypeError:
+            found = None
+        if found is not None:
+            return found
+        if isinstance(name, Variable) and self._by_name.get(name.name) == name:
+            return name
+        raise unknown_variable(name, self._by_name, where="The model")
+
+    def case(self, evidence: Mapping[Name, Any] | None) -> Case:
+        """Return evidence given as a mapping from name to value by numbers of variables."""
+        return read_case(self, evidence)
+
+    @cached_property
+    def answered(self) -> frozenset[type[Any]]:
+        """The types of questions that a solver answers for this model."""
+        return answered(self)
+
+    def _asked(self, kind: type[Any], evidence: Mapping[Name, Any] | None) -> Case:
+        """Return the evidence of a question as a case; refuse what no solver answers."""
+        if kind not in self.answered:
+            raise refused(self, kind)
+        return read_case(self, evidence)
+
+    def encode(self, evidence: Mapping[Name, Any] | None) -> Evidence:
+        """Return evidence given as a mapping from name to value as encoded columns of one row.
+
+        A value is a state, a number, or (for a discrete variable) a mapping from every state to its
+        likelihood. None and NaN mean not observed.
+        """
+        return self.case(evidence).evidence(self.variables)
+
+    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # noqa: B027  # most take all
+        """Refuse beliefs about variables of which the model takes none."""
+
+    # --------------------------------------------------------------------------------- solvers
+
+    @cached_property
+    def memo(self) -> Memo:
+        """Prepared work by question and pattern of evidence."""
+        return Memo()
+
+    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
+        """Return the selected solver's work, prepared once for all evidence of a pattern."""
+        work: Work = self.memo.get(
+            (type(question), question, pattern),
+            lambda: select(self, question, pattern, memory_limit),
+        )
+        return work
+
+    def plan_of(self, question: Question, pattern: Pattern) -> Plan:
+        """Return what would run to answer a question; see `plan`."""
+        solver = selected(self, question, pattern)
+        return solver.plan(self, question, pattern).by(solver.name, solver.condition)
+
+    def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
+        """Return the answer for one case; None if the evidence is impossible."""
+        return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
+
+    def _possible(
+        self,
+        question: Question,
+        case: Case,
+        evidence: Mapping[Name, Any] | None,
+        memory_limit: int | None = None,
+    ) -> Any:
+        answer = self._answer(question, case, memory_limit)
+        if answer is None:
+            raise impossible(evidence)
+        return answer
+
+    # ------------------------------------------------------------------------------- questions
+
+    def query(
+        self,
+        targets: Name | list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        method: str = "exact",
+        fallback: str | None = None,
+        memory_limit: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return the posterior of one or several variables.
+
+        Parameters
+        ----------
+        targets : name or list of names
+            A list asks for the joint posterior.
+        evidence : mapping from name to value, optional
+            A state or a number; a mapping from each state to its likelihood is soft evidence; a
+            :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not observed.
+        method : {"exact", "loopy", "likelihood-weighting"}
+            Approximations carry a report of their convergence or error, see
+            ``Posterior.approximation``.
+        fallback : {"loopy", "likelihood-weighting"}, optional
+            The method to use where the exact one needs more memory than the limit.
+        memory_limit : int, optional
+            Bytes; half of the machine's memory by default.
+        **options
+            For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
+            ``n_samples``, ``standard_error`` and ``random_state``.
+
+        Returns
+        -------
+        Posterior
+            For discrete targets: a mapping from state (tuple of states) to probability.
+        GaussianMixture
+            For continuous targets.
+        MixedPosterior
+            For both together.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            With what is known and the nearest match.
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        MemoryLimitError
+            If the exact answer needs too much memory and no fallback is allowed.
+        """
+        case = self._asked(Joint, evidence)
+        wanted = read_targets(self, targets, case.hard)
+        if method != "exact":
+            return self._approximate(wanted, case, method, options)
+        if fallback is not None or options:
+            check_options(fallback, options)
+        try:
+            return self._possible(Joint(wanted), case, evidence, memory_limit)
+        except MemoryLimitError:
+            if fallback is None:
+                raise
+        return self._approximate(wanted, case, fallback, options)
+
+    def _approximate(
+        self,
+        wanted: tuple[int, ...] | None,
+        case: Case,
+        method: str,
+        options: Mapping[str, Any],
+    ) -> Any:
+        check_method(method, options)
+        return select(self, Approximate(wanted, method, options), case.pattern).run(case)
+
+    def marginals(
+        self,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        method: str = "exact",
+        fallback: str | None = None,
+        memory_limit: int | None = None,
+        **options: Any,
+    ) -> Marginals:
+        """Return the posterior of every unobserved variable, all at once.
+
+        Parameters
+        ----------
+        evidence, method, fallback, memory_limit, **options
+            As in `query`.
+
+        Returns
+        -------
+        Marginals
+            A mapping from name to posterior, with ``log_evidence``. In a discrete model two passes
+            over a junction tree compute all of them before this returns.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        MemoryLimitError
+            If the exact answers need too much memory and no fallback is allowed.
+        """
+        case = self._asked(All, evidence)
+        if method != "exact":
+            approximate: Marginals = self._approximate(None, case, method, options)
+            return approximate
+        check_options(fallback, options)
+        try:
+            found: Marginals = self._possible(All(), case, evidence, memory_limit)
+        except MemoryLimitError:
+            if fallback is None:
+                raise
+            found = self._approximate(None, case, fallback, options)
+        return found
+
+    def most_probable(
+        self,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        joint: bool = False,
+        memory_limit: int | None = None,
+    ) -> Assignment:
+        """Return the most probable joint assignment of all unobserved variables.
+
+        This is not the list of the most probable state of each variable: see `query` for those.
+        Discrete variables are maximised with the continuous ones integrated out, which are then
+        reported at their conditional means. Counts and other variables whose families have no
+        posterior of their own are left out where they are not observed.
+
+        Parameters
+        ----------
+        evidence : mapping from name to value, optional
+            As in `query`.
+        joint : bool
+            Maximise over the continuous variables too: the mode of the joint density.
+        memory_limit : int, optional
+            Bytes; half of the machine's memory by default.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For the joint mode of a mixture; and for networks in a mixture that differ so much that
+            the first 4096 assignments of each do not settle it.
+        """
+        return self._best(1, Best(means=True, mode=joint), evidence, memory_limit)[0]
+
+    def k_most_probable(
+        self,
+        k: int,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> list[Assignment]:
+        """Return the k most probable joint assignments of the discrete variables, best first.
+
+        Fewer, if fewer have a probability above zero. Continuous variables are integrated out.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        """
+        return self._best(checked_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
+
+    def _best(
+        self,
+        k: int,
+        question: Best,
+        evidence: Mapping[Name, Any] | None,
+        memory_limit: int | None,
+        case: Case | None = None,
+    ) -> list[Assignment]:
+        case = self._asked(Best, evidence) if case is None else case
+        found: list[Assignment] = self._possible(question, case, evidence, memory_limit).take(k)
+        if not found:
+            raise impossible(evidence)
+        return found
+
+    def marginal_map(
+        self,
+        targets: list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> Assignment:
+        """Return the most probable joint assignment of some variables, all others summed out.
+
+        Exact: the sums come before the maxima. With all unobserved variables as targets it is
+        `most_probable`, with one it is the argmax of its posterior.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For continuous targets.
+        """
+        case = self._asked(Best, evidence)
+        over = read_targets(self, targets, case.hard)
+        wanted = [self.variables[v] for v in over]
+        if continuous := [v.name for v in wanted if not isinstance(v, Discrete)]:
+            raise UnsupportedModelError(
+                f"marginal_map maximises over discrete variables; {quoted(continuous)} are "
+                "continuous and are integrated out."
+            )
+        return self._best(1, Best(over), evidence, memory_limit, case)[0]
+
+    def log_probability(
+        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
+    ) -> float:
+        """Return the natural log of the probability of the evidence.
+
+        A log density where continuous variables are observed; minus infinity where the evidence is
+        impossible. Soft evidence counts with its likelihoods; a `Belief` has no probability and is
+        refused.
+        """
+        given = as_mapping(evidence)
+        if Mass in self.answered and any(isinstance(value, Belief) for value in given.values()):
+            raise EvidenceError(
+                "A Belief says what a posterior shall be; that has no probability. Leave it out."
+            )
+        mass: float = self._answer(Mass(), self._asked(Mass, given), memory_limit)
+        return mass - self._log_normaliser()
+
+    def _log_normaliser(self) -> float:
+        """Log of the sum of the product over everything: zero for a Bayesian network.
+
+        Posteriors do not need it, and it may be out of reach (or not exist) where they are not.
+        """
+        return 0.0
+
+    def sample(
+        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
+    ) -> dict[Name, NDArray[Any]]:
+        """Draw rows from the joint distribution, parents before children.
+
+        With `given` the rows come from the distribution of all variables given these values,
+        exactly and independently: the unobserved ancestors of what is given are drawn from their
+        posterior, and everything else follows from its parents. Where the ancestors are given as
+        well (the class of a naive Bayes, say) no inference is needed. Rows of a mixture come each
+        from one of its networks.
+
+        Parameters
+        ----------
+        n : int
+        given : mapping from name to value, optional
+            As the evidence of `query`; a variable with a value has it in every row.
+        random_state : int or numpy Generator, optional
+
+        Returns
+        -------
+        dict from name to array of shape (n,)
+            States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            As `query` does for its evidence.
+        ImpossibleEvidenceError
+            If what is given has probability zero.
+        UnsupportedModelError
+            For a model that is no distribution of rows, or has no order in which to draw.
+        """
+        return self._rows_of(Sample(), n, given, random_state, None)
+
+    def sample_posterior(
+        self,
+        n: int,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        random_state: Any = None,
+        memory_limit: int | None = None,
+    ) -> dict[Name, NDArray[Any]]:
+        """Draw rows of all unobserved variables given the evidence, exactly and independently.
+
+        Parameters
+        ----------
+        n : int
+        evidence : mapping from name to value, optional
+            As in `query`.
+        random_state : int or numpy Generator, optional
+        memory_limit : int, optional
+
+        Returns
+        -------
+        dict from name to array of shape (n,)
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        """
+        return self._rows_of(Draw(), n, evidence, random_state, memory_limit)
+
+    def _rows_of(
+        self,
+        question: Draw | Sample,
+        n: Any,
+        evidence: Mapping[Name, Any] | None,
+        random_state: Any,
+        memory_limit: int | None,
+    ) -> dict[Name, NDArray[Any]]:
+        size = checked_number("n", "rows", n, 0)
+        case = self._asked(type(question), evidence)
+        draws = self._possible(question, case, evidence, memory_limit)
+        drawn = draws.take(size, np.random.default_rng(random_state))
+        return {v.name: decode(v, drawn[v]) for v in self.variables if v in drawn}
+
+    def weighted_samples(
+        self,
+        targets: Name | list[Name],
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        n_samples: int = 100_000,
+        standard_error: float | None = None,
+        random_state: Any = None,
+    ) -> WeightedSamples:
+        """Draw weighted samples of some variables given the evidence (likelihood weighting).
+
+        For networks of any local distributions that can be sampled. The result gives posteriors,
+        means, quantiles and the log probability of the evidence, each with its standard error.
+
+        Parameters
+        ----------
+        targets : name or list of names
+        evidence : mapping from name to value, optional
+            As in `query`.
+        n_samples : int
+            How many to draw; with `standard_error` the most to draw.
+        standard_error : float, optional
+            Stop once the largest standard error is as small as this.
+        random_state : int or numpy Generator, optional
+        """
+        case = self._asked(Samples, evidence)
+        options = {
+            "n_samples": n_samples,
+            "standard_error": standard_error,
+            "random_state": random_state,
+        }
+        wanted = read_targets(self, targets, case.hard)
+        found: WeightedSamples = select(self, Samples(wanted, options), case.pattern).run(case)
+        return found
+
+    def sensitivity(
+        self,
+        target: Name,
+        state: Any,
+        evidence: Mapping[Name, Any] | None = None,
+        *,
+        memory_limit: int | None = None,
+    ) -> Sensitivity:
+        """Return how a posterior probability moves with every entry of every table.
+
+        Parameters
+        ----------
+        target : name
+        state : a state of the target
+        evidence : mapping from name to value, optional
+            As in `query`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        case = self._asked(Slopes, evidence)
+        (number,) = read_targets(self, [target], case.hard)
+        variable = self.variables[number]
+        code = variable.index(state) if isinstance(variable, Discrete) else 0
+        question = Slopes(number, code)
+        found: Sensitivity = self._possible(question, case, evidence, memory_limit)
+        return found
+
+    def conflict(
+        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+    ) -> Conflict:
+        """Return how well findings go together, and which of them the others speak against.
+
+        Parameters
+        ----------
+        evidence : mapping from name to value
+            As in `query`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is not one of tables.
+        """
+        found: Conflict = self._possible(
+            Retractions(), self._asked(Retractions, evidence), evidence, memory_limit
+        )
+        return found
+
+    def plan(
+        self,
+        targets: Name | list[Name] | None = None,
+        evidence: Mapping[Name, Any] | Collection[Name] | None = None,
+        *,
+        question: str = "query",
+        method: str = "exact",
+    ) -> Plan:
+        """Return what would run to answer a question, printable, without running it.
+
+        Parameters
+        ----------
+        targets : name or list of names, optional
+            Of the questions that have targets.
+        evidence : mapping from name to value, or collection of names, optional
+            As in `query`, soft evidence included; names alone stand for values.
+        question : str, default "query"
+            The method that would be asked: "query", "marginals", "most_probable",
+            "k_most_probable", "marginal_map", "log_probability", "sample", "sample_posterior",
+            "sensitivity", "conflict", "query_rows" or "log_likelihood".
+        method : {"exact", "loopy", "likelihood-weighting"}
+
+        Returns
+        -------
+        Plan
+            The solver and why it was selected, its passes, intermediate tables and bytes.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model does not answer the question.
+        """
+        pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
+        if question not in _QUESTIONS:
+            raise EvidenceError(f"question= is one of {quoted(_QUESTIONS)}; got {question!r}.")
+        takes_targets, make = _QUESTIONS[question]
+        if targets is None and takes_targets:
+            raise EvidenceError(f"{question} needs at least one target; got none.")
+        wanted = read_targets(self, targets, pattern.observed) if takes_targets else ()
+        if method != "exact":
+            check_method(method, {})
+            approximate = Approximate(wanted if takes_targets else None, method, {})
+            return self.plan_of(approximate, pattern)
+        return self.plan_of(make(wanted), pattern)
+
+    def _pattern(self, evidence: Mapping[Name, Any] | Collection[Name] | None) -> Pattern:
+        if isinstance(evidence, str):
+            raise EvidenceError(
+                f"evidence= is a mapping or a list of names; got the string {evidence!r}."
+            )
+        if evidence is None or isinstance(evidence, Mapping):
+            return self.case(evidence).pattern
+        return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
+
+    # ----------------------------------------------------------------------------------- batches
+
+    def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+        """Return the unnormalised log posterior of a target for each row of encoded evidence.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states)
+            log P(target, evidence), for a factor graph up to its partition; minus infinity
+            throughout a row of impossible evidence.
+        """
+        question = Joint((self.number[target.name],))
+        return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
+
+    def log_evidence_rows(self, evidence: Evidence) -> Floats:
+        """Return the log probability (density) of each row of encoded evidence."""
+        found = self.work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
+        return found - self._log_normaliser()
+
+    def _row_pattern(self, evidence: Evidence) -> Pattern:
+        number = self.number
+        soft = evidence.likelihoods
+        return Pattern(
+            tuple([number[v.name] for v in evidence.columns]),
+            tuple([number[v.name] for v in soft]) if soft else (),
+            True,
+        )
+
+    def settled_rows(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
+        """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
+        joint = self.log_posterior_rows(target, evidence)
+        suspects = np.flatnonzero(joint[:, 0] == -np.inf)
+        impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
+        if len(impossible):
+            with np.errstate(divide="ignore"):
+                joint[impossible] = np.log(self.query(target.name).probabilities)
+        return joint, len(impossible)
+
+    def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+        """Return the log posterior of a target for each row, shape (n_rows, n_states).
+
+        One warning says how many rows are impossible; they get the prior.
+        """
+        joint, impossible = self.settled_rows(target, evidence)
+        warn_of_impossible(impossible, len(joint), target)
+        return log_normalised(joint)
+
+    # -------------------------------------------------------------- verbs of the layers above
+
+    def log_likelihood(self, frame: Any) -> float:
+        """Return the total log likelihood of the rows of a table.
+
+        Missing values are marginalised; columns that the model does not have are ignored.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table, or mapping from name to column
+        """
+        return float(upward.call("log_likelihood", self, frame))
+
+    def query_rows(self, target: Name, frame: Any) -> Floats:
+        """Return the posterior of a discrete variable for each row of a table.
+
+        Parameters
+        ----------
+        target : name
+        frame : pandas, polars or pyarrow table, or mapping from name to column
+            Any pattern of missing values; columns that the model does not have, and the target's
+            own, are ignored.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states)
+            In the order of the target's states. Rows to which the model gives probability zero get
+            the prior, with one warning that counts them.
+        """
+        result: Floats = upward.call("query_rows", self, target, frame)
+        return result
+
+    def save(self, path: Any) -> None:
+        """Save to the native format, which keeps every name, state and number exactly."""
+        upward.call("save", self, path)
+
+    def write(self, path: Any, **options: Any) -> None:
+        """Write to a file of the format that the suffix tells (.bif, .bif.gz, .uai, .dot, ...)."""
+        upward.call("write", self, path, **options)
+
+    def to_dot(self, **options: Any) -> str:
+        """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""
+        return str(upward.call("to_dot", self, **options))
+
+    def to_graphviz(self, **options: Any) -> Any:
+        """Return the graph as a ``graphviz.Source``; options as for `to_dot`."""
+        return upward.call("to_graphviz", self, **options)
+
+    def render(self, path: Any, **options: Any) -> None:
+        """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
+        upward.call("render", self, path, **options)
+
+    def to_pgmpy(self) -> Any:
+        """Return the model as a pgmpy object of the same names, states and numbers."""
+        return upward.call("to_pgmpy", self)
+
+    def _repr_svg_(self) -> str | None:
+        result: str | None = upward.call("to_svg", self)
+        return result
+
+
+_OF_ROWS = ("query_rows", "log_likelihood")
+# The methods that `plan` knows: whether they have targets, and what they ask of a solver.
+_QUESTIONS: dict[str, tuple[bool, Any]] = {
+    "query": (True, Joint),
+    "marginals": (False, lambda _: All()),
+    "most_probable": (False, lambda _: Best(means=True)),
+    "k_most_probable": (False, lambda _: Best()),
+    "marginal_map": (True, Best),
+    "log_probability": (False, lambda _: Mass()),
+    "sample": (False, lambda _: Sample()),
+    "sample_posterior": (False, lambda _: Draw()),
+    "sensitivity": (True, lambda wanted: Slopes(wanted[0], 0)),
+    "conflict": (False, lambda _: Retractions()),
+    "query_rows": (True, Joint),
+    "log_likelihood": (False, lambda _: Mass()),
+}
+
+
+def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
+    """Warn of rows of probability zero, if there are any."""
+    if count:
+        warnings.warn(
+            f"{count} of {n_rows} rows have probability zero under the model; they get the prior "
+            f"of {target.name!r}.",
+            ImpossibleEvidenceWarning,
+            stacklevel=4,
+        )

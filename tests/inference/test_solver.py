@@ -1,0 +1,328 @@
+"""One list of solvers: every question passes through one of them, and is prepared once."""
+
+import copy
+import pickle
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import bayesgraph as bg
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.inference.average import Average
+from bayesgraph.inference.contract import (
+    METHODS,
+    All,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Memo,
+    Pattern,
+    Work,
+)
+from bayesgraph.inference.mixture import Mixture
+from bayesgraph.inference.solver import SOLVERS, answered, select
+
+C, A, B = bg.Discrete("c", ["n", "y"]), bg.Discrete("a", [0, 1]), bg.Discrete("b", ["u", "v", "w"])
+X, Y = bg.Continuous("x"), bg.Continuous("y")
+
+
+def tables(n=3):
+    cpds = [
+        bg.TableCPD(C, [0.4, 0.6]),
+        bg.TableCPD(A, [[0.7, 0.3], [0.2, 0.8]], [C]),
+        bg.TableCPD(B, [[[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], [[0.1, 0.8, 0.1]] * 2], [C, A]),
+    ]
+    cpds += [
+        bg.TableCPD(bg.Discrete(f"v{i}", [0, 1]), [[0.6, 0.4], [0.1, 0.9]], [C]) for i in range(n)
+    ]
+    return bg.BayesianNetwork(cpds)
+
+
+def gaussians():
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(C, [0.4, 0.6]),
+            bg.TableCPD(A, [[0.7, 0.3], [0.2, 0.8]], [C]),
+            bg.GaussianCPD(X, [0.0, 1.0], [1.0, 2.0], [C]),
+            bg.GaussianCPD(Y, [0.0, 1.0], 1.0, [C, X], [[0.5], [-0.5]]),
+        ]
+    )
+
+
+MODELS = {
+    "few tables": tables,
+    "tables": lambda: tables(12),
+    "factor graph": lambda: tables(12).to_factor_graph({"a": 0.5}),
+    "gaussians": gaussians,
+    "weighted": lambda: bg.WeightedNetwork(gaussians(), "c", {"x": 0.5, "a": 2.0}),
+    "mixture": lambda: bg.NetworkMixture([tables(12), tables(12)], [1, 3]),
+    "mixture of gaussians": lambda: bg.NetworkMixture([gaussians(), gaussians()]),
+    "average": lambda: bg.PosteriorAverage([tables(12), gaussians()]),
+}
+
+QUESTIONS = {
+    "query": lambda m: m.query("c", {"a": 1}),
+    "query of a joint posterior": lambda m: m.query(["c", "a"]),
+    "query with likelihoods": lambda m: m.query("c", {"a": {0: 1, 1: 3}}),
+    "marginals": lambda m: m.marginals({"a": 1}),
+    "most_probable": lambda m: m.most_probable({"a": 1}),
+    "k_most_probable": lambda m: m.k_most_probable(2, {"a": 1}),
+    "marginal_map": lambda m: m.marginal_map(["c"], {"a": 1}),
+    "log_probability": lambda m: m.log_probability({"a": 1}),
+    "sample": lambda m: m.sample(3, random_state=0),
+    "sample given": lambda m: m.sample(3, given={"a": 1}, random_state=0),
+    "sample_posterior": lambda m: m.sample_posterior(3, {"a": 1}, random_state=0),
+    "weighted_samples": lambda m: m.weighted_samples("c", {"a": 1}, n_samples=1000, random_state=0),
+    "sensitivity": lambda m: m.sensitivity("c", "y", {"a": 1}),
+    "conflict": lambda m: m.conflict({"a": 1, "c": "n"}),
+    "query_rows": lambda m: m.query_rows("c", {"a": [0, 1, None]}),
+    "log_likelihood": lambda m: m.log_likelihood({"a": [0, 1, None]}),
+    "loopy": lambda m: m.query("c", {"a": 1}, method="loopy"),
+    "likelihood weighting": lambda m: m.query(
+        "c", {"a": 1}, method="likelihood-weighting", n_samples=1000, random_state=0
+    ),
+}
+
+
+@contextmanager
+def recorded(monkeypatch) -> Iterator[list[Work]]:
+    """Yield a list that receives each piece of work that runs, but for what it calls itself."""
+    outermost: list[Work] = []
+    depth = [0]
+    run, run_rows = Work.run, Work.run_rows
+
+    def entered(work, call):
+        if not depth[0]:
+            outermost.append(work)
+        depth[0] += 1
+        try:
+            return call()
+        finally:
+            depth[0] -= 1
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Work, "run", lambda w, case, limit=None: entered(w, lambda: run(w, case, limit))
+        )
+        patch.setattr(Work, "run_rows", lambda w, rows: entered(w, lambda: run_rows(w, rows)))
+        yield outermost
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_passes_through_one_solver(question, model, monkeypatch):
+    asked = MODELS[model]()
+    with recorded(monkeypatch) as ran:
+        try:
+            QUESTIONS[question](asked)
+        except UnsupportedModelError:
+            assert not ran
+            return
+    selected, *others = ran
+    assert selected.model is asked
+    assert selected.solver in SOLVERS
+    for work in others:
+        # A composite draws from its parts later; a product is divided by its partition.
+        is_part = any(work.model is part for part in (asked, *getattr(asked, "networks", ())))
+        is_part &= type(selected.solver) in (Mixture, Average)
+        is_partition = work.question == Mass() and not any(work.pattern)
+        assert is_part or is_partition, f"{work.solver.name} ran besides {selected.solver.name}"
+
+
+ESTIMATORS = {
+    "nb": bg.NaiveBayesClassifier,
+    "tan": bg.TANClassifier,
+    "default": bg.BayesianNetworkClassifier,
+    "weighted": lambda: bg.WeightedNaiveBayesClassifier("variable"),
+    "aode": bg.AODEClassifier,
+    "lda": bg.LinearDiscriminantClassifier,
+    "tree": lambda: bg.DecisionTreeNetworkClassifier(max_depth=3),
+    "stream": bg.StreamingNaiveBayesClassifier,
+    "weighted stream": bg.StreamingWeightedNaiveBayesClassifier,
+    "bag": lambda: bg.BaggedNaiveBayesClassifier(n_estimators=3, random_state=0),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    iris, y = load_iris(return_X_y=True)
+    rows = slice(0, 150, 3)
+    return {name: make().fit(iris[rows], y[rows]) for name, make in ESTIMATORS.items()}, iris
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_every_prediction_passes_through_a_solver(estimator, gaps, fitted, monkeypatch):
+    models, X = fitted
+    X = X[::7].copy()
+    if gaps:
+        X[::2, 1] = np.nan
+    for ask in ("predict", "predict_proba", "predict_log_proba"):
+        with recorded(monkeypatch) as ran:
+            getattr(models[estimator], ask)(X)
+        # A bag hands the rows on to its members.
+        n_members = len(getattr(models[estimator], "estimators_", [None]))
+        assert len(ran) == n_members
+        assert len({type(work.solver) for work in ran}) == 1
+    with recorded(monkeypatch) as ran:
+        models[estimator].query(evidence={"x1": 3.0})
+    assert len(ran) == 1
+
+
+def test_the_regressor_passes_through_a_solver(monkeypatch):
+    X, _ = load_iris(return_X_y=True)
+    model = bg.DecisionTreeNetworkRegressor(max_depth=3).fit(X[:, :3], X[:, 3])
+    for ask in (lambda: model.predict(X[:5, :3]), lambda: model.query(evidence={"x0": 5.0})):
+        with recorded(monkeypatch) as ran:
+            ask()
+        assert len(ran) == 1
+
+
+# -------------------------------------------------------------------------------- the selection
+
+
+def test_each_solver_says_when_it_is_selected_and_what_it_answers():
+    assert len({solver.name for solver in SOLVERS}) == len(SOLVERS)
+    for solver in SOLVERS:
+        assert solver.condition
+        assert solver.answers
+        assert solver.answers <= set(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("model", "question", "evidence", "name"),
+    [
+        ("few tables", Joint((0,)), {"a": 1}, "joint enumeration"),
+        ("few tables", All(), None, "joint enumeration"),
+        ("few tables", Joint((0,)), {"a": {0: 1, 1: 2}}, "compiled program"),
+        ("few tables", Mass(), None, "compiled program"),
+        ("tables", All(), None, "compiled program"),
+        ("tables", Best(), None, "compiled program"),
+        ("tables", Joint((0,)), Pattern((1,), rows=True), "rows"),
+        ("gaussians", Joint((0,)), {"x": 1.0}, "factors"),
+        ("gaussians", Draw(), None, "factors"),
+        ("weighted", Joint((0,)), {"x": 1.0}, "tempered"),
+        ("weighted", Joint((0,)), Pattern((2,), rows=True), "tempered"),
+        ("mixture", Joint((0,)), {"a": 1}, "mixture"),
+        ("average", Joint((0,)), {"a": 1}, "average"),
+    ],
+)
+def test_what_is_selected(model, question, evidence, name):
+    made = MODELS[model]()
+    work = select(made, question, evidence)
+    assert work.solver.name == name
+    assert work.plan.solver == name
+    assert work.plan.reason == work.solver.condition
+    if not isinstance(evidence, Pattern):
+        assert made.work(question, made.case(evidence).pattern).solver.name == name
+
+
+def test_a_refusal_says_what_the_model_answers_instead():
+    with pytest.raises(UnsupportedModelError) as error:
+        MODELS["average"]().log_probability({"a": 1})
+    assert "PosteriorAverage does not answer log_probability" in str(error.value)
+    assert "answers query, marginals." in str(error.value)
+    assert "ask one of its `networks`" in str(error.value)
+    with pytest.raises(UnsupportedModelError, match="ask its `network`"):
+        select(MODELS["weighted"](), Mass())
+    assert Mass not in answered(MODELS["weighted"]())
+    assert Mass in answered(MODELS["tables"]())
+
+
+def test_a_composite_lists_its_parts():
+    plan = MODELS["mixture"]().plan("c", {"a": 1})
+    assert [part.solver for part in plan.parts] == ["joint enumeration"] * 2
+    plan = MODELS["average"]().plan("c", {"a": 1})
+    assert [part.solver for part in plan.parts] == ["joint enumeration", "factors"]
+
+
+# --------------------------------------------------------------------------------------- the memo
+
+
+def test_work_is_prepared_once_for_a_pattern():
+    net = tables(12)
+    one = net.work(Joint((0,)), net.case({"a": 1}).pattern)
+    other = net.work(Joint((0,)), net.case({"a": 0}).pattern)
+    assert one is other
+    assert net.work(Joint((0,)), net.case({"b": "u"}).pattern) is not one
+    # The same numbers in another question are another piece of work.
+    assert net.work(All(), Pattern(())) is not net.work(Mass(), Pattern(()))
+
+
+def test_ten_thousand_patterns_take_bounded_memory():
+    net = tables(16)
+    names = [f"v{i}" for i in range(14)]
+    sizes = []
+    tracemalloc.start()
+    try:
+        for i in range(10_000):
+            evidence = {name: 0 for k, name in enumerate(names) if i >> k & 1}
+            net.query("c", evidence)
+            if i in (1_999, 9_999):
+                sizes.append((len(net.memo), tracemalloc.get_traced_memory()[0]))
+    finally:
+        tracemalloc.stop()
+    assert sizes[0][0] == sizes[1][0] <= 256
+    assert sizes[1][1] - sizes[0][1] < 100_000
+
+
+def test_the_memo_is_no_part_of_the_model():
+    net = tables(12)
+    fresh = set(net.__getstate__())
+    net.query("c", {"a": 1})
+    net.query_rows("c", {"a": [0, None]})
+    net.log_probability({"a": 1})
+    assert len(net.memo)
+    assert set(net.__getstate__()) == fresh
+    assert net == tables(12)
+    for twin in (copy.copy(net), copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert not len(twin.memo)
+        assert twin.query("c", {"a": 1}) == net.query("c", {"a": 1})
+    assert not len(pickle.loads(pickle.dumps(net.memo)))
+
+
+def test_threads_share_a_memo():
+    net, memo = tables(14), Memo()
+    expected = {k: net.query("c", {f"v{k}": 1})["y"] for k in range(14)}
+    shared = copy.copy(net)
+    wrong = []
+
+    def ask(seed):
+        random = np.random.default_rng(seed)
+        for _ in range(300):
+            k = int(random.integers(14))
+            if shared.query("c", {f"v{k}": 1})["y"] != expected[k]:
+                wrong.append(k)
+            memo.get(k, lambda k=k: np.zeros(k + 1))
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert memo.nbytes == sum(8 * (k + 1) for k in range(14))
+
+
+def test_what_raises_is_not_kept():
+    memo = Memo()
+    with pytest.raises(ZeroDivisionError):
+        memo.get("a", lambda: 1 / 0)
+    assert not len(memo)
+    assert memo.get("a", lambda: 2) == 2
+
+
+def test_a_case_in_other_numbers():
+    case = Case({0: 1, 2: 0.5}, {1: np.array([0.0, -1.0])})
+    moved = case.renumbered({0: 2, 1: 0, 2: 1})
+    assert moved.hard == {2: 1, 1: 0.5}
+    assert list(moved.soft) == [0]
+    assert moved.pattern == Pattern((1, 2), (0,))
+    assert case.without(0).hard == {2: 0.5}

@@ -1,0 +1,151 @@
+"""Averages of posteriors: fixed weights, members that know different things."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import bayesgraph as bg
+from bayesgraph.errors import ModelError, UnsupportedModelError
+
+C = bg.Discrete("c", ["n", "y"])
+A = bg.Discrete("a", ["p", "q", "r"])
+X = bg.Continuous("x")
+
+
+def star(prior, table, mean):
+    return bg.BayesianNetwork(
+        [bg.TableCPD(C, prior), bg.TableCPD(A, table, [C]), bg.GaussianCPD(X, mean, 1.0, [C])]
+    )
+
+
+@pytest.fixture
+def members():
+    one = star([0.5, 0.5], [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [0.0, 1.0])
+    two = star([0.9, 0.1], [[0.1, 0.1, 0.8], [0.5, 0.5, 0.0]], [0.0, 3.0])
+    return one, two
+
+
+@pytest.mark.parametrize(
+    "evidence", [{}, {"a": "p"}, {"a": "q", "x": 0.7}, {"a": {"p": 1, "q": 2, "r": 0}}]
+)
+def test_a_posterior_is_the_weighted_mean(members, evidence):
+    average = bg.PosteriorAverage(members, [1, 3])
+    parts = [m.query("c", evidence).probabilities for m in members]
+    expected = 0.25 * parts[0] + 0.75 * parts[1]
+    np.testing.assert_allclose(average.query("c", evidence).probabilities, expected, rtol=1e-12)
+    np.testing.assert_allclose(average.marginals(evidence)["c"].probabilities, expected, rtol=1e-12)
+
+
+def test_weights_do_not_move_with_the_evidence(members):
+    """That is what tells an average from a mixture."""
+    average = bg.PosteriorAverage(members)
+    mixture = bg.NetworkMixture(members)
+    evidence = {"a": "r", "x": 2.5}
+    parts = [m.query("c", evidence).probabilities for m in members]
+    np.testing.assert_allclose(
+        average.query("c", evidence).probabilities, np.mean(parts, axis=0), rtol=1e-12
+    )
+    weights = mixture.posterior_weights(evidence)
+    assert abs(weights[0] - 0.5) > 0.03
+    np.testing.assert_allclose(
+        mixture.query("c", evidence).probabilities, weights @ np.array(parts), rtol=1e-9
+    )
+
+
+def test_numbers_and_rows(members):
+    average = bg.PosteriorAverage(members, [1, 3])
+    found = average.query("x", {"a": "p"})
+    means = [m.query("x", {"a": "p"}).mean for m in members]
+    assert found.mean == pytest.approx(0.25 * means[0] + 0.75 * means[1])
+    frame = {"a": ["p", None, "q"], "x": [0.0, 1.0, None]}
+    rows = average.query_rows("c", frame)
+    parts = [m.query_rows("c", frame) for m in members]
+    np.testing.assert_allclose(rows, 0.25 * parts[0] + 0.75 * parts[1], rtol=1e-12)
+
+
+def test_members_for_which_the_evidence_is_impossible_are_left_out(members):
+    average = bg.PosteriorAverage(members)
+    evidence = {"a": "r", "c": "y"}
+    alone = members[0].query("x", evidence)
+    assert average.query("x", evidence).mean == pytest.approx(alone.mean)
+    both = bg.PosteriorAverage([members[1], members[1]])
+    with pytest.raises(bg.errors.ImpossibleEvidenceError):
+        both.query("x", evidence)
+
+
+def test_members_may_lack_states_and_variables(members):
+    fewer = bg.Discrete("a", ["q", "p"])
+    small = bg.BayesianNetwork(
+        [bg.TableCPD(C, [0.5, 0.5]), bg.TableCPD(fewer, [[0.5, 0.5], [0.1, 0.9]], [C])]
+    )
+    average = bg.PosteriorAverage([members[0], small])
+    assert average.variable("a").states == ("p", "q", "r")
+    for state in "pq":
+        parts = [m.query("c", {"a": state}).probabilities for m in (members[0], small)]
+        np.testing.assert_allclose(
+            average.query("c", {"a": state}).probabilities, np.mean(parts, axis=0)
+        )
+    # A state that a member lacks tells it nothing, and is impossible for it as an answer.
+    parts = [members[0].query("c", {"a": "r"}).probabilities, small.query("c").probabilities]
+    np.testing.assert_allclose(average.query("c", {"a": "r"}).probabilities, np.mean(parts, axis=0))
+    own = small.query("a")
+    expected = np.mean([members[0].query("a").probabilities, [own["p"], own["q"], 0.0]], axis=0)
+    np.testing.assert_allclose(average.query("a").probabilities, expected)
+    # What only one member has, it answers.
+    assert average.query("x").mean == pytest.approx(members[0].query("x").mean)
+
+
+def test_intervals_of_different_members():
+    X_, y = load_iris(return_X_y=True)
+    bag = bg.BaggedNaiveBayesClassifier(
+        bg.NaiveBayesClassifier(discretizer="mdlp"), n_estimators=4, random_state=1
+    ).fit(X_, y)
+    row = {f"x{j}": float(value) for j, value in enumerate(X_[70])}
+    np.testing.assert_allclose(
+        bag.query(evidence=row).probabilities, bag.predict_proba(X_[70:71])[0], rtol=1e-9
+    )
+    rows = {f"x{j}": X_[::15, j] for j in range(4)}
+    np.testing.assert_allclose(
+        bag.query_rows("class", rows), bag.predict_proba(X_[::15]), rtol=1e-9
+    )
+    assert bag.network_.variable("x2") == bg.Continuous("x2")
+    with pytest.raises(UnsupportedModelError, match="different intervals of 'x2'"):
+        bag.query("x2")
+
+
+def test_what_is_no_joint_distribution_is_refused(members):
+    average = bg.PosteriorAverage(members)
+    for ask in (
+        average.log_probability,
+        average.most_probable,
+        lambda: average.marginal_map(["c"]),
+        lambda: average.sample(3),
+        lambda: average.sample_posterior(3),
+        lambda: average.log_likelihood({"a": ["p"]}),
+    ):
+        with pytest.raises(UnsupportedModelError, match="ask one of its `networks`"):
+            ask()
+    assert average.networks[0].most_probable({"a": "p"})["c"] == "y"
+
+
+def test_wrong_members_are_refused(members):
+    with pytest.raises(ModelError, match="at least one"):
+        bg.PosteriorAverage([])
+    with pytest.raises(ModelError, match="takes models"):
+        bg.PosteriorAverage([members[0], "b"])
+    with pytest.raises(ModelError, match="2 weights"):
+        bg.PosteriorAverage(members, [1.0])
+    other = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("c"), 0.0, 1.0)])
+    with pytest.raises(ModelError, match="different kinds"):
+        bg.PosteriorAverage([members[0], other])
+
+
+def test_files_and_pictures_keep_it(members, tmp_path):
+    average = bg.PosteriorAverage(members, [1, 3])
+    average.save(tmp_path / "average.bayesgraph")
+    again = bg.load(tmp_path / "average.bayesgraph")
+    assert again == average
+    assert again.query("c", {"a": "q"}) == average.query("c", {"a": "q"})
+    assert set(average.graph.edges) == {("c", "a"), ("c", "x")}
+    assert all(p == pytest.approx(1.0) for p in average.arc_probabilities.values())
+    assert "->" in average.to_dot()
