@@ -1,5 +1,6 @@
 """The examples run as a newcomer runs them, and the README shows what they draw."""
 
+import os
 import runpy
 import subprocess
 import sys
@@ -19,6 +20,7 @@ def run(name, folder):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / name],
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},  # this checkout, whatever is installed
         capture_output=True,
         text=True,
         check=False,
