@@ -21,6 +21,20 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker files of its own, until one has none left and takes some of another's.
+
+    Neighbouring tests need the same kernels, which two workers would compile at the same time, and
+    the same fitted models.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow what differs from other tests in a parameter only; see `cases.is_spared`."""
