@@ -141,7 +141,7 @@ def test_probabilities_equal_brute_force(case, kind):
     if "all-categorical" in case.name:
         data = data.take(range(9))  # every number is a state: keep the joint small
     if case.name == "auto" or case.name.startswith("streaming"):
-        data = data.take(range(18))  # the fewer rows, the fewer intervals
+        data = data.take(range(12))  # the fewer rows, the fewer intervals
     classifier = fit(case, data)
     oracle = oracle_of(classifier.network_)
     target = classifier.target_.name

@@ -133,7 +133,7 @@ def rows_of_every_pattern(seed, net):
     return rows
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_every_pattern_of_missing_parents_is_the_definition(seed):
     net = random_network(seed)
     random = np.random.default_rng(seed)
