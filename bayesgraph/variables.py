@@ -411,18 +411,21 @@ class Continuous:
         EvidenceError
             If it is not a finite real number.
         """
+        result = value if type(value) is float else self._as_float(value)
+        if not math.isfinite(result):
+            raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
+        return result
+
+    def _as_float(self, value: object) -> float:
         number = plain(value)
         if isinstance(number, (str, bytes, np.generic, np.ndarray)):
             number = None  # "3" is text: a number in quotes is a mistake, not a measurement
         try:
-            result = float(number)
+            return float(number)
         except (TypeError, ValueError, OverflowError) as error:
             raise EvidenceError(
                 f"Variable {self.name!r} is continuous and takes a number; got {value!r}."
             ) from error
-        if not math.isfinite(result):
-            raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
-        return result
 
     def encode(self, value: object) -> float:
         """Return how a value is encoded: the number itself."""

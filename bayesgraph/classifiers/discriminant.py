@@ -16,7 +16,9 @@ from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.scores import score_rows
+from bayesgraph.inference.contract import Joint
+from bayesgraph.inference.scores import OF_ROWS, ClassScores
+from bayesgraph.inference.solver import select
 from bayesgraph.learning import Smoothing, Structure
 from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant, joint
 from bayesgraph.models.network import BayesianNetwork
@@ -222,7 +224,8 @@ class _JointGaussianClassifier(
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
-        return score_rows(self.target_, "the linear form", self._linear_scores, evidence), 0
+        scores = ClassScores(self.target_, "the linear form", self._linear_scores)
+        return select(scores, Joint((0,)), OF_ROWS).run_rows(evidence), 0
 
     def _linear_scores(self, evidence: Evidence) -> Floats:
         found = self._discriminants

@@ -25,7 +25,7 @@ from bayesgraph.inference.contract import (
     Slopes,
 )
 from bayesgraph.inference.weighting import WeightedSamples
-from bayesgraph.models import Model
+from bayesgraph.models.model import KINDS, Model
 from bayesgraph.variables import Name, Variable
 
 # Questions that `plan` is asked about with the target of the estimator where none is named.
@@ -276,9 +276,12 @@ class ModelQuestions:
         method: str = "exact",
     ) -> Plan:
         """Return what would run to answer a question; see `BayesianNetwork.plan`."""
-        if targets is None and question in _OF_TARGET:
+        model = self._fitted_model
+        if targets is None and isinstance(question, str) and question in _OF_TARGET:
             targets = self.target_.name
-        return self._fitted_model.plan(targets, evidence, question=question, method=method)
+        plan = model.plan(targets, evidence, question=question, method=method)
+        self._asked(KINDS[question])
+        return plan
 
     # -------------------------------------------------------------------- pictures and files
 

@@ -42,8 +42,10 @@ from bayesgraph.errors import (
     quoted,
 )
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import Joint
 from bayesgraph.inference.normalise import normalised
-from bayesgraph.inference.scores import score_rows
+from bayesgraph.inference.scores import OF_ROWS, ClassScores
+from bayesgraph.inference.solver import select
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
@@ -550,8 +552,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self._scored(encoded).reshape(-1)
 
     def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
-        scores = partial(_log_scores, self.star_)
-        return score_rows(self.target_, "summaries of a stream", scores, encoded)
+        kernel = partial(_log_scores, self.star_)
+        scores = ClassScores(self.target_, "the summaries of a stream", kernel)
+        return select(scores, Joint((0,)), OF_ROWS).run_rows(encoded)
 
     # ------------------------------------------------------------------------------ the model
 

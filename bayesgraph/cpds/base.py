@@ -86,6 +86,11 @@ class CPD(ABC):
         """The number of free parameters."""
 
     @property
+    def is_linear(self) -> bool:
+        """Whether the child is Gaussian around a linear function of its continuous parents."""
+        return False
+
+    @property
     def is_positive(self) -> bool:
         """Whether no observed child has probability zero: negative exponents are then possible."""
         return False
@@ -187,6 +192,7 @@ class _One:
 
     cpd: CPD
     scope: tuple[Discrete, ...]
+    nbytes = 0
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """See Adder."""
@@ -226,6 +232,11 @@ class Combination:
 
     alone: tuple[tuple[CPD, frozenset[Variable]], ...]
     sums: Mapping[frozenset[Variable], _Sum]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what was copied from the CPDs."""
+        return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
 
     @classmethod
     def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:

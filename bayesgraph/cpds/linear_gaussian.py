@@ -108,6 +108,11 @@ class GaussianCPD(CPD):
         return array
 
     @property
+    def is_linear(self) -> bool:
+        """See CPD."""
+        return True
+
+    @property
     def is_positive_where_observed(self) -> bool:
         """See CPD: a Gaussian is positive everywhere."""
         return True

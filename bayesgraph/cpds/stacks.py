@@ -24,6 +24,11 @@ _V = TypeVar("_V", bound=Variable)
 class Adder(Protocol):
     """What adds log potentials to an accumulator."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of what was copied from the CPDs."""
+        ...
+
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add them to `out`, shape (cells, n_rows)."""
         ...
@@ -84,6 +89,11 @@ class TableStack:
             np.array([part.table.shape[1] for part in parts], dtype=np.int64),
             np.concatenate([part.table.reshape(-1) for part in parts]),
         )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return self.values.nbytes + self.place.nbytes + self.stride.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """See Adder."""
@@ -149,6 +159,11 @@ class LinearStack:
             -0.5 * (np.log(variance) + LOG_2PI),
             np.concatenate([s for part in parts for s in (child, part.slopes)], axis=1),
         )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the parameters."""
+        return 3 * self.mean.nbytes + self.slopes.nbytes + self.place.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """See Adder."""

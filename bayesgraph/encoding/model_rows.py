@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from bayesgraph.variables import CountVector, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
-
-# How alike a column and a variable that has none must be to be taken for a slip of the keyboard.
-_ALIKE = 0.85
 
 
 def log_likelihood(model: Model, frame: Any) -> float:
@@ -77,8 +73,9 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
     known = [v for v in model.variables if v != target and v.name in columns]
     strangers = [name for name in columns if name not in model.number]
     silent = [v.name for v in model.variables if v.name not in columns]
+    by_text = {_plain(name): name for name in silent if isinstance(name, str)}
     for name in strangers:
-        near = _nearly(name, silent)
+        near = by_text.get(_plain(name)) if isinstance(name, str) else None
         if near is not None:
             raise UnknownVariableError(
                 f"The table has a column {name!r}, which the model does not know, and none called "
@@ -120,24 +117,6 @@ def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name,
     return found
 
 
-def _nearly(name: Name, candidates: Sequence[Name]) -> Name | None:
-    """Return the candidate that a name nearly is, if any: other case, signs or a slip.
-
-    Names whose digits differ are different names: x1 is not a slip of x10.
-    """
-    if not isinstance(name, str):
-        return None
-    by_text = {_plain(other): other for other in candidates if isinstance(other, str)}
-    text = _plain(name)
-    if text in by_text:
-        return by_text[text]
-    near = difflib.get_close_matches(text, by_text, n=1, cutoff=_ALIKE)
-    return by_text[near[0]] if near and _digits(near[0]) == _digits(text) else None
-
-
 def _plain(name: str) -> str:
+    """Return a name without what is often spelt in other ways: case, spaces and signs."""
     return "".join(char for char in name.casefold() if char.isalnum())
-
-
-def _digits(text: str) -> str:
-    return "".join(char for char in text if char.isdigit())

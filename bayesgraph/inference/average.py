@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import All, Case, Joint, Pattern, Question, Solver, Work
@@ -54,33 +55,41 @@ class AverageJoint(Work):
 
     def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
         answers: list[Answer] = []
-        weights: list[float] = []
+        refused = 0
         for member, question in self._members:
             own = member.case(case)
             work = member.network.work(question, own.pattern, memory_limit)
             answer = work.run(own, memory_limit)
+            if answer is None:  # its prior, as it predicts rows
+                refused += 1
+                nothing = Case({})
+                work = member.network.work(question, nothing.pattern, memory_limit)
+                answer = work.run(nothing, memory_limit)
             if isinstance(answer, Posterior):
                 shares = member.spread(self.question.targets, answer.probabilities)
                 answer = Posterior(self._variables, shares, answer.log_evidence)
-            if answer is not None:
-                answers.append(answer)
-                weights.append(member.weight)
-        if not answers:
+            answers.append(answer)
+        if refused == len(answers):
             return None
-        return averaged(answers, np.array(weights) / sum(weights), np.nan)
+        weights = np.array([member.weight for member, _ in self._members])
+        return averaged(answers, weights / weights.sum(), np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
         """Return logs of the posteriors' mean, minus infinity where all members refuse a row."""
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
+        possible = np.zeros(rows.n_rows, dtype=bool)
         for member, question in self._members:
-            part = member.rows(rows)
-            logs = member.network.log_posterior_rows(
-                member.network.variables[question.targets[0]], part
-            )
-            possible = ~np.isneginf(logs.max(axis=1))
-            shares = normalised(np.ascontiguousarray(logs[possible]))
-            total[possible] += member.weight * member.spread((target,), shares)
+            network, part = member.network, member.rows(rows)
+            variable = network.variables[question.targets[0]]
+            logs = network.log_posterior_rows(variable, part)
+            refused = np.isneginf(logs.max(axis=1))
+            possible |= ~refused
+            if refused.any():
+                with np.errstate(divide="ignore"):
+                    logs[refused] = np.log(network.query(variable.name).probabilities)
+            total += member.weight * member.spread((target,), normalised(logs))
+        total[~possible] = 0.0
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(total))
 
@@ -88,5 +97,16 @@ class AverageJoint(Work):
 class AverageAll(Work):
     """All marginals, each computed when it is first looked up."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals:
-        return lazy_marginals(self.model, self.pattern, case, np.nan, memory_limit)
+    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+        model = self.model
+        for v in range(len(model.variables)):
+            if v in case.hard:
+                continue
+            try:  # the first that has an answer tells whether all members refuse the evidence
+                work = model.work(Joint((v,)), self.pattern, memory_limit)
+                if work.run(case, memory_limit) is None:
+                    return None
+                break
+            except UnsupportedModelError:
+                continue
+        return lazy_marginals(model, self.pattern, case, np.nan, memory_limit)

@@ -9,6 +9,7 @@ its plan and runs on any evidence of that pattern. Variables go by their places 
 from __future__ import annotations
 
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
@@ -18,7 +19,7 @@ import numpy as np
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import CountVector, Discrete, Variable
 
 # Entries of a memo, and their bytes together.
 _MAX_ENTRIES = 256
@@ -197,7 +198,9 @@ class Case(NamedTuple):
             variable = variables[v]
             assert isinstance(variable, Discrete)  # no others have likelihoods
             soft[variable] = logs[None]
-        return Evidence(1, columns, soft)
+        # What is in a case is observed; but counts may have gaps of their own.
+        complete = not any(isinstance(variable, CountVector) for variable in columns)
+        return Evidence(1, columns, soft, complete)
 
 
 # ------------------------------------------------------------------------------------------ work
@@ -216,9 +219,15 @@ class Work(ABC):
 
     def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
         self.solver = solver
-        self.model = model
+        # The model's memo keeps the work: without a cycle both go when the model does.
+        self._model = weakref.ref(model)
         self.question = question
         self.pattern = pattern
+
+    @property
+    def model(self) -> Any:
+        """Whose question it is; the work lives no longer."""
+        return self._model()
 
     @property
     def plan(self) -> Plan:
@@ -236,7 +245,7 @@ class Work(ABC):
         """
         return self._run(case, memory_limit)
 
-    def run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Any) -> Floats:
         """Answer for each row: logs of shape (n_rows, n_states), or (n_rows,) for `Mass`."""
         return self._run_rows(rows)
 

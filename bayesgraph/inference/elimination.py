@@ -52,8 +52,21 @@ class Slice(Protocol):
         """Partially observed variables that must be summed out where they are missing."""
         ...
 
-    def problem(self, evidence: Evidence) -> Problem:
-        """Return the factors, with evidence of the pattern taken in."""
+    @property
+    def nbytes(self) -> int:
+        """Memory that it keeps alive beyond the model."""
+        ...
+
+    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
+        """Return the factors, with evidence of the pattern taken in.
+
+        Parameters
+        ----------
+        evidence : Evidence
+        summed : bool
+            Free continuous variables that are not kept will be integrated out: of one row, factors
+            that have them may be replaced by what is then left of them.
+        """
         ...
 
 
@@ -102,6 +115,11 @@ class Prepared:
         self._plans: dict[_Scopes, Plan] = {}
 
     @property
+    def nbytes(self) -> int:
+        """Memory that is kept alive beyond the model."""
+        return self.slice.nbytes
+
+    @property
     def plan(self) -> Plan:
         """What will be computed for one row."""
         return self.plan_of(tuple(self.slice.scopes))
@@ -127,7 +145,7 @@ class Prepared:
         MemoryLimitError
             With the size.
         """
-        problem = self.slice.problem(evidence)
+        problem = self.slice.problem(evidence, summed=True)
         plan = self.plan_of(tuple(map(potential_scope, problem.potentials)))
         plan.check_memory(memory_limit)
         if not plan.steps:

@@ -1,7 +1,7 @@
 """Elimination of whole factors: rows of evidence at once, and Gaussians.
 
-Discrete models with one row, and rows that observe different variables, run as programs instead
-(`programs`, `discrete`, `batches`).
+Tables with one case, and rows that observe different variables, run as programs instead
+(`compiled`, `rows`).
 """
 
 from __future__ import annotations

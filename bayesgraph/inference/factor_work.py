@@ -100,21 +100,19 @@ class FactorJoint(_FactorWork):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._wanted = self._variables(self.question.targets)
+        self._ready = prepared_for(self.model, self.pattern, self.question.targets)
 
     def _run(
         self, case: Case, memory_limit: int | None
     ) -> Posterior | GaussianMixture | MixedPosterior | None:
         wanted = self._wanted
-        result, plan = marginal(
-            self.model, wanted, case.evidence(self.model.variables), memory_limit
-        )
+        result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         if isinstance(result, Factor):
-            log_values = result.aligned(discrete)
-            log_evidence = _total(log_values)
+            probabilities, log_evidence = normalised(result.aligned(discrete))
             if log_evidence == -np.inf:
                 return None
-            return Posterior(tuple(discrete), normalised(log_values)[0], log_evidence)
+            return Posterior(tuple(discrete), probabilities, log_evidence)
         return _mixture(result, discrete, plan, wanted)
 
 
@@ -262,7 +260,10 @@ class FactorDraws:
         random: np.random.Generator,
     ) -> dict[Variable, NDArray[Any]]:
         """Draw continuous variables row by row, given all discrete ones: they are Gaussian."""
-        known = {v: np.broadcast_to(column, n) for v, column in self._given.columns.items()}
+        known = {
+            v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have an axis of items
+            for v, column in self._given.columns.items()
+        }
         result, _ = marginal(self._model, continuous, Evidence(n, known | drawn))
         assert isinstance(result, GaussianFactor)  # nothing discrete is left
         _, mean, covariance = result.moments()
@@ -286,12 +287,17 @@ def check_target(variable: Variable) -> None:
         )
 
 
-def normalised(log_values: Floats) -> Floats:
-    """Return probabilities from logs: each row's sum to one over all other axes."""
-    axes = tuple(range(1, log_values.ndim))
-    peak = log_values.max(axis=axes, keepdims=True)
+def normalised(log_values: Floats) -> tuple[Floats, float]:
+    """Return probabilities from logs of shape (1, ...) and the log of the sum of the numbers.
+
+    NaN and minus infinity if all of them are zero.
+    """
+    peak = log_values.max()
+    if peak == -np.inf:
+        return np.full(log_values.shape[1:], np.nan), -np.inf
     values = np.exp(log_values - peak)
-    return np.asarray(values / values.sum(axis=axes, keepdims=True))
+    total = values.sum(axis=tuple(range(1, log_values.ndim)))
+    return (values / total)[0], float(np.log(total)[0] + peak)
 
 
 def _total(log_values: Floats) -> float:

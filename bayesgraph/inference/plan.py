@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -96,11 +97,15 @@ class Plan:
         own = sum(table_entries(scope) for scope in self._own_scopes())
         return self.passes * own + sum(part.multiplications for part in self.parts)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Memory of the workspace, or of the largest product where nothing is compiled."""
         own = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
         return max([own, *(part.bytes for part in self.parts)])
+
+    @cached_property
+    def _most_axes(self) -> int:
+        return max(map(len, self._scopes()), default=0)
 
     @property
     def components(self) -> int:
@@ -130,8 +135,7 @@ class Plan:
     def check_memory(self, limit: int | None = None) -> None:
         """Raise a MemoryLimitError if the largest product does not fit."""
         allowed = default_memory_limit() if limit is None else limit
-        too_many_axes = any(len(scope) > _MOST_AXES for scope in self._scopes())
-        if self.bytes > allowed or too_many_axes:
+        if self.bytes > allowed or self._most_axes > _MOST_AXES:
             raise memory_error("a table", self.largest_table, self.width, allowed)
 
     def __str__(self) -> str:

@@ -132,7 +132,8 @@ class RowsWork(Work):
         together = getattr(model, "compiled", None) is not None and not evidence.likelihoods
         ready = prepared(model, evidence, partial, keep)
         if evidence.n_rows == 1:
-            yield slice(0, 1), evidence, ready
+            # Where something must be summed out of tables, their program does it.
+            yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
             return
         whole = ready if not partial else prepared(model, evidence, (), keep)
         step = min(
@@ -205,12 +206,15 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
     seen = sorted(v for v, column in columns.items() if (column >= 0).any())
     targets = () if target is None else (tables.number[target.name],)
+    n_states = 1 if target is None else target.cardinality
+    if evidence.n_rows == 1:
+        case = Case({v: int(columns[v][0]) for v in seen})
+        return np.full((1, n_states), _alone(model, targets, case))
     rows = _row_program(model, tuple(seen), targets)
     extended, program = rows.tables, rows.program
     codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
     for k, v in enumerate(seen):
         codes[k] = columns[v]
-    n_states = 1 if target is None else target.cardinality
     logs = np.empty((n_states, evidence.n_rows))
     if program.least.min(initial=0.0) < kernels.LEAST_LOG2:
         logs[:] = np.nan  # products of the tables themselves may underflow

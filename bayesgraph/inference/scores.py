@@ -11,6 +11,9 @@ from bayesgraph.inference.contract import Case, Joint, Pattern, Solver, Work
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import Discrete
 
+# Rows as the kernel takes them.
+OF_ROWS = Pattern((), rows=True)
+
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
@@ -30,25 +33,13 @@ class ClassScores:
     scores: Callable[[Any], Floats]
 
     form = "scores"
+    compiled = None
+    instead = ""
 
     @property
     def variables(self) -> tuple[Discrete, ...]:
         """The class."""
         return (self.target,)
-
-
-def score_rows(target: Discrete, kernel: str, scores: Callable[[Any], Floats], rows: Any) -> Floats:
-    """Return what a kernel scores for encoded rows, by way of its solver.
-
-    Parameters
-    ----------
-    target, kernel, scores
-        See `ClassScores`.
-    rows
-        As the kernel takes them.
-    """
-    model = ClassScores(target, kernel, scores)
-    return SCORES.work(model, Joint((0,)), Pattern((), rows=True), None).run_rows(rows)
 
 
 class KernelScores(Solver):
@@ -77,6 +68,3 @@ class ScoresWork(Work):
     def _run_rows(self, rows: Any) -> Floats:
         found: Floats = self.model.scores(rows)
         return found
-
-
-SCORES = KernelScores()

@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.inference.approximate import Loopy, Weighting
 from bayesgraph.inference.average import Average
-from bayesgraph.inference.contract import METHODS, Pattern, Question, Solver, Work
+from bayesgraph.inference.contract import (
+    METHODS,
+    Case,
+    Pattern,
+    Question,
+    Retractions,
+    Sample,
+    Samples,
+    Slopes,
+    Solver,
+    Work,
+)
 from bayesgraph.inference.factor_work import Factors
 from bayesgraph.inference.forward import Forward
 from bayesgraph.inference.mixture import Mixture
 from bayesgraph.inference.rows import Rows
-from bayesgraph.inference.scores import SCORES
+from bayesgraph.inference.scores import KernelScores
 from bayesgraph.inference.table_work import PROGRAMS, JointEnumeration
 from bayesgraph.inference.tempered import Tempered
 
 # In the order in which they are tried: the first that takes a question answers it. Each says its
 # condition in a line (`Solver.condition`); Jeffrey's rule asks `Joint` several times (`jeffrey`).
 SOLVERS: tuple[Solver, ...] = (
-    SCORES,  # rows of a stream or a linear discriminant
+    KernelScores(),  # rows of a stream or a linear discriminant
     Loopy(),  # if asked for
     Weighting(),  # if asked for
     Forward(),  # whole rows drawn from a network
@@ -32,6 +43,15 @@ SOLVERS: tuple[Solver, ...] = (
     Mixture(),  # mixtures of networks, by their posterior weights
     Average(),  # averages of posteriors, by fixed weights
 )
+
+
+# What some questions take, for refusals.
+_WANTS: dict[type[Any], str] = {
+    Slopes: ", which takes a product of tables over discrete variables",
+    Retractions: ", which takes a product of tables over discrete variables",
+    Samples: ", which takes a network of parents and children",
+    Sample: ", which takes a network of parents and children",
+}
 
 
 def select(
@@ -67,6 +87,7 @@ def select(
     >>> select(net, Joint((0,)), {"wet": "yes"}).solver.name
     'joint enumeration'
     """
+    _check(model, question)
     pattern = _pattern(model, evidence)
     return selected(model, question, pattern).work(model, question, pattern, memory_limit)
 
@@ -84,13 +105,34 @@ def answered(model: Any) -> frozenset[type[Any]]:
     return frozenset(kind for s in SOLVERS if s.serves(model) for kind in s.answers)
 
 
+def _check(model: Any, question: Any) -> None:
+    """Refuse what is no model and no question about its variables.
+
+    Raises
+    ------
+    DataTypeError
+    EvidenceError
+    """
+    if not hasattr(model, "form"):
+        raise DataTypeError(f"select takes a model; got {model!r:.80}.")
+    if type(question) not in METHODS:
+        kinds = quoted(kind.__name__ for kind in METHODS)
+        raise DataTypeError(f"A question is one of {kinds}, with its fields; got {question!r:.80}.")
+    targets = getattr(question, "targets", None) or ()
+    n = len(model.variables)
+    if not all(isinstance(t, int) and 0 <= t < n for t in targets):
+        raise EvidenceError(
+            f"Targets of a question are numbers of variables, from 0 to {n - 1}; got {targets!r}."
+        )
+
+
 def _pattern(model: Any, evidence: Any) -> Pattern:
     if evidence is None:
         return Pattern(())
     if isinstance(evidence, Pattern):
         return evidence
-    found: Pattern = getattr(evidence, "pattern", None) or model.case(evidence).pattern
-    return found
+    case: Case = evidence if isinstance(evidence, Case) else model.case(evidence)
+    return case.pattern
 
 
 def _serving(model: Any, question: Question) -> Iterator[Solver]:
@@ -100,10 +142,9 @@ def _serving(model: Any, question: Question) -> Iterator[Solver]:
 
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     """Return the error for a question that the model does not answer: what it answers instead."""
-    takers = "; or ".join(s.condition for s in SOLVERS if asked in s.answers)
     known = answered(model)
     others = ", ".join(name for kind, name in METHODS.items() if kind in known)
     return UnsupportedModelError(
-        f"{type(model).__name__} does not answer {METHODS[asked]}: that takes {takers}. It answers "
-        f"{others}.{model.instead}"
+        f"{type(model).__name__} does not answer {METHODS[asked]}{_WANTS.get(asked, '')}. It "
+        f"answers {others}.{model.instead}"
     )

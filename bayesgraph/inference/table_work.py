@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -144,7 +145,7 @@ class EnumeratedAll(_Enumerated):
 class _JointAnswer:
     """Gives a flat joint posterior its axes."""
 
-    __slots__ = ("model", "shape", "variables", "whole")
+    __slots__ = ("_model", "shape", "variables", "whole")
 
     def __init__(self, model: Any, question: Joint) -> None:
         targets = question.targets
@@ -153,7 +154,7 @@ class _JointAnswer:
                 f"A joint posterior is of at most {_MAX_TARGETS} variables; got {len(targets)}. "
                 "Ask for `marginals`, or for fewer at a time."
             )
-        self.model = model
+        self._model = weakref.ref(model)
         self.whole = question.whole
         self.variables = tuple(model.compiled.tables.variables[v] for v in targets)
         self.shape = tuple(v.cardinality for v in self.variables)
@@ -165,10 +166,12 @@ class _JointAnswer:
             return None
         if self.whole:
             return Posterior(self.variables, flat.reshape(self.shape), log_mass)
-        work = self.model.work
+        model = self._model()  # the answer may outlive the name that it was asked by
 
         def log_evidence() -> float:
-            return float(work(Mass(), case.pattern, memory_limit).run(case, memory_limit))
+            assert model is not None  # it was alive when it was asked
+            work = model.work(Mass(), case.pattern, memory_limit)
+            return float(work.run(case, memory_limit))
 
         return Posterior(self.variables, flat.reshape(self.shape), log_evidence)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bayesgraph.errors import LossyExportError, quoted
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.mixture_payload import MIXTURE
 from bayesgraph.io.payloads import (
@@ -27,7 +28,11 @@ _MEMBERS: dict[str, Kind] = {
 def _encode(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, Any]:
     members = []
     for network in model.networks:
-        name = next(name for name, kind in _MEMBERS.items() if kind.holds(network))
+        name = next((name for name, kind in _MEMBERS.items() if kind.holds(network)), None)
+        if name is None:
+            raise LossyExportError(
+                f"The native format holds averages of {quoted(_MEMBERS)}; got {network!r}."
+            )
         members.append({"model": name, "network": _MEMBERS[name].encode(network, arrays)})
     return {
         "variables": [encode_variable(variable) for variable in model.variables],

@@ -219,8 +219,13 @@ class _Drawing:
             )
         if plate is False or (plate is None and len(net.variables) <= _most_arrows(net, hub)):
             hub = None
-        pairs = [(p, cpd.variable) for cpd in net.cpds for p in cpd.parents if p != hub]
-        arcs = list(dict.fromkeys(pairs))
+        # By name: members of an average may have fewer states than it has.
+        pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
+        arcs = [
+            (net.variable(parent), net.variable(child))
+            for parent, child in dict.fromkeys(pairs)
+            if hub is None or parent != hub.name
+        ]
         lines, caption = self.arc_lines(net, arcs)
         members = [v for v in net.variables if v != hub]
         touched = {end for arc in arcs for end in arc}

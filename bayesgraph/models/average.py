@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -39,7 +40,8 @@ class PosteriorAverage(Model):
 
     Members may lack variables and states. A member answers with what it knows of the evidence; a
     variable is answered by the members that have it, a state that a member lacks has probability
-    zero there. Members for which the evidence is impossible are left out.
+    zero there. A member for which the evidence is impossible answers with its prior, as it
+    predicts rows; evidence that is impossible for all members is refused.
 
     Parameters
     ----------
@@ -135,7 +137,8 @@ class PosteriorAverage(Model):
         """The networks of positive weight with their weights, as the solver asks them."""
         weights = self.weights.tolist()
         pairs = zip(self.networks, weights, strict=True)
-        return tuple(Member(self, network, weight) for network, weight in pairs if weight > 0)
+        own: Any = weakref.proxy(self)  # no cycle: all go when the average does
+        return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
 
     def members_with(self, targets: Sequence[int]) -> list[Member]:
         """Return the members that have some variables.
@@ -147,12 +150,9 @@ class PosteriorAverage(Model):
         """
         for target in targets:
             variable = self.variables[target]
-            own = [m.network.variable(variable.name) for m in self.members if m.has(variable.name)]
-            if not isinstance(variable, Discrete) and any(isinstance(v, Discrete) for v in own):
-                raise UnsupportedModelError(
-                    f"The members of this average have different intervals of {variable.name!r}, "
-                    "so that there is no posterior to average; ask one of its `networks`."
-                )
+            for member in self.members:
+                if member.has(variable.name):
+                    _check_states(member.network.variable(variable.name), variable)
         names = [self.variables[target].name for target in targets]
         found = [m for m in self.members if all(m.has(name) for name in names)]
         if not found:
@@ -160,6 +160,18 @@ class PosteriorAverage(Model):
                 f"No member of this average has all of {quoted(names)}; ask for one at a time."
             )
         return found
+
+    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
+        """Refuse beliefs: with fixed weights no likelihood makes a posterior what it shall be.
+
+        Raises
+        ------
+        UnsupportedModelError
+        """
+        raise UnsupportedModelError(
+            f"A PosteriorAverage takes no Belief (got one about {quoted(v.name for v in beliefs)}):"
+            " its weights are fixed. Give likelihoods, or ask one of its `networks`."
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -288,8 +300,24 @@ def _values(variable: Discrete) -> Sequence[Any]:
     return variable.states
 
 
+def _check_states(own: Variable, whole: Variable) -> None:
+    """Refuse intervals and groups of values that differ from member to member.
+
+    Raises
+    ------
+    UnsupportedModelError
+    """
+    if own != whole and isinstance(own, Binned | Grouped):
+        raise UnsupportedModelError(
+            f"The members of this average have different intervals (or groups) of {whole.name!r}, "
+            "so that there is no posterior of it to average, nor likelihoods of its states; give "
+            "its value, or ask one of its `networks`."
+        )
+
+
 def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
     """Return where the states of a member's variable are among those of the average's."""
+    _check_states(own, whole)
     assert isinstance(own, Discrete)  # no others have states
     assert isinstance(whole, Discrete)  # a variable with states in all members
     return np.array([whole.index(state) for state in own.states], dtype=np.intp)

@@ -34,8 +34,8 @@ from bayesgraph.variables import (
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
-# Types of values that are neither missing nor likelihoods, and need no further look.
-_PLAIN = {str, int, bool}
+# Types of values that are no likelihoods and need no further look.
+_PLAIN = {str, int, bool, float}
 
 
 class Belief:
@@ -94,9 +94,10 @@ def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
     for name, given in _with_vectors(model, as_mapping(evidence)).items():
         variable = model.variable(name)
         at = number[variable.name]
-        if at in hard or at in soft or variable in beliefs:
+        if at in hard or at in soft or (beliefs and variable in beliefs):
             raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
-        if type(given) in _PLAIN and not isinstance(variable, CountVector):
+        # A float that is not itself is NaN, which is missing.
+        if type(given) in _PLAIN and given == given and not isinstance(variable, CountVector):
             hard[at] = variable.encode(given)
             continue
         value = scalar(given)

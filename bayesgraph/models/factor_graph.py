@@ -115,12 +115,14 @@ class GraphSlice:
     blocking: tuple[Variable, ...]
     shown: frozenset[Variable]
 
+    nbytes = 0
+
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
         """What each term leaves free."""
         return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
 
-    def problem(self, evidence: Evidence) -> Problem:
+    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
         """Return the potentials with the evidence taken in."""
         shown = evidence.without(self.blocking) if self.blocking else evidence
         potentials = [term.potential(shown) for term in self.terms]

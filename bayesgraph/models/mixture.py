@@ -183,20 +183,23 @@ def union_graph(names: Iterable[Name], networks: Sequence[Any], weights: Floats)
     union: nx.DiGraph = nx.DiGraph()
     union.add_nodes_from(names)
     for network, weight in zip(networks, weights.tolist(), strict=True):
-        for arc in _arcs(network):
+        for arc, share in _arcs(network).items():
             known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
-            union.add_edge(*arc, probability=known + weight)
+            union.add_edge(*arc, probability=known + weight * share)
     for arc in union.edges:
         union.edges[arc]["probability"] = min(union.edges[arc]["probability"], 1.0)
     return nx.freeze(union)
 
 
-def _arcs(network: Any) -> Iterable[Arc]:
-    """Return the arcs of a model in the order of its local distributions."""
+def _arcs(network: Any) -> dict[Arc, float]:
+    """Return the arcs of a model with their probabilities, which are 1 in a single network."""
+    if hasattr(network, "arc_probabilities"):
+        known: dict[Arc, float] = network.arc_probabilities
+        return known
     cpds = getattr(getattr(network, "network", network), "blocks", None)
     if cpds is None:  # a factor graph: its terms may be CPDs
         cpds = [term.source for term in network.terms if isinstance(term.source, CPD)]
-    return [arc for cpd in cpds for arc in cpd.arcs()]
+    return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
 
 def mean_scores(networks: Sequence[Any], weights: Floats) -> dict[Arc, float]:

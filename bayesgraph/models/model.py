@@ -60,21 +60,6 @@ from bayesgraph.variables import (
     decode,
 )
 
-# Caches and what is derived from the parameters: left out of pickles and copies.
-_DERIVED = {
-    "_cpd_of",
-    "_scopes",
-    "answered",
-    "compiled",
-    "cpds",
-    "graph",
-    "log_partition",
-    "memo",
-    "number",
-    "silent",
-    "vectors",
-}
-
 
 class Model(ABC):
     """Named variables, evidence on them, and the questions that a solver answers.
@@ -93,7 +78,13 @@ class Model(ABC):
     _by_name: dict[Name, Variable]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
+        """Return what pickles and copies take: what is derived is derived anew."""
+        cls = type(self)
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if not isinstance(getattr(cls, name, None), cached_property)
+        }
 
     # ------------------------------------------------------------------ variables and evidence
 
@@ -628,26 +619,29 @@ class Model(ABC):
         UnsupportedModelError
             If the model does not answer the question.
         """
-        pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
-        if question not in _QUESTIONS:
+        if not isinstance(question, str) or question not in _QUESTIONS:
             raise EvidenceError(f"question= is one of {quoted(_QUESTIONS)}; got {question!r}.")
+        pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
         takes_targets, make = _QUESTIONS[question]
-        if targets is None and takes_targets:
-            raise EvidenceError(f"{question} needs at least one target; got none.")
+        if (targets is not None) != takes_targets:
+            wanting = "needs at least one target" if takes_targets else "takes no targets"
+            raise EvidenceError(f"{question} {wanting}; got {targets!r}.")
         wanted = read_targets(self, targets, pattern.observed) if takes_targets else ()
         if method != "exact":
             check_method(method, {})
+            if question not in ("query", "marginals"):
+                raise EvidenceError(
+                    f"method={method!r} is for query and marginals; {question} is always exact."
+                )
             approximate = Approximate(wanted if takes_targets else None, method, {})
             return self.plan_of(approximate, pattern)
         return self.plan_of(make(wanted), pattern)
 
     def _pattern(self, evidence: Mapping[Name, Any] | Collection[Name] | None) -> Pattern:
-        if isinstance(evidence, str):
-            raise EvidenceError(
-                f"evidence= is a mapping or a list of names; got the string {evidence!r}."
-            )
-        if evidence is None or isinstance(evidence, Mapping):
-            return self.case(evidence).pattern
+        if evidence is None or isinstance(evidence, Mapping) or hasattr(evidence, "to_dict"):
+            return self.case(evidence).pattern  # type: ignore[arg-type]  # a Series is one too
+        if isinstance(evidence, str) or not isinstance(evidence, Collection):
+            raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
         return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
 
     # ----------------------------------------------------------------------------------- batches
@@ -702,7 +696,9 @@ class Model(ABC):
     def log_likelihood(self, frame: Any) -> float:
         """Return the total log likelihood of the rows of a table.
 
-        Missing values are marginalised; columns that the model does not have are ignored.
+        Missing values are marginalised; columns that the model does not have are ignored, unless
+        they are spelt like a variable that has no column (`Xray` for `xray`), or all of them are
+        unknown. Columns of words are their vector of counts.
 
         Parameters
         ----------
@@ -717,8 +713,9 @@ class Model(ABC):
         ----------
         target : name
         frame : pandas, polars or pyarrow table, or mapping from name to column
-            Any pattern of missing values; columns that the model does not have, and the target's
-            own, are ignored.
+            Any pattern of missing values. Columns that the model does not have, and the target's
+            own, are ignored, unless they are spelt like a variable that has no column (`Xray` for
+            `xray`), or all of them are unknown. Columns of words are their vector of counts.
 
         Returns
         -------
@@ -773,6 +770,22 @@ _QUESTIONS: dict[str, tuple[bool, Any]] = {
     "conflict": (False, lambda _: Retractions()),
     "query_rows": (True, Joint),
     "log_likelihood": (False, lambda _: Mass()),
+}
+
+# The type of question that each of these methods asks.
+KINDS: dict[str, type[Any]] = {
+    "query": Joint,
+    "marginals": All,
+    "most_probable": Best,
+    "k_most_probable": Best,
+    "marginal_map": Best,
+    "log_probability": Mass,
+    "sample": Sample,
+    "sample_posterior": Draw,
+    "sensitivity": Slopes,
+    "conflict": Retractions,
+    "query_rows": Joint,
+    "log_likelihood": Mass,
 }
 
 

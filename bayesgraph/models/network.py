@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph import upward
 from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
+from bayesgraph.cpds.integrated import MAX_BYTES, Integrated
 from bayesgraph.cpds.roots import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
@@ -22,7 +23,7 @@ from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
 class BayesianNetwork(Model):
@@ -285,7 +286,10 @@ class BayesianNetwork(Model):
         shown = [v for v in observed if v not in blocking]
         pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
         return NetworkSlice(
-            tuple(without_summed_roots(pieces, shown, kept)), tuple(blocking), frozenset(shown)
+            tuple(without_summed_roots(pieces, shown, kept)),
+            tuple(blocking),
+            frozenset(shown),
+            tuple(keep),
         )
 
     def _blocking(
@@ -377,25 +381,62 @@ class NetworkSlice:
     blocking : tuple of Variable
     shown : frozenset of Variable
         What the pieces see of the evidence.
+    keep : tuple of Variable
+        What is asked for.
     """
 
     pieces: tuple[CPD, ...]
     blocking: tuple[Variable, ...]
     shown: frozenset[Variable]
+    keep: tuple[Variable, ...]
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
         """What each piece leaves free."""
         return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that is kept alive beyond the network, at most."""
+        numbers = MAX_BYTES if self._linear else 0
+        return self.combination.nbytes + numbers
+
     @cached_property
     def combination(self) -> Combination:
         """How the pieces are added up."""
         return Combination.of(self.pieces, self.shown)
 
-    def problem(self, evidence: Evidence) -> Problem:
-        """Return the potentials with the evidence taken in."""
+    @cached_property
+    def _linear(self) -> tuple[CPD, ...]:
+        """Pieces with free continuous variables, if all of them are linear whatever is observed."""
+        found = [
+            piece
+            for piece, free in zip(self.pieces, self.scopes, strict=True)
+            if any(isinstance(variable, Continuous) for variable in free)
+        ]
+        return tuple(found) if all(_is_linear(piece, self.shown) for piece in found) else ()
+
+    @cached_property
+    def _integrated(self) -> tuple[Integrated, Combination] | None:
+        """What integrates free numbers out before one case is known, and the other pieces."""
+        if not self._linear:
+            return None
+        found = Integrated(self._linear, self.shown, self.keep)
+        linear = set(map(id, self._linear))  # equality compares numbers
+        rest = [piece for piece in self.pieces if id(piece) not in linear]
+        return (found, Combination.of(rest, self.shown)) if found.is_small else None
+
+    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
+        """Return the potentials with the evidence taken in; see `inference.elimination.Slice`."""
         shown = evidence.without(self.blocking) if self.blocking else evidence
-        potentials = self.combination.potentials(shown)
+        if summed and evidence.n_rows == 1 and self._integrated is not None:
+            numbers, rest = self._integrated
+            potentials = [*numbers.potentials(shown), *rest.potentials(shown)]
+        else:
+            potentials = self.combination.potentials(shown)
         potentials += evidence_factors(evidence, self.blocking)
         return Problem(potentials, partial_columns(evidence, self.blocking))
+
+
+def _is_linear(cpd: CPD, observed: Collection[Variable]) -> bool:
+    return cpd.is_linear and not any(parent in observed for parent in cpd.discrete_parents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -244,7 +245,9 @@ class WeightedNetwork(Model):
             return self.network.slice(observed, partial, soft, keep)
         inner = self.network.slice(observed, partial, soft, [*keep, self.target])
         alone = self.target not in observed and not set(keep) - {self.target}
-        return ClassScores(self) if alone else TurnedSlice(self, inner)
+        # The memo of the model keeps its slices: without a cycle both go when the model does.
+        own: Any = weakref.proxy(self)
+        return ClassScores(own) if alone else TurnedSlice(own, inner)
 
     @property
     def silent(self) -> frozenset[Variable]:
@@ -318,13 +321,14 @@ class ClassScores:
 
     model: WeightedNetwork
     blocking = ()
+    nbytes = 0
 
     @property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
         """The class."""
         return ((self.model.target,),)
 
-    def problem(self, evidence: Evidence) -> Problem:
+    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
         """Return the scores of the class, and its likelihoods."""
         target = self.model.target
         scores = Factor.from_log([target], self.model.log_scores(evidence))
@@ -341,6 +345,11 @@ class TurnedSlice:
     inner: Slice
 
     @property
+    def nbytes(self) -> int:
+        """Memory that is kept alive beyond the model."""
+        return self.inner.nbytes
+
+    @property
     def blocking(self) -> Sequence[Variable]:
         """Those of the network."""
         return self.inner.blocking
@@ -350,10 +359,10 @@ class TurnedSlice:
         """Those of the network, and the class."""
         return (*self.inner.scopes, (self.model.target,))
 
-    def problem(self, evidence: Evidence) -> Problem:
+    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
         """Return the potentials with the evidence taken in."""
         model = self.model
-        problem = self.inner.problem(evidence)
+        problem = self.inner.problem(evidence, summed=summed)
         given = _without(evidence, model.target)
         before = model.network.log_posterior_rows(model.target, given)
         with np.errstate(invalid="ignore"):

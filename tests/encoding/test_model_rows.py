@@ -35,7 +35,7 @@ def words():
 @pytest.mark.parametrize("asked", ["query_rows", "log_likelihood"])
 @pytest.mark.parametrize(
     ("column", "meant"),
-    [("Xray", "xray"), ("x-ray", "xray"), ("xrays", "xray"), ("Dose 1", "dose_1"), ("X1", "x1")],
+    [("Xray", "xray"), ("x-ray", "xray"), ("Dose 1", "dose_1"), ("X1", "x1")],
 )
 def test_a_column_that_is_nearly_a_variable_is_not_ignored(clinic, asked, column, meant):
     table = {column: [0, 1], "age": [50, 60]}
@@ -59,7 +59,7 @@ def test_a_table_of_other_things_is_refused(clinic):
 def test_other_columns_are_ignored_where_some_are_known(clinic):
     plain = clinic.query_rows("sick", {"xray": ["shadow", None]})
     more = {"xray": ["shadow", None], "xrays": [1, 2], "x10": [0, 1], "name": ["p", "q"]}
-    # `xrays` would be a slip of `xray`, which has a column; x10 is another name than x1.
+    # Names that differ by more than case and signs are other names.
     np.testing.assert_array_equal(clinic.query_rows("sick", more), plain)
     # The column of the target itself says nothing of it.
     own = clinic.query_rows("sick", {"sick": ["no", "yes"]})

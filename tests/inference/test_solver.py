@@ -1,18 +1,21 @@
 """One list of solvers: every question passes through one of them, and is prepared once."""
 
 import copy
+import gc
 import pickle
 import threading
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 import bayesgraph as bg
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError
 from bayesgraph.inference.average import Average
 from bayesgraph.inference.contract import (
     METHODS,
@@ -286,6 +289,70 @@ def test_the_memo_is_no_part_of_the_model():
         assert not len(twin.memo)
         assert twin.query("c", {"a": 1}) == net.query("c", {"a": 1})
     assert not len(pickle.loads(pickle.dumps(net.memo)))
+
+
+def test_a_model_goes_when_nobody_has_it():
+    """Without waiting for a search for cycles: a search over parameters holds no models."""
+    gc.disable()
+    try:
+        for make in MODELS.values():
+            model = make()
+            posterior = model.query("c", {"a": 1})
+            model.query("c", {"a": {0: 1.0, 1: 2.0}})
+            model.marginals({"a": 1})
+            model.query_rows("c", {"a": [0, 1, None]})
+            gone = weakref.ref(model)
+            del model
+            assert posterior.probabilities.sum() == pytest.approx(1.0)
+            posterior.log_evidence  # noqa: B018 - the answer asks the model
+            del posterior
+            assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_the_memo_counts_what_rows_leave_in_it():
+    net = tables(14)
+    names = [f"v{i}" for i in range(14)]
+    for k in range(1, 12):
+        net.query_rows("c", {name: [0, 1] for name in names[:k]})
+    assert net.memo.nbytes > 1000
+
+
+def test_select_refuses_what_is_no_question():
+    net = tables()
+    for wrong in ("query", Joint, ("a",)):
+        with pytest.raises(DataTypeError, match="A question is one of"):
+            select(net, wrong)
+    for targets in ((9,), (-1,), ("c",)):
+        with pytest.raises(EvidenceError, match="numbers of variables"):
+            select(net, Joint(targets))
+    with pytest.raises(DataTypeError, match="takes a model"):
+        select("net", Mass())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (("c", 5), {}, "a mapping or a list of names"),
+        (("c",), {"question": ["query"]}, "question= is one of"),
+        (("c",), {"question": "marginals"}, "takes no targets"),
+        ((), {}, "at least one target"),
+        ((), {"question": "most_probable", "method": "loopy"}, "always exact"),
+    ],
+)
+def test_plans_of_nothing_are_refused(arguments, options, words):
+    with pytest.raises(EvidenceError, match=words):
+        tables().plan(*arguments, **options)
+
+
+def test_estimators_plan_what_they_answer():
+    with pytest.raises(NotFittedError):
+        bg.NaiveBayesClassifier().plan()
+    counts = np.array([[1, 0], [0, 2], [3, 1], [0, 1]])
+    complement = bg.ComplementNaiveBayesClassifier().fit(counts, [0, 1, 0, 1])
+    with pytest.raises(UnsupportedModelError, match="no distribution of documents"):
+        complement.plan(question="log_probability")
 
 
 def test_threads_share_a_memo():

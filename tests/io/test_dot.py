@@ -382,7 +382,7 @@ class TestFactorGraph:
 
 class TestBadInput:
     def test_not_a_model(self):
-        with pytest.raises(DataTypeError, match="a NetworkMixture or a WeightedNetwork"):
+        with pytest.raises(DataTypeError, match="a PosteriorAverage or a WeightedNetwork"):
             to_dot("rain")
 
     def test_rankdir(self):

@@ -1,5 +1,7 @@
 """Averages of posteriors: fixed weights, members that know different things."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -63,14 +65,78 @@ def test_numbers_and_rows(members):
     np.testing.assert_allclose(rows, 0.25 * parts[0] + 0.75 * parts[1], rtol=1e-12)
 
 
-def test_members_for_which_the_evidence_is_impossible_are_left_out(members):
+def test_a_member_for_which_the_evidence_is_impossible_answers_with_its_prior(members):
     average = bg.PosteriorAverage(members)
     evidence = {"a": "r", "c": "y"}
-    alone = members[0].query("x", evidence)
-    assert average.query("x", evidence).mean == pytest.approx(alone.mean)
+    expected = (members[0].query("x", evidence).mean + members[1].query("x").mean) / 2
+    assert average.query("x", evidence).mean == pytest.approx(expected)
     both = bg.PosteriorAverage([members[1], members[1]])
-    with pytest.raises(bg.errors.ImpossibleEvidenceError):
-        both.query("x", evidence)
+    for ask in (lambda: both.query("x", evidence), lambda: both.marginals({"a": "r", "c": "y"})):
+        with pytest.raises(bg.errors.ImpossibleEvidenceError):
+            ask()
+
+
+def test_a_bag_agrees_with_itself_on_rows_that_a_member_rules_out():
+    random = np.random.default_rng(3)
+    y = np.array(list("aabbcc") * 3)
+    X = {"u": random.permutation(y).tolist(), "v": np.array(list("pqrpqr") * 3).tolist()}
+    bag = bg.BaggedNaiveBayesClassifier(
+        bg.NaiveBayesClassifier(alpha=0.0), n_estimators=5, max_samples=6, random_state=3
+    ).fit(X, y)
+    rows = {"u": ["a", "b", "c"], "v": ["r", "p", "q"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = bag.predict_proba(rows)
+        np.testing.assert_allclose(bag.query_rows("class", rows), expected, atol=1e-12)
+        for i in range(3):
+            row = {name: column[i] for name, column in rows.items()}
+            try:
+                found = bag.query(evidence=row).probabilities
+            except bg.errors.ImpossibleEvidenceError:
+                continue
+            np.testing.assert_allclose(found, expected[i], atol=1e-12)
+
+
+def test_groups_of_values_that_differ_are_answered_by_value_only(members):
+    def grouped(groups):
+        variable = bg.Grouped("c2", groups)
+        table = [[0.2, 0.8], [0.7, 0.3]]
+        return bg.BayesianNetwork([bg.TableCPD(C, [0.5, 0.5]), bg.TableCPD(variable, table, [C])])
+
+    parts = [grouped([["a", "b"], ["x"]]), grouped([["a"], ["b", "x"]])]
+    average = bg.PosteriorAverage(parts)
+    expected = np.mean([p.query("c", {"c2": "b"}).probabilities for p in parts], axis=0)
+    np.testing.assert_allclose(average.query("c", {"c2": "b"}).probabilities, expected)
+    for ask in (
+        lambda: average.query("c2"),
+        lambda: average.query("c", {"c2": [0.1, 0.2, 0.3]}),
+    ):
+        with pytest.raises(UnsupportedModelError, match=r"different intervals \(or groups\)"):
+            ask()
+    assert "no exact answer" in repr(average.marginals())
+
+
+def test_beliefs_are_refused(members):
+    with pytest.raises(UnsupportedModelError, match="takes no Belief"):
+        bg.PosteriorAverage(members).query("c", {"a": bg.Belief({"p": 0.2, "q": 0.3, "r": 0.5})})
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        lambda: bg.NaiveBayesClassifier(discretizer="mdlp"),
+        lambda: bg.WeightedNaiveBayesClassifier("variable"),
+        bg.AODEClassifier,
+        bg.TANClassifier,
+        bg.StreamingNaiveBayesClassifier,
+    ],
+)
+def test_every_bag_can_be_drawn(estimator):
+    X_, y = load_iris(return_X_y=True)
+    bag = bg.BaggedNaiveBayesClassifier(estimator(), n_estimators=3, random_state=0)
+    bag.fit(X_[::4], np.where(np.arange(150) == 148, "rare", y.astype(str))[::4])
+    assert "->" in bag.to_dot()
+    assert bag.network_.graph.has_edge("class", "x0")
 
 
 def test_members_may_lack_states_and_variables(members):
@@ -109,7 +175,7 @@ def test_intervals_of_different_members():
         bag.query_rows("class", rows), bag.predict_proba(X_[::15]), rtol=1e-9
     )
     assert bag.network_.variable("x2") == bg.Continuous("x2")
-    with pytest.raises(UnsupportedModelError, match="different intervals of 'x2'"):
+    with pytest.raises(UnsupportedModelError, match=r"different intervals \(or groups\) of 'x2'"):
         bag.query("x2")
 
 

@@ -144,3 +144,17 @@ def test_what_cannot_be_given():
         net.sample(5, given={"a": "maybe"})
     with pytest.raises(UnsupportedModelError, match="no parents and children to sample"):
         net.to_factor_graph().sample(5)
+
+
+def test_counts_that_are_observed_beside_a_free_number():
+    label, words = bg.Discrete("label", ["a", "b"]), bg.CountVector("words", ["x", "y"])
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(label, [0.5, 0.5]),
+            bg.MultinomialCPD(words, [[0.0, 1.0], [1.0, 0.0]], parents=[label]),
+            bg.GaussianCPD(bg.Continuous("length"), [0.0, 10.0], [1.0, 1.0], [label]),
+        ]
+    )
+    drawn = net.sample_posterior(N, {"words": {"x": 3}}, random_state=0)
+    assert set(drawn["label"]) == {"b"}
+    assert abs(drawn["length"].mean() - 10.0) < 0.05

@@ -1,0 +1,153 @@
+"""Linear Gaussians whose free continuous variables are integrated out before the data are known.
+
+A row of a Gaussian factor says that some linear function of the free variables is near t, and t is
+a number less a linear function of the observed ones. Which combinations of all the t are left once
+the free variables are integrated out depends on the pattern of evidence alone. They are found by
+the ordinary elimination, in which each t is one more variable. A case then takes a product with a
+small matrix. Observed values enter their own row first, and lose no digits to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesgraph.cpds.base import CPD
+from bayesgraph.factors import SUM, Evidence, Factor, GaussianFactor, Potential
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.factor import align
+from bayesgraph.factors.gaussian import half_square
+from bayesgraph.inference.elimination import potential_scope
+from bayesgraph.inference.engine import remaining
+from bayesgraph.inference.plan import make_plan
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+# Numbers in the largest product up to which it is worth while to prepare a pattern.
+_MOST_ENTRIES = 2**16
+# What a pattern takes at most, in bytes.
+MAX_BYTES = 8 * _MOST_ENTRIES
+
+
+class _Part(NamedTuple):
+    """One factor that is left: what it needs of the rows, over the cells of its scope.
+
+    Attributes
+    ----------
+    scope : tuple of Discrete
+    kept : list of Continuous
+        Free variables that are not integrated out.
+    constant : ndarray, shape (1, *cardinalities)
+    loadings : ndarray, shape (1, *cardinalities, k, n_kept)
+    mixing : ndarray, shape (*cardinalities, k, m)
+        What of the t of m rows is left in k combinations.
+    offsets : ndarray, shape (*cardinalities, m)
+    slopes : ndarray, shape (*cardinalities, m, n_observed)
+    """
+
+    scope: tuple[Discrete, ...]
+    kept: list[Continuous]
+    constant: Floats
+    loadings: Floats
+    mixing: Floats
+    offsets: Floats
+    slopes: Floats
+
+    def given(self, values: Floats) -> Potential:
+        """Return the factor for one case."""
+        with np.errstate(over="ignore"):
+            targets = self.offsets - self.slopes @ values
+            left = (self.mixing @ targets[..., None])[None, ..., 0]
+        if self.kept:
+            return GaussianFactor(self.scope, self.kept, self.constant, self.loadings, -left)
+        return Factor.from_log(self.scope, self.constant - half_square(left))
+
+
+class Integrated:
+    """Linear Gaussians for one case of a pattern of evidence.
+
+    Parameters
+    ----------
+    cpds : sequence of CPD
+        Each with `is_linear`, at least one free continuous variable and no observed discrete one.
+    observed : collection of Variable
+    keep : collection of Variable
+        Free, and not to be integrated out.
+    """
+
+    def __init__(
+        self, cpds: Sequence[CPD], observed: Collection[Variable], keep: Collection[Variable]
+    ) -> None:
+        wholes = [_whole(cpd) for cpd in cpds]
+        seen = (v for whole in wholes for v in whole.variables if v in observed)
+        self._columns = tuple(dict.fromkeys(seen))
+        rows = {Continuous(_Row()): whole for whole in wholes}
+        factors = [_with_row(whole, row, self._columns) for row, whole in rows.items()]
+        plan = make_plan(map(potential_scope, factors), [*rows, *keep])
+        self.is_small = plan.largest_table <= _MOST_ENTRIES
+        left: list[Potential] = []
+        if self.is_small:
+            left = remaining(factors, plan, {step.variable: SUM for step in plan.steps}, {})
+        self._parts = [self._part(p, rows) for p in left if isinstance(p, GaussianFactor)]
+
+    def _part(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Part:
+        at = [i for i, v in enumerate(factor.variables) if v in rows]
+        rest = [i for i, v in enumerate(factor.variables) if v not in rows]
+        lead = factor.log_constant.shape[1:]
+        offsets = np.empty((*lead, len(at)))
+        slopes = np.zeros((*lead, len(at), len(self._columns)))
+        for j, i in enumerate(at):
+            whole = rows[factor.variables[i]]
+            loadings = align(whole.loadings, whole.scope, factor.scope)[0]
+            offsets[..., j] = align(whole.targets, whole.scope, factor.scope)[0, ..., 0]
+            for k, variable in enumerate(whole.variables):
+                if variable in self._columns:
+                    slopes[..., j, self._columns.index(variable)] = loadings[..., 0, k]
+        return _Part(
+            factor.scope,
+            [factor.variables[i] for i in rest],
+            factor.log_constant,
+            factor.loadings[..., rest],
+            factor.loadings[0][..., at],
+            offsets,
+            slopes,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the numbers."""
+        return sum(
+            array.nbytes for part in self._parts for array in part if isinstance(array, np.ndarray)
+        )
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return what is left of all factors, for evidence of one row."""
+        values = np.array([evidence.columns[v][0] for v in self._columns], dtype=np.float64)
+        return [part.given(values) for part in self._parts]
+
+
+class _Row:
+    """The name of the variable that stands for what a row says: no other variable has it."""
+
+
+def _whole(cpd: CPD) -> GaussianFactor:
+    """Return the factor of a linear Gaussian with nothing observed: one row."""
+    potential = cpd.potential(Evidence(1, {}))
+    assert isinstance(potential, GaussianFactor)  # it is linear
+    return potential
+
+
+def _with_row(
+    whole: GaussianFactor, row: Continuous, observed: Collection[Variable]
+) -> GaussianFactor:
+    """Return a factor over its free variables and t, which has all of the others in it."""
+    free = [i for i, v in enumerate(whole.variables) if v not in observed]
+    ones = np.ones((*whole.targets.shape, 1))
+    return GaussianFactor(
+        whole.scope,
+        [*(whole.variables[i] for i in free), row],
+        whole.log_constant,
+        np.concatenate([whole.loadings[..., free], -ones], axis=-1),
+        np.zeros_like(whole.targets),
+    )
