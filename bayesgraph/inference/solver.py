@@ -94,15 +94,15 @@ def select(
 
 def selected(model: Any, question: Question, pattern: Pattern) -> Solver:
     """Return the solver that answers a question; see `select`."""
-    for solver in _serving(model, question):
+    for solver in serving(model, type(question)):
         if solver.takes(model, question, pattern):
             return solver
     raise refused(model, type(question))
 
 
-def answered(model: Any) -> frozenset[type[Any]]:
-    """Return the types of questions that some solver answers for the model."""
-    return frozenset(kind for s in SOLVERS if s.serves(model) for kind in s.answers)
+def serving(model: Any, kind: type[Any]) -> Iterator[Solver]:
+    """Return the solvers that answer a type of question for the model, in their order."""
+    return (s for s in SOLVERS if kind in s.answers and s.serves(model))
 
 
 def _check(model: Any, question: Any) -> None:
@@ -135,15 +135,9 @@ def _pattern(model: Any, evidence: Any) -> Pattern:
     return case.pattern
 
 
-def _serving(model: Any, question: Question) -> Iterator[Solver]:
-    kind = type(question)
-    return (s for s in SOLVERS if kind in s.answers and s.serves(model))
-
-
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     """Return the error for a question that the model does not answer: what it answers instead."""
-    known = answered(model)
-    others = ", ".join(name for kind, name in METHODS.items() if kind in known)
+    others = ", ".join(name for kind, name in METHODS.items() if any(serving(model, kind)))
     return UnsupportedModelError(
         f"{type(model).__name__} does not answer {METHODS[asked]}{_WANTS.get(asked, '')}. It "
         f"answers {others}.{model.instead}"

@@ -42,7 +42,7 @@ from bayesgraph.inference.contract import (
     Work,
 )
 from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import answered, refused, select, selected
+from bayesgraph.inference.solver import refused, select, selected, serving
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.evidence import (
     Belief,
@@ -131,13 +131,19 @@ class Model(ABC):
         return read_case(self, evidence)
 
     @cached_property
-    def answered(self) -> frozenset[type[Any]]:
-        """The types of questions that a solver answers for this model."""
-        return answered(self)
+    def _answered(self) -> dict[type[Any], bool]:
+        return {}
+
+    def answers(self, kind: type[Any]) -> bool:
+        """Tell whether some solver answers a type of question for this model."""
+        known = self._answered.get(kind)
+        if known is None:
+            known = self._answered[kind] = any(serving(self, kind))
+        return known
 
     def _asked(self, kind: type[Any], evidence: Mapping[Name, Any] | None) -> Case:
         """Return the evidence of a question as a case; refuse what no solver answers."""
-        if kind not in self.answered:
+        if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
 
@@ -163,7 +169,7 @@ class Model(ABC):
         """Return the selected solver's work, prepared once for all evidence of a pattern."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
-            lambda: select(self, question, pattern, memory_limit),
+            lambda: selected(self, question, pattern).work(self, question, pattern, memory_limit),
         )
         return work
 
@@ -407,7 +413,7 @@ class Model(ABC):
         refused.
         """
         given = as_mapping(evidence)
-        if Mass in self.answered and any(isinstance(value, Belief) for value in given.values()):
+        if self.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
             raise EvidenceError(
                 "A Belief says what a posterior shall be; that has no probability. Leave it out."
             )
