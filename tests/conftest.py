@@ -5,6 +5,7 @@ import gc
 import cases
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 settings.register_profile("bayesgraph", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("bayesgraph")
@@ -43,6 +44,13 @@ def pytest_collection_modifyitems(items):
         test = getattr(item, "originalname", None)
         if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    """Keep matrix products on one thread: two workers with more of them wait for each other."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -8,20 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 import bayesgraph as bg
 from bayesgraph.datasets import large_scale_concept
 
 pytest.importorskip("river")
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Keep matrix products on one thread: beside other tests, more of them wait for each other."""
-    with threadpool_limits(1, "blas"):
-        yield
 
 
 @pytest.fixture(autouse=True)

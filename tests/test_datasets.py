@@ -8,7 +8,6 @@ from scipy import stats
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
-from threadpoolctl import threadpool_limits
 
 import bayesgraph as bg
 from bayesgraph.datasets import (
@@ -25,13 +24,6 @@ DISTANCES = {
     "gamma": (1.68, 3.33),
     "delta": (1.57, 2.077),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Keep matrix products on one thread: beside other tests, more of them wait for each other."""
-    with threadpool_limits(1, "blas"):
-        yield
 
 
 @pytest.fixture(scope="module")
