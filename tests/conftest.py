@@ -1,5 +1,6 @@
 """Hypothesis runs the same examples every time, without a clock; variants are spared."""
 
+import collections
 import gc
 
 import cases
@@ -38,12 +39,23 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow what differs from other tests in a parameter only; see `cases.is_spared`."""
+    """Mark as slow what differs from other tests in a parameter only.
+
+    Those are rows of the table, see `cases.is_spared`, and all but every n-th of the repetitions of
+    a test marked `one_in(n)`. Where n has no divisor in common with the numbers of values that
+    several parameters take, each value comes up.
+    """
+    repetitions = collections.Counter()
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         test = getattr(item, "originalname", None)
         if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):
             item.add_marker(pytest.mark.slow)
+        one_in = item.get_closest_marker("one_in")
+        if one_in:
+            if repetitions[item.path, test] % one_in.args[0]:
+                item.add_marker(pytest.mark.slow)
+            repetitions[item.path, test] += 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -169,10 +169,12 @@ def test_evaluate_more_than_two_classes(capfd, tmp_path):
     table = tmp_path / "t.csv"
     rows = [f"{i % 7},{'abc'[i % 3]}" for i in range(60)]
     table.write_text("x,kind\n" + "\n".join(rows) + "\n")
-    picture = tmp_path / "roc.svg"
-    code, out, _ = run(capfd, "evaluate", table, "--target", "kind", "--cv", "2", "--plot", picture)
+    arguments = ("evaluate", table, "--target", "kind", "--cv", "2")
+    code, out, _ = run(capfd, *arguments)
     assert code == 0
     assert out.count("confusion matrix") == len(ModelName)
+    picture = tmp_path / "roc.svg"
+    assert run(capfd, *arguments, "--model", "nb", "--plot", picture)[0] == 0
     assert picture.is_file()
 
 

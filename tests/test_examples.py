@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import bayesgraph as bg
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 # What the README tells a newcomer to run first.
@@ -39,10 +41,13 @@ def test_quickstart_runs_and_draws_the_picture_of_the_readme(tmp_path):
     )
 
 
-# In this process, which has imported the library and loaded its kernels once.
+# In this process, which has imported the library and loaded its kernels once, and with two folds
+# where an example compares models: the numbers are not checked.
 @others
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    whole = bg.cross_validate
+    monkeypatch.setattr(bg, "cross_validate", lambda *given, cv=5: whole(*given, cv=2))
     monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name)])
     runpy.run_path(sys.argv[0], run_name="__main__")
     printed = capfd.readouterr()

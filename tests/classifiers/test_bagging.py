@@ -25,6 +25,8 @@ EXCUSED = {
 }
 
 
+# Each check on one of the bags.
+@pytest.mark.one_in(3)
 @parametrize_with_checks(
     [
         bg.BaggedNaiveBayesClassifier(n_estimators=3),
@@ -53,6 +55,7 @@ BASES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
 @pytest.mark.parametrize("weights", [None, np.arange(len(Y)) % 3.0], ids=["plain", "weighted"])

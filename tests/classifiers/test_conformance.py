@@ -56,6 +56,8 @@ def name_of(value):
     return re.sub(r"at0x[0-9a-f]+", "", checks.kwargs["ids"](value) or "")
 
 
+# Each check on every third estimator, which share what reads tables and parameters.
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=name_of)
 def test_each_check_of_scikit_learn(estimator, check):
     check(estimator)

@@ -124,6 +124,7 @@ def counts_of(random, n, d, y, fractions):
     return X
 
 
+@pytest.mark.one_in(5)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -173,6 +174,7 @@ class _Bernoulli:
         return self.predict_log_proba(X).argmax(axis=1)
 
 
+@pytest.mark.one_in(5)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)

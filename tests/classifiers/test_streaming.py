@@ -76,6 +76,7 @@ def in_batches(model, data, cuts):
 # --------------------------------------------------------------------------------- the order
 
 
+@pytest.mark.one_in(3)
 @every
 def test_batches_of_any_size_make_the_same_model(estimator):
     data = stream()
@@ -106,6 +107,7 @@ def test_one_row_at_a_time_makes_the_same_model(estimator):
         assert one.predict_one(row) == LABELS[p.argmax()]
 
 
+@pytest.mark.one_in(3)
 @every
 def test_fit_is_learning_all_and_settling(estimator):
     X, y, weights = data = stream()
@@ -138,6 +140,7 @@ def test_testing_then_training_is_predicting_before_learning(estimator):
     assert_same_state(one, other)
 
 
+@pytest.mark.one_in(3)
 @every
 def test_memory_does_not_grow_with_the_rows(estimator):
     sizes = []

@@ -61,6 +61,7 @@ class PlainWindow:
         return None
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("clock", [1, 32])
 def test_adwin_is_the_plain_window(seed, clock):
@@ -257,15 +258,15 @@ def test_rivers_wrappers_take_own_detectors():
     naive_bayes = pytest.importorskip("river.naive_bayes")
     forest = pytest.importorskip("river.forest")
     random = np.random.default_rng(0)
-    labels = random.integers(0, 2, 3000)
-    numbers = random.normal(size=3000) + 3 * np.where(np.arange(3000) < 1500, labels, 1 - labels)
+    labels = random.integers(0, 2, 1800)
+    numbers = random.normal(size=1800) + 3 * np.where(np.arange(1800) < 900, labels, 1 - labels)
 
     def right(model):
         found = []
         for x, label in zip(numbers.tolist(), labels.tolist(), strict=True):
             found.append(model.predict_one({"x": x}) == label)
             model.learn_one({"x": x}, label)
-        return np.mean(found[2000:])
+        return np.mean(found[1300:])
 
     for detector in OWN:
         model = drift.DriftRetrainingClassifier(

@@ -31,7 +31,12 @@ def graph_case(seed):
 
 CASES = [*((network_case, seed) for seed in range(60)), *((graph_case, s) for s in range(20))]
 CASE_IDS = [f"{make.__name__[:-5]}-{seed}" for make, seed in CASES]
-cases = pytest.mark.parametrize(("make", "seed"), CASES, ids=CASE_IDS)
+_every = pytest.mark.parametrize(("make", "seed"), CASES, ids=CASE_IDS)
+
+
+def cases(test):
+    """Ask about all cases, a third of them by default."""
+    return pytest.mark.one_in(3)(_every(test))
 
 
 # --------------------------------------------------------------------------------- Jeffrey's rule

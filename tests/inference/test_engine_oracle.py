@@ -104,6 +104,7 @@ def same_state(a, b):
     return type(a) is type(b) and a == b
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", DISCRETE)
 def test_discrete_network(seed):
     case = brute.random_case(seed, n_discrete=6)
@@ -111,6 +112,7 @@ def test_discrete_network(seed):
     check_best(case.network, case.oracle, case.given, case.evidence, joint=False)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", MIXED)
 def test_mixed_network(seed):
     case = brute.random_case(seed, n_discrete=4, n_continuous=4, most_worlds=48)
@@ -130,6 +132,7 @@ def graph_case(seed, **options):
     return graph, oracle, brute.random_evidence(random, oracle)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("seed", "n_continuous"), [*((s, 0) for s in GRAPHS), *((s, 3) for s in MIXED_GRAPHS)]
 )

@@ -52,6 +52,7 @@ def cliques(tree):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scope", [EVERYTHING, TARGETS])
 def test_a_tree_has_the_running_intersection_property(seed, scope):
@@ -86,6 +87,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
         assert any(wanted <= member and tree.parent[c] < 0 for c, member in enumerate(members))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
@@ -111,6 +113,7 @@ def collect_cost(tree, restricted, roots):
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
@@ -200,6 +203,7 @@ def interpret(arrays, tables, offsets, n_work, n_result):  # noqa: C901 - one ca
     return out, log_mass
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_program_runs_anywhere(seed):
     """From its saved arrays, in Python, with the numbers of the compiled executor."""
@@ -226,6 +230,7 @@ def test_a_program_runs_anywhere(seed):
     assert log_mass + constant == pytest.approx(run.log_mass, abs=1e-10)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)
@@ -259,10 +264,14 @@ def large():
 
 
 def test_a_table_that_is_made_in_tiles(large):
-    table = np.zeros([2] * 21)
-    for term in large.terms:
-        shape = [2 if i in {v.name for v in term.scope} else 1 for i in range(21)]
-        table += term.table.log_values.reshape(shape)
+    table = np.zeros(())
+    for i in range(21):  # variable by variable, as the last few make the table large
+        table = np.repeat(table[..., None], 2, axis=-1)
+        for term in large.terms:
+            names = {v.name for v in term.scope}
+            if max(names) == i:
+                shape = [2 if k in names else 1 for k in range(i + 1)]
+                table += term.table.log_values.reshape(shape)
     weights = np.exp(table - table.max())
     found = large.marginals()
     for i in range(21):

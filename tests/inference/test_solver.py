@@ -259,16 +259,16 @@ def test_work_is_prepared_once_for_a_pattern():
     assert net.work(All(), Pattern(())) is not net.work(Mass(), Pattern(()))
 
 
-def test_ten_thousand_patterns_take_bounded_memory():
+def test_thousands_of_patterns_take_bounded_memory():
     net = tables(16)
     names = [f"v{i}" for i in range(14)]
     sizes = []
     tracemalloc.start()
     try:
-        for i in range(10_000):
+        for i in range(3_000):
             evidence = {name: 0 for k, name in enumerate(names) if i >> k & 1}
             net.query("c", evidence)
-            if i in (1_999, 9_999):
+            if i in (999, 2_999):
                 sizes.append((len(net.memo), tracemalloc.get_traced_memory()[0]))
     finally:
         tracemalloc.stop()

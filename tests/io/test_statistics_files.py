@@ -167,15 +167,17 @@ def replaced(item, trail, value):
     item[trail[-1]] = value
 
 
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", MODELS)
-def test_forged_statistics_do_no_harm(name, tmp_path):
+def test_forged_statistics_do_no_harm(name, part, tmp_path):
     path = tmp_path / "model.bayesgraph"
     at = saved(name, path)
     original = path.read_bytes()
     with zipfile.ZipFile(path) as file:
         item = json.loads(file.read("header.json"))["model"]["statistics"][at]
     refused = 0
-    trails = [trail for trail in parts(item) if trail]
+    trails = [trail for trail in parts(item) if trail][part::4]
     for trail in trails:
         for value in (None, -1, 10**9, "x", {}):
             path.write_bytes(original)

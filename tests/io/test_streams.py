@@ -57,6 +57,7 @@ def assert_same(one, other):
     assert one.star_.settings == other.star_.settings
 
 
+@pytest.mark.one_in(3)
 @every
 def test_a_loaded_model_goes_on_where_it_stopped(estimator, tmp_path):
     X, y = stream()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sketch_references import PlainGK
 
@@ -48,6 +48,7 @@ def quantiles_off(summary, x):
     return worst
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("data", ["distinct", "ties", "atom"])
 @pytest.mark.parametrize("block", [1, 37, 10000])
@@ -111,7 +112,6 @@ STREAMS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(STREAMS, st.integers(3, 12), st.integers(1, 50), st.sampled_from([1.0, 0.75, 1e-3]))
 def test_laws_of_any_stream(rows, size, block, factor):
     """Error as reported, size as promised, classes conserved, and equal to the plain loops."""
