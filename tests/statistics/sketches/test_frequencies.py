@@ -1,12 +1,10 @@
 """Class counts of categories without number: never too little, seldom too much."""
 
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError, ModelError
@@ -46,7 +44,6 @@ def filled(rows, block, **options):
     return sketch
 
 
-@settings(max_examples=60, deadline=None)
 @given(STREAMS, st.integers(1, 12), st.integers(1, 40))
 def test_laws_of_any_stream(rows, exact, block):
     sketch = filled(rows, block, exact=exact, **SMALL)
@@ -71,7 +68,6 @@ def test_laws_of_any_stream(rows, exact, block):
     assert sketch.is_exact == (len([c for c in true.values() if c.sum() > 0]) <= exact)
 
 
-@settings(max_examples=40, deadline=None)
 @given(STREAMS, st.integers(1, 12), st.integers(0, 150), st.sampled_from([1.0, 0.5]))
 def test_a_merge_has_the_guarantees_of_one(rows, exact, at, factor):
     a, b = (filled(part, 25, exact=exact, **SMALL) for part in (rows[:at], rows[at:]))
@@ -166,16 +162,7 @@ def test_memory_is_bounded_when_every_value_is_new():
     assert (sketch.estimate("never seen") <= sketch.missed).all()
 
 
-def test_keys_do_not_depend_on_the_hash_seed():
-    code = "from bayesgraph.statistics.sketches.frequencies import key_of; print(key_of('café'))"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(found.stdout) == key_of("café")
+def test_keys_of_text():
     assert FIRST_KEY <= key_of("café") < 2**63
     assert key_of("\ud800") != key_of("")
 
