@@ -514,6 +514,39 @@ PLUMBING = {
     "test_the_terms_add_up_to_the_log_odds",
 }
 
+# Rows, other than the first of a class, that stand for a family of distributions, of structures,
+# of intervals or of summaries: the code that they run is not that of the first.
+TYPICAL = {
+    "aode-modl",
+    "auto",
+    "complement-norm",
+    "forward-tan",
+    "given-class-below-a-feature",
+    "hill-climb",
+    "kdb-modl",
+    "nb-all-categorical",
+    "nb-backoff",
+    "nb-bernoulli",
+    "nb-kernel",
+    "nb-lognormal",
+    "nb-mdlp",
+    "nb-multinomial",
+    "nb-poisson-predictive",
+    "nb-predictive",
+    "nb-varied-kernels",
+    "nb-weighted-mixed",
+    "streaming-pid",
+    "streaming-weighted-window",
+    "superparent",
+    "tan-backoff",
+    "tan-cells",
+    "tan-weighted",
+    "unrestricted",
+}
+
+# Tests in which each row has a formula of its own.
+ON_ALL_ROWS = {"test_probabilities_equal_brute_force"}
+
 # Values of a parameter of a test, which takes others that ask more.
 MILDER: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "test_chunks_make_the_model_of_the_whole": ("weighted", (False,)),
@@ -543,20 +576,21 @@ for _case in CLASSIFIERS:
 def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> bool:
     """Tell whether a test runs with `-m slow` only.
 
-    The first row of each class of estimators goes through everything, milder variants with one
-    kind of data only. Other rows go with one kind of data, and leave what does not depend on
-    parameters to the first row: of the class, or of those of the class that take other numbers.
+    The first row of each class of estimators goes through everything with all its kinds of data,
+    through plumbing and milder variants with one kind. Other rows go with one kind of data, and
+    leave plumbing to the first row: of the class, or of those of the class that take other
+    numbers. Those of them that are not `TYPICAL` go through the tests `ON_ALL_ROWS`.
     """
     parameter, values = MILDER.get(test, ("", ()))
     first = FIRST_OF_CLASS[class_of(case)] is case
+    one = kind in (None, *OTHER_KINDS, "mixed" if "mixed" in case.kinds else case.kinds[-1])
     if given.get(parameter) in values:
-        return not first or kind not in (None, case.kinds[0])
-    if first:
-        return False
-    if kind in OTHER_KINDS:
-        return test in PLUMBING and _FIRST_ON_NUMBERS[class_of(case), kind] is not case
-    one = "mixed" if "mixed" in case.kinds else case.kinds[-1]
-    return test in PLUMBING or kind not in (None, one)
+        return not (first and one)
+    if test in PLUMBING:
+        # The first row of all has every kind of data, for those who read tables.
+        first = first or _FIRST_ON_NUMBERS.get((class_of(case), kind)) is case
+        return not ((first and one) or case is CLASSIFIERS[0])
+    return not (first or (one and (case.name in TYPICAL or test in ON_ALL_ROWS)))
 
 
 # --------------------------------------------------------------------------------------- data

@@ -9,6 +9,7 @@ change that must not move a bit, compare hashes too, in one checkout with its co
 
 from __future__ import annotations
 
+import cases
 import golden
 import golden_questions
 import numpy as np
@@ -21,7 +22,16 @@ def test_the_file_has_all_models_and_no_others():
     assert {model for model, _ in LINES} == set(golden_questions.SUBJECTS)
 
 
-@pytest.mark.parametrize("model", golden_questions.SUBJECTS)
+def models():
+    """Yield all models, those of rows that are not typical to be asked with -m slow only."""
+    rows = {case.name: case for case in cases.CLASSIFIERS}
+    for model in golden_questions.SUBJECTS:
+        case = rows.get(model.partition("/")[0])
+        spared = case and cases.is_spared("test_answers_are_those_recorded", case)
+        yield pytest.param(model, marks=[pytest.mark.slow] if spared else [])
+
+
+@pytest.mark.parametrize("model", list(models()))
 def test_answers_are_those_recorded(model):
     old = {key: outcomes for key, outcomes in LINES.items() if key[0] == model}
     # Bits are compared by the command only: the last one of a compiled kernel depends on whether
