@@ -5,11 +5,16 @@ import gc
 
 import cases
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from threadpoolctl import threadpool_limits
 
-settings.register_profile("bayesgraph", derandomize=True, deadline=None, max_examples=60)
-settings.load_profile("bayesgraph")
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("slow", settings.get_profile("default"), max_examples=100)
+
+
+def pytest_configure(config):
+    """Give laws more examples with `-m slow`, which runs all of them again."""
+    settings.load_profile("slow" if config.option.markexpr == "slow" else "default")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,7 +43,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark as slow what differs from other tests in a parameter only.
 
     Those are rows of the table, see `cases.is_spared`, and all but every n-th of the repetitions of
@@ -46,7 +51,10 @@ def pytest_collection_modifyitems(items):
     several parameters take, each value comes up.
     """
     repetitions = collections.Counter()
+    more = config.option.markexpr == "slow"
     for item in items:
+        if more and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.slow)
         given = item.callspec.params if hasattr(item, "callspec") else {}
         test = getattr(item, "originalname", None)
         if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import lomax
@@ -47,7 +47,6 @@ def test_density_far_away_stays_small_beside_others():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
 def test_intervals_and_densities_follow_the_definition(seed):
     random = np.random.default_rng(seed)
     root = random_root(random, AGE)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
@@ -63,7 +63,6 @@ def made(seed, n, n_values, n_classes):
     return values, classes
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(2, 24), st.integers(2, 4))
 def test_the_cost_is_that_of_the_paper(seed, n, n_values, n_classes):
     values, classes = made(seed, n, n_values, n_classes)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
@@ -54,7 +54,6 @@ def test_cuts_of_iris_are_those_that_others_publish():
     assert found == [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
 
 
-@settings(max_examples=150)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(3, 90), st.integers(2, 40))
 def test_equals_the_plain_recursion(seed, n_classes, n, n_values):
     random = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesgraph as bg
@@ -145,13 +145,11 @@ def saved_and_loaded(model: Any) -> Any:
 
 
 @given(networks(families=("table", "gaussian")))
-@settings(max_examples=150, deadline=None)
 def test_native_keeps_networks(network: bg.BayesianNetwork) -> None:
     assert_same(network, saved_and_loaded(network))
 
 
 @given(networks(families=("table", "gaussian")), st.sampled_from(["nonnegative", "free", "unit"]))
-@settings(max_examples=60, deadline=None)
 def test_native_keeps_factor_graphs(network: bg.BayesianNetwork, domain: str) -> None:
     random = np.random.default_rng(0)
     sources: list[Any] = [*network.cpds]
@@ -169,7 +167,6 @@ def test_native_keeps_factor_graphs(network: bg.BayesianNetwork, domain: str) ->
 
 
 @given(networks(names=WORDS, states=WORDS))
-@settings(max_examples=150, deadline=None)
 def test_bif_keeps_networks_of_text(network: bg.BayesianNetwork) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LossyExportWarning)  # arc scores
@@ -178,7 +175,6 @@ def test_bif_keeps_networks_of_text(network: bg.BayesianNetwork) -> None:
 
 
 @given(networks())
-@settings(max_examples=150, deadline=None)
 def test_bif_refuses_or_keeps(network: bg.BayesianNetwork) -> None:
     plain = bg.BayesianNetwork(network.cpds)
     with contextlib.suppress(LossyExportError):
@@ -186,7 +182,6 @@ def test_bif_refuses_or_keeps(network: bg.BayesianNetwork) -> None:
 
 
 @given(networks(names=PGMPY_VALUES, states=PGMPY_VALUES))
-@settings(max_examples=60, deadline=None)
 def test_pgmpy_refuses_or_keeps_tables(network: bg.BayesianNetwork) -> None:
     pytest.importorskip("pgmpy.models")
     equal = any(len(set(v.states)) < len(v.states) for v in network.variables)
@@ -201,7 +196,6 @@ def test_pgmpy_refuses_or_keeps_tables(network: bg.BayesianNetwork) -> None:
 
 
 @given(networks(names=PGMPY_VALUES, families=("gaussian",)))
-@settings(max_examples=60, deadline=None)
 def test_pgmpy_keeps_linear_gaussians(network: bg.BayesianNetwork) -> None:
     pytest.importorskip("pgmpy.models")
     converted = network.to_pgmpy()

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint import Joint, random_evidence, random_rows
 from oracle import Oracle
@@ -75,7 +75,6 @@ def evidence_of(random, joint):
 # -------------------------------------------------------------------------------- one question
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
 def test_queries_equal_brute_force(seed):
     mixture = random_mixture(seed)
@@ -108,7 +107,6 @@ def test_queries_equal_brute_force(seed):
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40))
 def test_the_most_probable_assignments_equal_brute_force(seed, k):
     mixture = random_mixture(seed)
@@ -172,7 +170,6 @@ def test_beliefs_hold_for_the_mixture():
 # ------------------------------------------------------------------------------------- batches
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
 def test_rows_equal_single_queries(seed, share):
     mixture = random_mixture(seed)

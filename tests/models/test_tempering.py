@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tree_oracle import oracle_of
 
@@ -54,7 +54,6 @@ def rows_of(seed, net, n, missing=0.3):
     return Evidence(n, columns)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     cards=st.lists(st.integers(1, 4), min_size=1, max_size=6),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from exponent_samples import fitted, sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError
@@ -38,7 +38,6 @@ def grow(codes, labels, depth, depths):
         grow(codes[rows], labels[rows], depth + 1, depths)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**16), st.integers(1, 3), st.integers(2, 4))
 def test_depths_of_a_tree(seed, k, card):
     terms = sample(seed, n=50, d=5, k=k, card=card)

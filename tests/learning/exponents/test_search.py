@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from exponent_samples import fitted, label_cost, sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.learning.exponents import LogTerms
@@ -47,7 +47,6 @@ def compare(terms, objective, random):
         assert search.cost == pytest.approx(cost_by_hand(terms, objective, now), rel=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**16), st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.02, 3.0]))
 def test_sweeps(seed, k, weighted, share):
     random = np.random.default_rng(seed)

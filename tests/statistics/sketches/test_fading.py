@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import ModelError
@@ -60,7 +60,6 @@ def check_cells(cells, counts):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None)
 @given(steps=STEPS)
 def test_any_fading_leaves_a_valid_summary(kind, steps):
     summary, held = KINDS[kind](), np.zeros((2, 2))
@@ -145,7 +144,6 @@ STREAM = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(STREAM, st.integers(2, 9))
 def test_values_leave_the_list_when_they_have_faded(steps, exact):
     sketch, held = CountMinClass(1, exact=exact, epsilon=0.2, delta=0.3), np.zeros(7)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError
@@ -31,7 +31,6 @@ def test_moments_are_those_of_the_rows():
             np.testing.assert_allclose(summary.variance[j, label], variance, rtol=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 500), st.sampled_from([1.0, 0.5]))
 def test_merging_is_as_one(at, factor):
     x, k, w = made(seed=1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sketch_references import PlainKLL
 
@@ -25,7 +25,6 @@ def equal(a, b):
         np.testing.assert_array_equal(array, b.arrays()[name])
 
 
-@settings(max_examples=40, deadline=None)
 @given(STREAMS, st.integers(1, 60), st.sampled_from([1.0, 0.8]))
 def test_kernels_equal_the_plain_loops(rows, block, factor):
     x, k, w = (np.array(part) for part in zip(*rows, strict=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sketch_references import PlainPiD
 
@@ -20,7 +20,6 @@ STREAMS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(STREAMS, st.integers(2, 9), st.integers(1, 50), st.sampled_from([1.0, 0.75, 1e-3]))
 def test_classes_are_conserved_and_loops_agree(rows, size, block, factor):
     x, k, w = (np.array(part) for part in zip(*rows, strict=True))
