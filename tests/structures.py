@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 
-from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.information import discrete_scores, gaussian_scores, mixed_scores
 from bayesgraph.statistics import Pairs
 
@@ -33,8 +32,7 @@ def pair_scores(source, given, columns, smoothing):
     """Return the score of every admissible arc, child last."""
     summary = source.pairs(Pairs(columns, given))
     at = summary.at
-    variance = total_variances(source, at.continuous)
-    ridge = smoothing.ridge(np.array([variance[v] for v in at.continuous]))
+    ridge = smoothing.ridge(source.variances(at.continuous))
     scores = {}
     table, _ = discrete_scores(summary)
     for i, j in itertools.permutations(range(len(at.discrete)), 2):

@@ -398,7 +398,7 @@ class NetworkClassifier(GraphClassifier):
             source,
             smoothing,
             priors=checked_priors(self.priors, target),
-            families=self.layout_.families_of(features),
+            distributions=self.layout_.distributions_of(features),
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -90,8 +90,8 @@ class Layout:
         # What is derived is derived anew.
         return {name: value for name, value in vars(self).items() if name != "_encoder"}
 
-    def families_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
-        """Return the chosen families by variable."""
+    def distributions_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
+        """Return the chosen families of distributions by variable."""
         return {v: self.families[v.name] for v in features if v.name in self.families}
 
 

@@ -20,7 +20,7 @@ from bayesgraph.learning.information import (
     mixed_scores,
 )
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, Family, PairsSummary
+from bayesgraph.statistics import CountSource, PairsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
@@ -163,25 +163,6 @@ def penalty_rate(penalty: str, rows: Floats) -> Floats:
     return np.full(np.shape(rows), 1.0 if penalty == "aic" else 0.0)
 
 
-def total_variances(
-    source: CountSource, variables: tuple[Continuous, ...]
-) -> dict[Continuous, float]:
-    """Return the variance of each column over all rows, 0 where there are none."""
-    families = {v: Family((), (v,)) for v in variables}
-    found = source.families(families.values()) if families else {}
-    return {
-        v: float(safe_divide(found[f].comoment[0, 0], found[f].counts)) for v, f in families.items()
-    }
-
-
-def ridge_of(
-    source: CountSource, variables: tuple[Continuous, ...], smoothing: Smoothing
-) -> Floats:
-    """Return what is added to the variance of each column."""
-    variance = total_variances(source, variables)
-    return smoothing.ridge(np.array([variance[v] for v in variables]))
-
-
 def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> ArcScores:
     """Return the scores of all arcs between the columns of a summary, in their order.
 
@@ -202,7 +183,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     if discrete:
         put(discrete, discrete, *discrete_scores(summary), k * np.outer(at.cards - 1, at.cards - 1))
     if continuous:
-        ridge = ridge_of(source, at.continuous, smoothing)
+        ridge = smoothing.ridge(source.variances(at.continuous))
         put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
         if discrete:
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
@@ -222,7 +203,7 @@ def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothin
         table = single.counts[:, at.states(v)]
         found[v] = float(conditional_mutual_information(table[None]))
     if at.continuous:
-        ridge = ridge_of(source, at.continuous, smoothing)
+        ridge = smoothing.ridge(source.variances(at.continuous))
         part, whole = single.moments, single.overall
         parts = [
             smoothing.covariance(m.count, m.square, smoothing.pooled(m.count, m.square)) + ridge

@@ -20,7 +20,7 @@ from bayesgraph.learning.arcs import (
     class_scores,
 )
 from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.learning.structure import Structure, below_class, features_of, target_of
+from bayesgraph.learning.structure import Structure, below_class, target_of
 from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -62,7 +62,7 @@ def kdb(
     """
     target = target_of(source, "kdb")
     k = at_least("k", k, 0)
-    features = features_of(source)
+    features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     _, chosen, gains = ranked_parents(source, features, smoothing or Smoothing(), k, rules)
     return below_class(target, features, _named(features, chosen, gains))
@@ -176,7 +176,7 @@ def superparent(
     """
     target = target_of(source, "superparent")
     one_of("score", score, ("likelihood", "bic", "aic"))
-    features = features_of(source)
+    features = source.features
     names = [v.name for v in features]
     allowed = ArcRules.of(None, forbidden, names).admissible(features)
     scores = arc_scores(source, source.pairs(Pairs(features, target)), smoothing or Smoothing())

@@ -21,7 +21,6 @@ from bayesgraph.learning.structure import (
     Structure,
     below_class,
     check_source,
-    features_of,
     target_of,
 )
 from bayesgraph.statistics import CountSource
@@ -80,7 +79,7 @@ def hill_climb(
         For rules that contradict each other or name what is no feature.
     """
     target = target_of(source, "hill_climb")
-    features = features_of(source)
+    features = source.features
     most = at_least("max_parents", max_parents, 0)
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
@@ -119,7 +118,7 @@ def unrestricted(
     """
     check_source(source, "unrestricted")
     target = source.target
-    columns = features_of(source) if target is None else (target, *features_of(source))
+    columns = source.features if target is None else (target, *source.features)
     gains = Gains(source, smoothing or Smoothing(), score, ess)
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
     climber = Climber(columns, None, gains, at_least("max_parents", max_parents, 0), rules)

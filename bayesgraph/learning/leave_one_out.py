@@ -19,7 +19,6 @@ from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
-from bayesgraph.learning.arcs import ridge_of
 from bayesgraph.learning.parameters import backed_off_mean, towards
 from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.smoothing import Smoothing
@@ -270,7 +269,7 @@ class _Linear(_Term):
         n_classes = self.rows.target.cardinality
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         self._numbers = (*(p for p in self.parents if isinstance(p, Continuous)), self.child)
-        self._ridge = ridge_of(self.rows.source, self._numbers, smoothing)
+        self._ridge = smoothing.ridge(self.rows.source.variances(self._numbers))
         is_class = [True, *(False for _ in discrete)]
         pooled = towards(found, smoothing, is_class)
         self._pooled = pooled.reshape(-1, m, m)[0]

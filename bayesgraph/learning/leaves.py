@@ -1,6 +1,6 @@
-"""Families of leaves: children of the class alone, each family estimated in one go.
+"""Distributions of leaves: children of the class alone, each kind estimated in one go.
 
-`LEAVES` is the table: a new family is one function and one line.
+`LEAVES` is the table: a new distribution is one function and one line.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Estimate: TypeAlias = Callable[[Sequence[Variable], Discrete, CountSource, Smoot
 _NEVER = 1e-300
 
 
-def family_of(variable: Variable, families: Mapping[Variable, str]) -> str:
-    """Return the family of a variable: the one chosen, or that of its type."""
-    chosen = families.get(variable)
+def distribution_of(variable: Variable, chosen_ones: Mapping[Variable, str]) -> str:
+    """Return the name of a variable's distribution: the one chosen, or that of its type."""
+    chosen = chosen_ones.get(variable)
     if chosen is not None:
         return chosen
     if isinstance(variable, Discrete):
@@ -261,7 +261,7 @@ def multinomial(
     """
     found: list[CPD] = []
     for child in children:
-        assert isinstance(child, CountVector)  # the family of such variables
+        assert isinstance(child, CountVector)  # the distribution of such variables
         summary: TotalsSummary = source.summary(Totals(child, target))
         sums = item_sums(summary)
         n = len(child.items)
@@ -284,7 +284,7 @@ def bernoulli(
     """Return probabilities of presence: (there + alpha) / (rows + 2 alpha)."""
     found: list[CPD] = []
     for child in children:
-        assert isinstance(child, CountVector)  # the family of such variables
+        assert isinstance(child, CountVector)  # the distribution of such variables
         threshold = float(smoothing.threshold)
         summary: TotalsSummary = source.summary(Totals(child, target, threshold))
         alpha = smoothing.pseudo_counts(child, len(child.items))

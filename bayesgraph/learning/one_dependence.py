@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure, features_of, star
+from bayesgraph.learning.structure import Structure, star
 from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, Pairs
@@ -25,8 +24,9 @@ Parents: TypeAlias = Mapping[Variable, Variable]
 
 def varying(source: CountSource) -> tuple[Variable, ...]:
     """Return the features that are not constant; a constant one tells nothing about others."""
-    features = features_of(source)
-    variance = total_variances(source, tuple(v for v in features if isinstance(v, Continuous)))
+    features = source.features
+    numbers = tuple(v for v in features if isinstance(v, Continuous))
+    variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
     families = {v: Family((v,)) for v in features if isinstance(v, Discrete)}
     counts = source.families(families.values()) if families else {}
     return tuple(
@@ -39,7 +39,7 @@ def varying(source: CountSource) -> tuple[Variable, ...]:
 
 def ask_for_pairs(source: CountSource) -> None:
     """Ask for all pairs of features given the class, which one pass then counts together."""
-    features = features_of(source)
+    features = source.features
     if len(features) > 1:
         source.pairs(Pairs(features, source.target))
 
@@ -73,7 +73,7 @@ def mix(
     arc_probabilities : mapping, optional
         As for NetworkMixture.
     """
-    target, features = source.target, features_of(source)
+    target, features = source.target, source.features
     assert target is not None  # classifiers always set it
     library = _library(components, source, smoothing, priors, min_rows)
     networks = [
@@ -91,7 +91,7 @@ def _library(
     min_rows: float,
 ) -> dict[tuple[Variable, Variable | None], CPD]:
     """Return the CPDs of all features below every parent that some component gives them."""
-    target, features = source.target, features_of(source)
+    target, features = source.target, source.features
     assert target is not None  # see `mix`
     children: dict[Variable, dict[Variable, None]] = {}
     for parents in components:
@@ -164,7 +164,7 @@ def aode(
         Rows that a value needs to be a parent.
     """
     ask_for_pairs(source)
-    features = features_of(source)
+    features = source.features
     parents = varying(source)
     components = [{v: s for v in features if v != s and _may_depend(v, s)} for s in parents]
     # One that is naive Bayes as a whole adds nothing, unless all are.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import total_variances
-from bayesgraph.learning.leaves import LEAVES, family_of
+from bayesgraph.learning.leaves import LEAVES, distribution_of
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
@@ -28,7 +27,7 @@ def estimate_network(
     smoothing: Smoothing,
     *,
     priors: Floats | None = None,
-    families: Mapping[Variable, str] | None = None,
+    distributions: Mapping[Variable, str] | None = None,
 ) -> BayesianNetwork:
     """Return the network of a structure with parameters from a count source.
 
@@ -40,7 +39,7 @@ def estimate_network(
         The class itself is not smoothed: its prior is its share of the rows.
     priors : ndarray, shape (K,), optional
         Of the class, instead of its share.
-    families : mapping from variable to name, optional
+    distributions : mapping from variable to name, optional
         Of leaves: see `LEAVES`. By default "gaussian" or "categorical", by the type of variable.
 
     Raises
@@ -48,9 +47,33 @@ def estimate_network(
     CPDError
         For a continuous parent of a discrete child.
     UnsupportedModelError
-        For a family that is known for leaves only elsewhere.
+        For a distribution that is known for leaves only elsewhere.
     """
     parents = structure.parents()
+    _refuse_continuous_parents(parents)
+    named = {v: distribution_of(v, distributions or {}) for v in structure.variables}
+    blocks = _leaves(parents, named, source, smoothing)
+    known = {child for block in blocks for child in block.children}
+    rest = [v for v in structure.variables if v not in known]
+    _refuse_unknown(rest, named)
+    families = {v: Family.of(*parents[v], v) for v in rest}
+    found = source.families(families.values())
+    # All columns at once: each question walks all that the source holds.
+    asked = dict.fromkeys(v for child in rest for v in (child, *parents[child]))
+    numbers = tuple(v for v in asked if isinstance(v, Continuous))
+    ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)), strict=True))
+    for child, family in families.items():
+        args = (parents[child], found[family], smoothing)
+        if isinstance(child, Continuous):
+            own = np.array([ridge[v] for v in family.continuous])
+            blocks.append(estimate_gaussian(child, *args, own, source.target))
+        else:
+            assert isinstance(child, Discrete)  # vectors of counts are leaves, or refused
+            blocks.append(estimate_table(child, *args, source.target, priors))
+    return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
+
+
+def _refuse_continuous_parents(parents: Mapping[Variable, Sequence[Variable]]) -> None:
     for child, above in parents.items():
         wrong = [p.name for p in above if isinstance(p, Continuous)]
         if isinstance(child, Discrete) and wrong:
@@ -58,50 +81,72 @@ def estimate_network(
                 f"The discrete variable {child.name!r} cannot have continuous parents; got "
                 f"{quoted(wrong)}. Reverse the arcs or discretise the parents."
             )
-    blocks: list[CPD] = []
+
+
+def _leaves(
+    parents: Mapping[Variable, Sequence[Variable]],
+    named: Mapping[Variable, str],
+    source: CountSource,
+    smoothing: Smoothing,
+) -> list[CPD]:
+    """Return plates of the children of the class alone: each distribution is estimated together.
+
+    Those of the two basic distributions become CPDs like the others where their statistics would
+    take a pass over the data of their own.
+    """
     target = source.target
-    if target is not None:
-        leaves = _leaves(structure, parents, source, families or {})
-        # One pass over the data for all families of single columns.
-        columns = tuple(v for name in _SINGLE for v in leaves.get(name, ()))
-        if columns:
-            source.singles(Singles(columns, target))
-        for name, children in leaves.items():
-            blocks += LEAVES[name](children, target, source, smoothing)
-    known = {child for block in blocks for child in block.children}
-    rest = [v for v in structure.variables if v not in known]
-    _refuse_unknown(rest, families or {})
-    asked = {v: Family.of(*parents[v], v) for v in rest}
-    found = source.families(asked.values())
-    # All columns at once: each question walks all that the source holds.
-    numbers = _continuous(v for child in rest for v in (child, *parents[child]))
-    variance = total_variances(source, tuple(dict.fromkeys(numbers)))
+    if target is None:
+        return []
+    leaves: dict[str, list[Variable]] = {}
+    for child, above in parents.items():
+        if list(above) == [target]:
+            leaves.setdefault(named[child], []).append(child)
+    if sum(len(children) for children in leaves.values()) < len(parents) - 1:
+        for name in _BASIC:
+            if not source.holds(Singles(tuple(leaves.get(name, ())), target)):
+                leaves.pop(name, None)
+    # One pass over the data for all distributions of single columns.
+    columns = tuple(v for name in _SINGLE for v in leaves.get(name, ()))
+    if columns:
+        source.singles(Singles(columns, target))
+    return [
+        plate
+        for name, children in leaves.items()
+        for plate in LEAVES[name](children, target, source, smoothing)
+    ]
+
+
+def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> None:
+    """Refuse distributions that only leaves of a star can have."""
     for child in rest:
-        statistics = found[asked[child]]
-        if not isinstance(child, Discrete):
-            assert isinstance(child, Continuous)  # vectors of counts are leaves, or refused
-            above = parents[child]
-            blocks.append(
-                estimate_gaussian(child, above, statistics, smoothing, variance, source.target)
+        if named[child] not in _BASIC:
+            raise UnsupportedModelError(
+                f"{child.name!r} is {named[child]}: such a feature has the class as its only "
+                "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "
+                "structures."
             )
-        elif child == source.target and not parents[child]:
-            blocks.append(TableCPD(child, class_prior(child, statistics.counts, priors)))
-        elif child == source.target and priors is not None:
-            names = quoted(p.name for p in parents[child])
-            raise DataError(
-                f"priors= is for a class without parents; {child.name!r} has {names}. "
-                "Leave priors= out or reverse the arcs."
-            )
-        else:
-            above = parents[child]
-            kept = above.index(source.target) if source.target in above else None
-            table = smoothing.table(statistics.counts, child, kept)
-            blocks.append(TableCPD(child, table, parents[child]))  # type: ignore[arg-type]
-    return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
 
 
-def _continuous(variables: Iterable[Variable]) -> tuple[Continuous, ...]:
-    return tuple(v for v in variables if isinstance(v, Continuous))
+def estimate_table(
+    child: Discrete,
+    parents: Sequence[Variable],
+    statistics: FamilyStatistics,
+    smoothing: Smoothing,
+    target: Discrete | None,
+    priors: Floats | None,
+) -> TableCPD:
+    """Return the table of a child; that of a class without parents is given, or not smoothed."""
+    counts = statistics.counts
+    if child == target and not parents:
+        return TableCPD(child, class_prior(child, counts, priors))
+    if child == target and priors is not None:
+        names = quoted(p.name for p in parents)
+        raise DataError(
+            f"priors= is for a class without parents; {child.name!r} has {names}. "
+            "Leave priors= out or reverse the arcs."
+        )
+    kept = parents.index(target) if target in parents else None
+    return TableCPD(child, smoothing.table(counts, child, kept), parents)  # type: ignore[arg-type]
 
 
 def class_prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floats:
@@ -112,46 +157,12 @@ def class_prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floa
     return counts / total if total > 0 else np.full(len(counts), 1.0 / target.cardinality)
 
 
-def _leaves(
-    structure: Structure,
-    parents: Mapping[Variable, Sequence[Variable]],
-    source: CountSource,
-    families: Mapping[Variable, str],
-) -> dict[str, list[Variable]]:
-    """Return the children of the class alone by family: each family is estimated together.
-
-    Those of the two basic families stay among the others where their statistics would take a pass
-    over the data of their own.
-    """
-    target = source.target
-    found: dict[str, list[Variable]] = {}
-    for child in structure.variables:
-        if list(parents[child]) == [target]:
-            found.setdefault(family_of(child, families), []).append(child)
-    if sum(len(children) for children in found.values()) < len(structure.variables) - 1:
-        for name in _BASIC:
-            if not source.holds(Singles(tuple(found.get(name, ())), target)):
-                found.pop(name, None)
-    return found
-
-
-def _refuse_unknown(rest: Sequence[Variable], families: Mapping[Variable, str]) -> None:
-    """Refuse families that only leaves of a star can have."""
-    for child in rest:
-        name = family_of(child, families)
-        if name not in _BASIC:
-            raise UnsupportedModelError(
-                f"{child.name!r} is {name}: such a feature has the class as its only parent, as in "
-                "NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other structures."
-            )
-
-
 def estimate_gaussian(
     child: Continuous,
     parents: Sequence[Variable],
     statistics: FamilyStatistics,
     smoothing: Smoothing,
-    total_variance: Mapping[Continuous, float],
+    ridge: Floats,
     target: Discrete | None,
 ) -> GaussianCPD:
     """Return the linear Gaussian of a child from the joint moments of parents and child.
@@ -167,12 +178,12 @@ def estimate_gaussian(
     statistics : FamilyStatistics
         Of the family, the child last among the continuous variables.
     smoothing : Smoothing
-    total_variance : mapping from variable to float
+    ridge : ndarray, shape (number of continuous parents + 1,)
+        What is added to their variances and, last, to that of the child.
     target : Discrete or None
         The class, if there is one.
     """
     above = [p for p in parents if isinstance(p, Continuous)]
-    ridge = smoothing.ridge(np.array([total_variance[v] for v in (*above, child)]))
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
         statistics.comoment,

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import arc_scores, penalty_rate, total_variances
+from bayesgraph.learning.arcs import arc_scores, penalty_rate
 from bayesgraph.learning.regressions import gaussian_fit, stacked
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
@@ -218,7 +218,7 @@ class Gains:
     @cached_property
     def _variances(self) -> dict[Continuous, float]:
         numbers = tuple(v for v in self.source.variables if isinstance(v, Continuous))
-        return total_variances(self.source, numbers)
+        return dict(zip(numbers, self.source.variances(numbers).tolist(), strict=True))
 
 
 def _cells(parents: tuple[Variable, ...], child: Variable) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,12 @@ from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
 from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.learning.structure import Structure, below_class, features_of, star, target_of
+from bayesgraph.learning.structure import Structure, below_class, star, target_of
 from bayesgraph.statistics import (
     CountSource,
-    Family,
-    FamilyStatistics,
-    Pairs,
-    PairsSummary,
     Singles,
-    SinglesSummary,
 )
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Variable
 
 # Numbers of terms that are held between the steps of a search.
 _MOST_HELD = 1 << 25
@@ -67,7 +61,7 @@ def selective_kdb(
     target = target_of(source, "selective_kdb")
     most = at_least("k", k, 0)
     one_of("loss", loss, LOSSES)
-    features = features_of(source)
+    features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     smoothing = smoothing or Smoothing()
     order, chosen, gains = ranked_parents(source, features, smoothing, most, rules)
@@ -158,14 +152,14 @@ def forward_selection(
     """
     target = target_of(source, "forward_selection")
     one_of("loss", loss, LOSSES)
-    features = features_of(source)
+    features = source.features
     most = len(features) if max_features is None else at_least("max_features", max_features, 0)
     smoothing = smoothing or Smoothing()
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
     rows.learn(((), v) for v in features)
     kept = _forward(rows, features, loss, most)
-    chosen = Part(source, (*(features[i] for i in kept), target), target)
+    chosen = source.with_features(tuple(features[i] for i in kept))
     structure = learner(chosen, smoothing)
     if not isinstance(structure, Structure):
         raise DataTypeError(
@@ -209,44 +203,3 @@ def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most:
         for part in parts:
             joint[part] += term(kept[-1], part)
     return sorted(kept)
-
-
-@dataclass
-class Part:
-    """A source with fewer columns, as the learner of the rest sees it."""
-
-    source: CountSource
-    variables: tuple[Variable, ...]
-    target: Discrete | None
-
-    @property
-    def table(self) -> Any:
-        """The rows, if the source has them."""
-        return getattr(self.source, "table", None)
-
-    @property
-    def weights(self) -> Any:
-        """The weights of the rows."""
-        return getattr(self.source, "weights", np.empty(0))
-
-    def holds(self, request: Singles) -> bool:
-        """See CountSource."""
-        return self.source.holds(request)
-
-    def singles(self, request: Singles) -> SinglesSummary:
-        """See CountSource."""
-        return self.source.singles(request)
-
-    def pairs(self, request: Pairs) -> PairsSummary:
-        """See CountSource."""
-        return self.source.pairs(request)
-
-    def summary(self, request: Any) -> Any:
-        """See CountSource."""
-        return self.source.summary(request)
-
-    def families(
-        self, families: Iterable[Family], *, keep: bool = True
-    ) -> dict[Family, FamilyStatistics]:
-        """See CountSource."""
-        return self.source.families(families, keep=keep)

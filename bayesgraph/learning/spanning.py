@@ -21,7 +21,6 @@ from bayesgraph.learning.structure import (
     Structure,
     below_class,
     check_source,
-    features_of,
     target_of,
 )
 from bayesgraph.statistics import CountSource, Pairs
@@ -74,7 +73,7 @@ def tan(
     """
     target = target_of(source, "tan")
     one_of("score", score, ("likelihood", "fcll"))
-    features = features_of(source)
+    features = source.features
     worth: _Worth = _likelihood if score == "likelihood" else partial(_fcll, source, smoothing)
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     return _augmented(source, smoothing, target, features, root, worth, rules)
@@ -104,7 +103,7 @@ def forest(
         As for `tan`; a required edge stays whatever it costs.
     """
     target = target_of(source, "forest")
-    features = features_of(source)
+    features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     worth = partial(_net, _checked_score(score))
     return _augmented(source, smoothing, target, features, root, worth, rules, pays=True)
@@ -131,7 +130,7 @@ def chow_liu(
     """
     check_source(source, "chow_liu")
     target = source.target
-    columns = features_of(source) if target is None else (target, *features_of(source))
+    columns = source.features if target is None else (target, *source.features)
     if root is None and target is not None:
         root = target.name
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
@@ -158,7 +157,7 @@ def _net(score: str | float, scores: ArcScores) -> Floats:
 
 
 def _fcll(source: CountSource, smoothing: Smoothing | None, scores: ArcScores) -> Floats:
-    columns = features_of(source)
+    columns = source.features
     summary = source.pairs(Pairs(columns, None))
     without = arc_scores(source, summary, smoothing or Smoothing())
     return FCLL_LIKELIHOOD * scores.gains + FCLL_CONTRAST * (scores.gains - without.gains)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import networkx as nx
 
@@ -58,23 +57,14 @@ class Structure:
         return build_dag([v.name for v in self.variables], self.arcs)
 
 
-class StructureLearner(Protocol):
-    """A function from a count source to a structure."""
-
-    def __call__(self, source: CountSource, smoothing: Smoothing, /) -> Structure:
-        """Return the structure."""
-        ...
-
-
 def star(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
     Asks for nothing: what is counted depends on the families of the features.
     """
     target = target_of(source, "star")
-    features = features_of(source)
-    arcs = tuple((target.name, feature.name) for feature in features)
-    return Structure((target, *features), arcs)
+    arcs = tuple((target.name, feature.name) for feature in source.features)
+    return Structure((target, *source.features), arcs)
 
 
 def target_of(source: CountSource, learner: str) -> Discrete:
@@ -100,11 +90,6 @@ def check_source(source: object, learner: str) -> None:
             f"{learner} takes a count source; got {type(source).__name__}. Make one with "
             'bayesgraph.count_source(table, target="...").'
         )
-
-
-def features_of(source: CountSource) -> tuple[Variable, ...]:
-    """Return all columns but the class."""
-    return tuple(v for v in source.variables if v != source.target)
 
 
 def below_class(

@@ -13,7 +13,6 @@ from scipy.special import gammaln
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.graph import Arc
-from bayesgraph.learning.arcs import total_variances
 from bayesgraph.learning.information import gaussian_scores, mixed_scores, pair_tables
 from bayesgraph.learning.one_dependence import (
     Parents,
@@ -24,7 +23,6 @@ from bayesgraph.learning.one_dependence import (
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.spanning_trees import SpanningTrees
-from bayesgraph.learning.structure import features_of
 from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.statistics import CountSource, Pairs, PairsSummary
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -168,7 +166,7 @@ def tree_posterior(
     order : ndarray of int
         The places of its features among the columns of the source without the class.
     """
-    features, parts = features_of(source), set(varying(source))
+    features, parts = source.features, set(varying(source))
     target = source.target
     assert target is not None  # see `mix`
     if ess is None:
@@ -194,8 +192,7 @@ def _weigh_continuous(
     """Write the weights of the pairs that have a continuous column."""
     at, k = summary.at, len(summary.singles.totals)
     m = len(at.discrete)
-    variance = total_variances(source, at.continuous)
-    ridge = smoothing.ridge(np.array([variance[v] for v in at.continuous]))
+    ridge = smoothing.ridge(source.variances(at.continuous))
     scores, rows = gaussian_scores(summary, smoothing, ridge)
     weights[m:, m:] = rows * scores - 0.5 * k * np.log(np.maximum(rows, 1.0))
     if m:
@@ -224,7 +221,7 @@ def averaged_tan(
         Over all trees, exact.
     """
     ask_for_pairs(source)
-    features = features_of(source)
+    features = source.features
     posterior, order = tree_posterior(source, smoothing, ess)
     probabilities = np.zeros((len(features), len(features)))
     probabilities[np.ix_(order, order)] = posterior.edge_probabilities()
@@ -259,7 +256,7 @@ def _arc_probabilities(
     source: CountSource, components: list[Parents], weights: Floats, probabilities: Floats
 ) -> dict[Arc, float]:
     """Return the exact probability of each edge, shared among its directions as they were drawn."""
-    place = {v: i for i, v in enumerate(features_of(source))}
+    place = {v: i for i, v in enumerate(source.features)}
     target = source.target
     assert target is not None  # see `mix`
     drawn: Counter[tuple[Variable, Variable]] = Counter()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
     Families,
     Family,
@@ -29,13 +31,14 @@ from bayesgraph.statistics.summaries import (
     PairsSummary,
     SinglesSummary,
 )
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 Summary: TypeAlias = (
     SinglesSummary | PairsSummary | FamiliesSummary | LogsSummary | SamplesSummary | TotalsSummary
 )
 
-_SUMMARIES: dict[type[Request], type[Summary]] = {
+# What a request is answered with: each collects itself from a table.
+_SUMMARIES: dict[type[Request], Any] = {
     Singles: SinglesSummary,
     Pairs: PairsSummary,
     Families: FamiliesSummary,
@@ -54,7 +57,7 @@ class Statistics:
     @classmethod
     def collect(cls, table: Table, requests: Iterable[Request], weights: Floats) -> Statistics:
         """Return the summaries of a table."""
-        return cls({request: _collect(table, request, weights) for request in requests})
+        return cls({r: _SUMMARIES[type(r)].collect(table, r, weights) for r in requests})
 
     def __add__(self, other: Statistics) -> Statistics:
         if not self.summaries:
@@ -91,10 +94,13 @@ class CountSource(Protocol):
         All columns.
     target : Discrete or None
         The class, if there is one.
+    features : tuple of Variable
+        All columns but the class.
     """
 
     variables: tuple[Variable, ...]
     target: Discrete | None
+    features: tuple[Variable, ...]
 
     def holds(self, request: Singles) -> bool:
         """Tell whether the statistics of single columns are there already."""
@@ -122,6 +128,14 @@ class CountSource(Protocol):
         """
         ...
 
+    def variances(self, columns: Sequence[Continuous]) -> Floats:
+        """Return the variance of each column over all rows, 0 where there are none."""
+        ...
+
+    def with_features(self, features: tuple[Variable, ...]) -> Self:
+        """Return the source as if it had these features only; what is collected, both know."""
+        ...
+
 
 class _Source:
     """Answers requests from a cache, and families from any summary that covers them."""
@@ -131,12 +145,9 @@ class _Source:
     ) -> None:
         self.variables = variables
         self.target = target
+        self.features = tuple(v for v in variables if v != target)
         self._summaries = dict(statistics.summaries)
-
-    @property
-    def features(self) -> tuple[Variable, ...]:
-        """All columns but the target."""
-        return tuple(v for v in self.variables if v != self.target)
+        self._variances: dict[Continuous, float] = {}
 
     @property
     def statistics(self) -> Statistics:
@@ -148,12 +159,13 @@ class _Source:
         """How many passes over the data the requests took."""
         return len(self._summaries)
 
-    def _new(self, request: Request) -> Summary:
+    def _collected(self, request: Request) -> Any:
         raise NotImplementedError
 
-    def _get(self, request: Request) -> Summary:
+    def summary(self, request: Request) -> Any:
+        """See CountSource."""
         if request not in self._summaries:
-            self._summaries[request] = self._new(request)
+            self._summaries[request] = self._collected(request)
         return self._summaries[request]
 
     def holds(self, request: Singles) -> bool:
@@ -169,22 +181,13 @@ class _Source:
 
     def singles(self, request: Singles) -> SinglesSummary:
         """See CountSource."""
-        known = self._singles(request)
-        if known is not None:
-            return known
-        summary = self._get(request)
-        assert isinstance(summary, SinglesSummary)
-        return summary
-
-    def summary(self, request: Logs | Samples | Totals) -> Any:
-        """See CountSource."""
-        return self._get(request)
+        found: SinglesSummary = self._singles(request) or self.summary(request)
+        return found
 
     def pairs(self, request: Pairs) -> PairsSummary:
         """See CountSource."""
-        summary = self._get(request)
-        assert isinstance(summary, PairsSummary)
-        return summary
+        found: PairsSummary = self.summary(request)
+        return found
 
     def families(
         self, families: Iterable[Family], *, keep: bool = True
@@ -200,9 +203,24 @@ class _Source:
                 found[family] = holder.family(family)
         if rest:
             request = Families(tuple(rest))
-            summary = self._get(request) if keep else self._new(request)
-            assert isinstance(summary, FamiliesSummary)
+            summary = self.summary(request) if keep else self._collected(request)
             found.update(zip(rest, summary.found, strict=True))
+        return found
+
+    def variances(self, columns: Sequence[Continuous]) -> Floats:
+        """See CountSource: structure and parameters ask for the same ones, which are kept."""
+        families = {v: Family((), (v,)) for v in columns if v not in self._variances}
+        found = self.families(families.values())
+        for v, family in families.items():
+            square, count = found[family].comoment[0, 0], found[family].counts
+            self._variances[v] = float(safe_divide(square, count))
+        return np.array([self._variances[v] for v in columns])
+
+    def with_features(self, features: tuple[Variable, ...]) -> Self:
+        """See CountSource."""
+        found = copy(self)
+        found.features = features
+        found.variables = features if self.target is None else (*features, self.target)
         return found
 
 
@@ -240,25 +258,19 @@ class TableSource(_Source):
         self.table = table
         self.weights = checked_weights(sample_weight, table.n_rows)
 
-    def _new(self, request: Request) -> Summary:
-        return _collect(self.table, request, self.weights)
+    def _collected(self, request: Request) -> Any:
+        return _SUMMARIES[type(request)].collect(self.table, request, self.weights)
 
 
 class StatisticsSource(_Source):
     """A source that has only statistics: the data are gone, or too large, or were a stream."""
 
-    def _new(self, request: Request) -> Summary:
+    def _collected(self, request: Request) -> Any:
         raise DataError(
             f"The statistics do not hold the {type(request).__name__.lower()} asked for. This "
             "structure chooses what to count from what it has seen, which takes further passes "
             "over the data; fit it on the whole table."
         )
-
-
-def _collect(table: Table, request: Request, weights: Floats) -> Summary:
-    kind: Any = _SUMMARIES[type(request)]
-    summary: Summary = kind.collect(table, request, weights)
-    return summary
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
