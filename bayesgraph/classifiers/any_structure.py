@@ -12,7 +12,7 @@ from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequenc
 from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
 from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError, quoted
-from bayesgraph.learning import Smoothing, Structure, estimate_network, star
+from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.exponents import exponents_between
 from bayesgraph.learning.exponents.conditional import SCHEMES
 from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
@@ -21,7 +21,7 @@ from bayesgraph.learning.smoothing import one_of
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete
 
 # Of a column of numbers, where the tables are trained to predict.
 _MOST_INTERVALS = 32
@@ -164,29 +164,19 @@ class BayesianNetworkClassifier(NetworkClassifier):
         named = isinstance(self.structure, str)
         return counts_ahead(LEARNERS.get(self.structure) if named else self.structure)
 
-    def _structure(self, source: TableSource | StatisticsSource, smoothing: Smoothing) -> Structure:
-        # What is chosen by itself begins with a star.
-        return star(source) if self._is_auto else super()._structure(source, smoothing)
-
-    def _estimated(
-        self,
-        structure: Structure,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
     ) -> Any:
         self.__dict__.pop("choice_", None)
         if not self._predicts:
-            network = super()._estimated(structure, source, smoothing, target, features)
+            network = super()._network(source, smoothing, target)
             if not self._weighs:
                 return network
         assert isinstance(source, TableSource)  # there is no other way to fit
         if self._weighs:
             return weighted_network(network, source, str(self.exponents))
-        priors = checked_priors(self.priors, target)
-        given = None if self._is_auto else structure
-        found = train_network(source, given, priors=priors)
+        structure = None if self._is_auto else self._structure(source, smoothing)
+        found = train_network(source, structure, priors=checked_priors(self.priors, target))
         self.choice_ = found.choice
         # What it asks the source for is what `to_factor_graph` counts its tables from.
         estimate_network(found.structure, source, smoothing)

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers.base import NetworkClassifier, class_codes, joined_classes
+from bayesgraph.classifiers.base import class_codes, joined_classes
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import (
@@ -355,7 +355,7 @@ class BaggedNaiveBayesClassifier(ModelQuestions, Deciding, ClassifierMixin, Base
 
 def _check_columns(base: Any, found: Columns) -> None:
     """Refuse a table that the estimator would refuse, even if no member draws what is wrong."""
-    distributions = base._distributions() if isinstance(base, NetworkClassifier) else None
+    distributions = getattr(base, "distributions", None)
     fit_table(found, make_layout(found.typed(), distributions, base.categorical))
 
 

@@ -22,9 +22,9 @@ from bayesgraph.classifiers.inputs import (
     known_table,
     target_column,
     target_name,
-    weighted_rows,
 )
 from bayesgraph.classifiers.layout import VECTORS, make_layout
+from bayesgraph.classifiers.learners import counts_ahead
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
@@ -38,9 +38,8 @@ from bayesgraph.errors import (
     unknown_variable,
 )
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning import Smoothing, Structure, estimate_network
+from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable
@@ -63,12 +62,14 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
 class NetworkClassifier(GraphClassifier):
     """Base of the classifiers whose parameters are estimated from additive statistics.
 
-    A subclass says which structure it learns.
+    A subclass says which structure it learns, or how it learns the whole network.
     """
 
     statistics_: Statistics
-    # Estimators of one family of numbers have no such parameter.
+    # Parameters that some subclasses lack.
     discretizer: Any = None
+    distributions: Any = None
+    items: Any = None
 
     def __init__(
         self,
@@ -96,11 +97,12 @@ class NetworkClassifier(GraphClassifier):
         self.unseen = unseen
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        raise NotImplementedError
+        """Return what learns the structure."""
+        return star
 
     def _counts_ahead(self) -> bool:
         """Tell whether what is counted is known before the data are."""
-        return True
+        return counts_ahead(self._learner())
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(
@@ -111,17 +113,9 @@ class NetworkClassifier(GraphClassifier):
             strength=self.strength,
         )
 
-    def _distributions(self) -> Any:
-        """Return the families that the user chose for some columns."""
-        return None
-
     def _discretizer(self) -> Discretizer | None:
         """Return what finds the intervals of numeric columns, if anything does."""
         return chosen_discretizer(self.discretizer)
-
-    def _items(self) -> Any:
-        """Return names for the columns of matrices without names."""
-        return None
 
     @property
     def _takes_sparse(self) -> bool:
@@ -129,8 +123,7 @@ class NetworkClassifier(GraphClassifier):
 
     @property
     def _one_family(self) -> str | None:
-        chosen = self._distributions()
-        return chosen if isinstance(chosen, str) else None
+        return self.distributions if isinstance(self.distributions, str) else None
 
     # ---------------------------------------------------------------------------------- fitting
 
@@ -150,7 +143,27 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
-        return self._begin(X, y, sample_weight, None)
+        return self._fit(X, y, sample_weight, None)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+    ) -> Any:
+        """Learn from a whole table: its columns, its statistics, and what they say."""
+        smoothing, discretizer = self._smoothing(), self._discretizer()
+        check_unseen(self.unseen)
+        self._forget_all()
+        labels, name = target_column(y)
+        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse, items=self.items)
+        found, labels, weights = self._weighted(found, labels, sample_weight)
+        self.layout_ = make_layout(found.typed(), self.distributions, self.categorical)
+        table = fit_table(found, self.layout_)
+        self.classes_ = joined_classes(None, labels, classes)
+        target = Discrete(target_name(name, table.variables), self.classes_.tolist())
+        codes = class_codes(self.classes_, labels)
+        if discretizer is not None:
+            table = self._with_intervals(discretizer, table, codes, weights)
+        source = TableSource(table.with_column(target, codes), target, weights)
+        return self._learn(source, smoothing, target)
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -179,17 +192,16 @@ class NetworkClassifier(GraphClassifier):
         """
         self._check_updatable()
         if not hasattr(self, "network_"):
-            return self._begin(X, y, sample_weight, classes)
+            return self._fit(X, y, sample_weight, classes)
         check_statistics(self)
         found, labels, weights = self._rows(X, y, sample_weight)
-        old = (self.target_, *self.features_)
-        features = grown_variables(found, self.layout_, self.features_)
         joined = joined_classes(self.classes_, labels, classes)
         target = Discrete(self.target_.name, joined.tolist())
-        known = self.statistics_.grown(dict(zip(old, (target, *features), strict=True)))
-        codes = class_codes(joined, labels)
-        new = self._collected(known, found, codes, weights, target, features)
-        self._learn_from(known + new, target, features)
+        old = (*self.features_, self.target_)
+        new = (*grown_variables(found, self.layout_, self.features_), target)
+        known = self.statistics_.grown(dict(zip(old, new, strict=True)))
+        batch = self._collected(known, found, class_codes(joined, labels), weights, new)
+        self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
         self.classes_ = joined  # last: a batch that is refused changes nothing
         return self
 
@@ -249,33 +261,11 @@ class NetworkClassifier(GraphClassifier):
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
+        known, variables = self.statistics_, (*self.features_, self.target_)
         codes = class_codes(self.classes_, labels)
-        args = (found, codes, weights, self.target_, self.features_)
-        rest = self.statistics_ - self._collected(self.statistics_, *args, unseen="error")
-        self._learn_from(rest, self.target_, self.features_)
-        return self
-
-    def _begin(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
-    ) -> Any:
-        """Fit anew."""
-        smoothing, discretizer = self._smoothing(), self._discretizer()
-        check_unseen(self.unseen)
-        self._forget_all()
-        labels, name = target_column(y)
-        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse, items=self._items())
-        labels, weights, rows = self._weighted(labels, sample_weight)
-        found = found if rows is None else found.take(rows)
-        self.layout_ = make_layout(found.typed(), self._distributions(), self.categorical)
-        features = fit_table(found, self.layout_)
-        self.classes_ = joined_classes(None, labels, classes)
-        target = Discrete(target_name(name, features.variables), self.classes_.tolist())
-        codes = class_codes(self.classes_, labels)
-        if discretizer is not None:
-            features = self._with_intervals(discretizer, features, codes, weights)
-        source = TableSource(features.with_column(target, codes), target, weights)
-        self._learn(source, smoothing, target, features.variables)
-        return self
+        rows = self._collected(known, found, codes, weights, variables, unseen="error")
+        source = StatisticsSource(variables, self.target_, known - rows)
+        return self._learn(source, self._smoothing(), self.target_)
 
     def _with_intervals(
         self,
@@ -305,23 +295,25 @@ class NetworkClassifier(GraphClassifier):
 
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
 
     def _weighted(
-        self, labels: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], Floats | None, NDArray[np.intp] | None]:
-        """Return labels and weights of the rows that have a weight, and which these are."""
+        self, found: Columns, labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[Columns, NDArray[Any], Floats | None]:
+        """Return the rows that have a weight, their labels, and the weights."""
         if self.class_weight is not None:
             balance = class_weights(self.class_weight, labels)
             sample_weight = (
                 balance if sample_weight is None else balance * np.asarray(sample_weight)
             )
-        rows = weighted_rows(sample_weight, len(labels))
-        if rows is None:
-            return labels, None if sample_weight is None else np.asarray(sample_weight), None
+        if sample_weight is None:
+            return found, labels, None
+        weights = checked_weights(sample_weight, len(labels))
+        if weights.all():
+            return found, labels, weights
         # A row of no weight must not even add a state.
-        return labels[rows], np.asarray(sample_weight)[rows], rows
+        rows = np.flatnonzero(weights)
+        return found.take(rows), labels[rows], weights[rows]
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -330,8 +322,7 @@ class NetworkClassifier(GraphClassifier):
         labels, _ = target_column(y)
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         check_consistent_length(range(found.n_rows), labels)
-        labels, weights, rows = self._weighted(labels, sample_weight)
-        return found if rows is None else found.take(rows), labels, weights
+        return self._weighted(found, labels, sample_weight)
 
     def _collected(
         self,
@@ -339,67 +330,51 @@ class NetworkClassifier(GraphClassifier):
         found: Columns,
         codes: NDArray[np.signedinteger],
         weights: Floats | None,
-        target: Discrete,
-        features: tuple[Variable, ...],
+        variables: tuple[Variable, ...],
         unseen: str = "missing",
     ) -> Statistics:
-        """Return of some rows the statistics that are known of others."""
-        table = known_table(found, self.layout_, features, unseen)
+        """Return of some rows the statistics that are known of others; the class comes last."""
+        *features, target = variables
+        assert isinstance(target, Discrete)  # it is the class
+        table = known_table(found, self.layout_, tuple(features), unseen)
         table = table.with_column(target, codes)
         return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
 
-    def _learn_from(
-        self, statistics: Statistics, target: Discrete, features: tuple[Variable, ...]
-    ) -> None:
-        source = StatisticsSource((*features, target), target, statistics)
-        self._learn(source, self._smoothing(), target, features)
-
-    def _check_alpha(
-        self, smoothing: Smoothing, target: Discrete, features: tuple[Variable, ...]
-    ) -> None:
+    def _learn(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
+    ) -> Any:
+        """Learn all that `fit` sets besides the classes and the layout."""
         if isinstance(smoothing.alpha, Mapping):
-            names = [v.name for v in (target, *features)]
+            names = [v.name for v in (target, *source.features)]
             for name in smoothing.alpha:
                 if name not in names:
                     raise unknown_variable(name, names, where="alpha=: the model")
-
-    def _learn(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
-    ) -> None:
-        self._check_alpha(smoothing, target, features)
-        structure = self._structure(source, smoothing)
-        if not isinstance(structure, Structure):
-            raise DataTypeError(
-                "structure= is a function from a count source and a Smoothing to a "
-                f"bayesgraph.Structure; {self._learner()!r} returned {type(structure).__name__}."
-            )
-        self.network_ = self._estimated(structure, source, smoothing, target, features)
+        self.network_ = self._network(source, smoothing, target)
         self.statistics_ = source.statistics
-        self.target_ = target
-        self.features_ = features
+        self.target_, self.features_ = target, source.features
+        return self
 
-    def _structure(self, source: TableSource | StatisticsSource, smoothing: Smoothing) -> Structure:
-        return self._learner()(source, smoothing)
-
-    def _estimated(
-        self,
-        structure: Structure,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
-    ) -> BayesianNetwork:
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
+    ) -> Any:
+        """Return the network that a source gives: its structure, then its parameters."""
         return estimate_network(
-            structure,
+            self._structure(source, smoothing),
             source,
             smoothing,
             priors=checked_priors(self.priors, target),
-            distributions=self.layout_.distributions_of(features),
+            distributions=self.layout_.distributions_of(source.features),
         )
+
+    def _structure(self, source: CountSource, smoothing: Smoothing) -> Structure:
+        learner = self._learner()
+        structure = learner(source, smoothing)
+        if not isinstance(structure, Structure):
+            raise DataTypeError(
+                "structure= is a function from a count source and a Smoothing to a "
+                f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
+            )
+        return structure
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,7 @@ from bayesgraph.learning import Smoothing
 from bayesgraph.learning.leaves import item_sums
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.statistics import StatisticsSource, TableSource, Totals
-from bayesgraph.variables import CountVector, Discrete, Name, Variable
+from bayesgraph.variables import CountVector, Discrete, Name
 
 # Below it, the logarithm of a word that all other classes lack would rule everything else out.
 _LEAST_ALPHA = 1e-10
@@ -84,6 +84,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     # Parameters of other classifiers; class weights would shift a prior that the score lacks.
     class_weight = None
     categorical = None
+    distributions = "multinomial"
     unseen = "missing"
 
     _declined = frozenset(METHODS) - {Joint}
@@ -105,12 +106,6 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         self.items = items
         self.priors = priors
 
-    def _distributions(self) -> str:
-        return "multinomial"
-
-    def _items(self) -> Any:
-        return self.items
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # As ComplementNB: scikit-learn's checks come with Gaussian clusters, shifted to positive.
@@ -120,21 +115,17 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.alpha)
 
-    def _learn(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
-    ) -> None:
-        if others := [f.name for f in features if not isinstance(f, CountVector)]:
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
+    ) -> FactorGraph:
+        if others := [f.name for f in source.features if not isinstance(f, CountVector)]:
             raise DataTypeError(
                 f"Complement naive Bayes takes counts; {quoted(others)} are text, categories or "
                 "booleans. Leave them out, or take NaiveBayesClassifier."
             )
         summaries = [
             (feature, source.summary(Totals(feature, target)))
-            for feature in features
+            for feature in source.features
             if isinstance(feature, CountVector)
         ]
         rows = summaries[0][1].seen.max(axis=1)
@@ -147,10 +138,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
             shares = complement_shares(item_sums(summary), alpha)
             factors.append(MultinomialCPD(vector, shares, [target]))
             exponents.append(_exponents(shares, norm=self.norm))
-        self.network_ = FactorGraph(factors, exponents=exponents, domain="free")
-        self.statistics_ = source.statistics
-        self.target_ = target
-        self.features_ = features
+        return FactorGraph(factors, exponents=exponents, domain="free")
 
     # ----------------------------------------------------------------------------- questions
 

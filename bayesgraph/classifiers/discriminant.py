@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,11 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Joint
 from bayesgraph.inference.scores import OF_ROWS, ClassScores
 from bayesgraph.inference.solver import select
-from bayesgraph.learning import Smoothing, Structure
-from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant, joint
+from bayesgraph.learning import Smoothing
+from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.statistics import StatisticsSource, TableSource
+from bayesgraph.variables import Discrete
 
 # Rows whose deviations stay in the cache.
 _BLOCK = 4096
@@ -187,16 +186,8 @@ class _JointGaussianClassifier(
         model = self._model()
         return Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=model.var_smoothing)
 
-    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        return joint
-
-    def _estimated(
-        self,
-        structure: Structure,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
     ) -> BayesianNetwork:
         network, self.n_iter_ = estimate_discriminant(
             source, self._model(), priors=checked_priors(self.priors, target)
@@ -245,7 +236,7 @@ class _JointGaussianClassifier(
     def _block(self) -> JointGaussianCPD | GaussianPlate:
         check_fitted(self, "network_")
         block = self.network_.blocks[1]
-        assert isinstance(block, (JointGaussianCPD, GaussianPlate))  # `_set_network` put it there
+        assert isinstance(block, (JointGaussianCPD, GaussianPlate))  # `_network` put it there
         return block
 
     @property

@@ -15,38 +15,11 @@ from bayesgraph.learning.one_dependence import aode
 from bayesgraph.learning.tree_posterior import averaged_tan
 from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.statistics import StatisticsSource, TableSource
-from bayesgraph.variables import Discrete, Variable
-
-
-class _MixtureClassifier(NetworkClassifier):
-    """Base of the classifiers whose model is a mixture of networks."""
-
-    network_: NetworkMixture  # type: ignore[assignment]  # it answers the same questions
-
-    def _mixture(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        priors: Floats | None,
-    ) -> NetworkMixture:
-        raise NotImplementedError
-
-    def _learn(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        target: Discrete,
-        features: tuple[Variable, ...],
-    ) -> None:
-        self._check_alpha(smoothing, target, features)
-        self.network_ = self._mixture(source, smoothing, checked_priors(self.priors, target))
-        self.statistics_ = source.statistics
-        self.target_ = target
-        self.features_ = features
+from bayesgraph.variables import Discrete
 
 
 @with_parameters
-class AODEClassifier(_MixtureClassifier):
+class AODEClassifier(NetworkClassifier):
     """Averaged one-dependence estimators: every feature takes its turn as a parent of all others.
 
     The posterior of a mixture of one network for each feature, in which this feature and the class
@@ -73,6 +46,7 @@ class AODEClassifier(_MixtureClassifier):
     NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
     """
 
+    network_: NetworkMixture  # type: ignore[assignment]  # it answers the same questions
     _model_name = "NetworkMixture"
 
     def __init__(
@@ -104,19 +78,17 @@ class AODEClassifier(_MixtureClassifier):
             unseen=unseen,
         )
 
-    def _mixture(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        priors: Floats | None,
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
     ) -> NetworkMixture:
         if not self.min_rows >= 0:
             raise DataError(f"min_rows is a number of rows, 0 or more; got {self.min_rows!r}.")
+        priors = checked_priors(self.priors, target)
         return aode(source, smoothing, min_rows=self.min_rows, priors=priors)
 
 
 @with_parameters
-class AveragedTANClassifier(_MixtureClassifier):
+class AveragedTANClassifier(NetworkClassifier):
     """Tree-augmented naive Bayes averaged over trees, as probable as the data make them.
 
     The posterior probability of every tree over the features is known in closed form, and with it
@@ -148,6 +120,7 @@ class AveragedTANClassifier(_MixtureClassifier):
     [0.0, 1.0, 1.0, 0.0]
     """
 
+    network_: NetworkMixture  # type: ignore[assignment]  # it answers the same questions
     _model_name = "NetworkMixture"
 
     edge_probabilities_: Floats
@@ -185,11 +158,8 @@ class AveragedTANClassifier(_MixtureClassifier):
             unseen=unseen,
         )
 
-    def _mixture(
-        self,
-        source: TableSource | StatisticsSource,
-        smoothing: Smoothing,
-        priors: Floats | None,
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
     ) -> NetworkMixture:
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or n < 1:
@@ -202,7 +172,7 @@ class AveragedTANClassifier(_MixtureClassifier):
             n_trees=int(n),
             ess=self.ess,
             random=random_generator(self.random_state),
-            priors=priors,
+            priors=checked_priors(self.priors, target),
         )
         return mixture
 

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 from bayesgraph.classifiers.base import NetworkClassifier
-from bayesgraph.classifiers.learners import counts_ahead
 from bayesgraph.classifiers.parameters import with_parameters
-from bayesgraph.learning import Smoothing, Structure, kdb, selective_kdb, star, tan
+from bayesgraph.learning import Smoothing, Structure, kdb, selective_kdb, tan
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Name
 
@@ -98,15 +97,6 @@ class NaiveBayesClassifier(NetworkClassifier):
             discretizer=discretizer,
             unseen=unseen,
         )
-
-    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        return star
-
-    def _distributions(self) -> Any:
-        return self.distributions
-
-    def _items(self) -> Any:
-        return self.items
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(
@@ -222,9 +212,6 @@ class KDBClassifier(NetworkClassifier):
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         return partial(kdb, k=self.k)
 
-    def _counts_ahead(self) -> bool:
-        return counts_ahead(self._learner())
-
 
 @with_parameters
 class SelectiveKDBClassifier(NetworkClassifier):
@@ -276,6 +263,3 @@ class SelectiveKDBClassifier(NetworkClassifier):
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         return partial(selective_kdb, k=self.k, loss=self.loss)
-
-    def _counts_ahead(self) -> bool:
-        return False

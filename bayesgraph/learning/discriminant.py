@@ -14,7 +14,6 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.missing_normal import complete_normal
 from bayesgraph.learning.parameters import class_prior
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles, TableSource
 from bayesgraph.statistics.moments import safe_divide
@@ -110,20 +109,6 @@ class DiscriminantEstimate(NamedTuple):
     n_iter: int
 
 
-def joint(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
-    """Return the structure of discriminant analysis: the class, and a complete graph below it.
-
-    Raises
-    ------
-    DataError
-        For features that are not numbers.
-    """
-    target, features = _checked(source)
-    names = [feature.name for feature in features]
-    among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
-    return Structure((target, *features), (*((target.name, name) for name in names), *among))
-
-
 def estimate_discriminant(
     source: CountSource, model: CovarianceModel, *, priors: Floats | None = None
 ) -> DiscriminantEstimate:
@@ -170,15 +155,14 @@ def estimate_discriminant(
 def _checked(source: CountSource) -> tuple[Discrete, tuple[Continuous, ...]]:
     if source.target is None:
         raise DataError("Discriminant analysis needs the class: give the count source a target.")
-    features = [v for v in source.variables if v != source.target]
-    wrong = [v.name for v in features if not isinstance(v, Continuous)]
+    wrong = [v.name for v in source.features if not isinstance(v, Continuous)]
     if wrong:
         raise DataError(
             f"Discriminant analysis takes numeric features; {quoted(wrong)} are not numbers. Leave "
             "them out, encode them as numbers, or use a classifier for mixed features, such as "
             "TANClassifier."
         )
-    return source.target, tuple(v for v in features if isinstance(v, Continuous))
+    return source.target, tuple(v for v in source.features if isinstance(v, Continuous))
 
 
 # ----------------------------------------------------------------------------------- full blocks
