@@ -18,6 +18,7 @@ from bayesgraph.learning.exponents.conditional import SCHEMES
 from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.loglinear import Choice, train_network
 from bayesgraph.learning.smoothing import one_of
+from bayesgraph.learning.structure import learned_by
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
@@ -142,7 +143,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
                 )
             return LEARNERS[self.structure]
         if callable(self.structure):
-            return self.structure  # type: ignore[no-any-return]
+            return partial(learned_by, "structure", self.structure)
         return partial(given_structure, self.structure)
 
     def _discretizer(self) -> Discretizer | None:
@@ -175,7 +176,7 @@ class BayesianNetworkClassifier(NetworkClassifier):
         assert isinstance(source, TableSource)  # there is no other way to fit
         if self._weighs:
             return weighted_network(network, source, str(self.exponents))
-        structure = None if self._is_auto else self._structure(source, smoothing)
+        structure = None if self._is_auto else self._learner()(source, smoothing)
         found = train_network(source, structure, priors=checked_priors(self.priors, target))
         self.choice_ = found.choice
         # What it asks the source for is what `to_factor_graph` counts its tables from.

@@ -119,10 +119,10 @@ class NetworkClassifier(GraphClassifier):
 
     @property
     def _takes_sparse(self) -> bool:
-        return self._one_family in VECTORS
+        return self._one_distribution in VECTORS
 
     @property
-    def _one_family(self) -> str | None:
+    def _one_distribution(self) -> str | None:
         return self.distributions if isinstance(self.distributions, str) else None
 
     # ---------------------------------------------------------------------------------- fitting
@@ -165,6 +165,83 @@ class NetworkClassifier(GraphClassifier):
         source = TableSource(table.with_column(target, codes), target, weights)
         return self._learn(source, smoothing, target)
 
+    def _forget_all(self) -> None:
+        for name in ("network_", "statistics_"):
+            self.__dict__.pop(name, None)
+
+    def _weighted(
+        self, found: Columns, labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[Columns, NDArray[Any], Floats | None]:
+        """Return the rows that have a weight, their labels, and the weights."""
+        if self.class_weight is not None:
+            balance = class_weights(self.class_weight, labels)
+            sample_weight = (
+                balance if sample_weight is None else balance * np.asarray(sample_weight)
+            )
+        if sample_weight is None:
+            return found, labels, None
+        weights = checked_weights(sample_weight, len(labels))
+        if weights.all():
+            return found, labels, weights
+        # A row of no weight must not even add a state.
+        rows = np.flatnonzero(weights)
+        return found.take(rows), labels[rows], weights[rows]
+
+    def _with_intervals(
+        self,
+        discretizer: Discretizer,
+        table: Table,
+        codes: NDArray[np.signedinteger],
+        weights: Floats | None,
+    ) -> Table:
+        """Return a table with intervals, but for columns of chosen distributions.
+
+        Raises
+        ------
+        DataError
+            If one distribution was chosen for all numeric columns, so that there is nothing to do.
+        """
+        if self._one_distribution not in (None, "categorical"):
+            raise DataError(
+                f"distributions={self._one_distribution!r} takes all numbers as they are, and "
+                f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
+                "columns that keep their numbers: distributions={'age': 'gaussian'}."
+            )
+        kept = {n for n, f in self.layout_.families.items() if f != "categorical"}
+        # A class that has no rows yet says nothing of intervals.
+        there = np.bincount(codes) > 0
+        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(kept))
+        return discretized(table, discretizer.find_variables(table, *args))
+
+    def _learn(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
+    ) -> Any:
+        """Learn all that `fit` sets besides the classes and the layout."""
+        if isinstance(smoothing.alpha, Mapping):
+            names = [v.name for v in (target, *source.features)]
+            for name in smoothing.alpha:
+                if name not in names:
+                    raise unknown_variable(name, names, where="alpha=: the model")
+        self.network_ = self._network(source, smoothing, target)
+        self.statistics_ = source.statistics
+        self.target_, self.features_ = target, source.features
+        return self
+
+    def _network(
+        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
+    ) -> Any:
+        """Return the network that a source gives: its structure, then its parameters."""
+        structure = self._learner()(source, smoothing)
+        return estimate_network(
+            structure,
+            source,
+            smoothing,
+            priors=checked_priors(self.priors, target),
+            distributions=self.layout_.distributions_of(source.features),
+        )
+
+    # ---------------------------------------------------------------------------------- more rows
+
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
@@ -197,10 +274,11 @@ class NetworkClassifier(GraphClassifier):
         found, labels, weights = self._rows(X, y, sample_weight)
         joined = joined_classes(self.classes_, labels, classes)
         target = Discrete(self.target_.name, joined.tolist())
-        old = (*self.features_, self.target_)
-        new = (*grown_variables(found, self.layout_, self.features_), target)
+        features = grown_variables(found, self.layout_, self.features_)
+        old, new = (*self.features_, self.target_), (*features, target)
         known = self.statistics_.grown(dict(zip(old, new, strict=True)))
-        batch = self._collected(known, found, class_codes(joined, labels), weights, new)
+        codes = class_codes(joined, labels)
+        batch = self._collected(known, found, codes, weights, features, target)
         self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
         self.classes_ = joined  # last: a batch that is refused changes nothing
         return self
@@ -261,59 +339,11 @@ class NetworkClassifier(GraphClassifier):
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
-        known, variables = self.statistics_, (*self.features_, self.target_)
+        known, features, target = self.statistics_, self.features_, self.target_
         codes = class_codes(self.classes_, labels)
-        rows = self._collected(known, found, codes, weights, variables, unseen="error")
-        source = StatisticsSource(variables, self.target_, known - rows)
-        return self._learn(source, self._smoothing(), self.target_)
-
-    def _with_intervals(
-        self,
-        discretizer: Discretizer,
-        table: Table,
-        codes: NDArray[np.signedinteger],
-        weights: Floats | None,
-    ) -> Table:
-        """Return a table whose columns a discretiser has changed, but for those of given families.
-
-        Raises
-        ------
-        DataError
-            If one family was chosen for all numeric columns, so that there is nothing to do.
-        """
-        if self._one_family not in (None, "categorical"):
-            raise DataError(
-                f"distributions={self._one_family!r} takes all numbers as they are, and "
-                f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
-                "columns that keep their numbers: distributions={'age': 'gaussian'}."
-            )
-        kept = {n for n, f in self.layout_.families.items() if f != "categorical"}
-        # A class that has no rows yet says nothing of intervals.
-        there = np.bincount(codes) > 0
-        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(kept))
-        return discretized(table, discretizer.find_variables(table, *args))
-
-    def _forget_all(self) -> None:
-        for name in ("network_", "statistics_"):
-            self.__dict__.pop(name, None)
-
-    def _weighted(
-        self, found: Columns, labels: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Columns, NDArray[Any], Floats | None]:
-        """Return the rows that have a weight, their labels, and the weights."""
-        if self.class_weight is not None:
-            balance = class_weights(self.class_weight, labels)
-            sample_weight = (
-                balance if sample_weight is None else balance * np.asarray(sample_weight)
-            )
-        if sample_weight is None:
-            return found, labels, None
-        weights = checked_weights(sample_weight, len(labels))
-        if weights.all():
-            return found, labels, weights
-        # A row of no weight must not even add a state.
-        rows = np.flatnonzero(weights)
-        return found.take(rows), labels[rows], weights[rows]
+        rows = self._collected(known, found, codes, weights, features, target, unseen="error")
+        source = StatisticsSource((*features, target), target, known - rows)
+        return self._learn(source, self._smoothing(), target)
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -330,57 +360,20 @@ class NetworkClassifier(GraphClassifier):
         found: Columns,
         codes: NDArray[np.signedinteger],
         weights: Floats | None,
-        variables: tuple[Variable, ...],
+        features: tuple[Variable, ...],
+        target: Discrete,
         unseen: str = "missing",
     ) -> Statistics:
-        """Return of some rows the statistics that are known of others; the class comes last."""
-        *features, target = variables
-        assert isinstance(target, Discrete)  # it is the class
-        table = known_table(found, self.layout_, tuple(features), unseen)
+        """Return of some rows the statistics that are known of others."""
+        table = known_table(found, self.layout_, features, unseen)
         table = table.with_column(target, codes)
         return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
 
-    def _learn(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> Any:
-        """Learn all that `fit` sets besides the classes and the layout."""
-        if isinstance(smoothing.alpha, Mapping):
-            names = [v.name for v in (target, *source.features)]
-            for name in smoothing.alpha:
-                if name not in names:
-                    raise unknown_variable(name, names, where="alpha=: the model")
-        self.network_ = self._network(source, smoothing, target)
-        self.statistics_ = source.statistics
-        self.target_, self.features_ = target, source.features
-        return self
-
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> Any:
-        """Return the network that a source gives: its structure, then its parameters."""
-        return estimate_network(
-            self._structure(source, smoothing),
-            source,
-            smoothing,
-            priors=checked_priors(self.priors, target),
-            distributions=self.layout_.distributions_of(source.features),
-        )
-
-    def _structure(self, source: CountSource, smoothing: Smoothing) -> Structure:
-        learner = self._learner()
-        structure = learner(source, smoothing)
-        if not isinstance(structure, Structure):
-            raise DataTypeError(
-                "structure= is a function from a count source and a Smoothing to a "
-                f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
-            )
-        return structure
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = self._one_family in _POSITIVE
+        tags.input_tags.positive_only = self._one_distribution in _POSITIVE
         # As scikit-learn has it: its checks score on clouds of points, which are no counts.
-        tags.classifier_tags.poor_score = self._one_family in VECTORS
+        tags.classifier_tags.poor_score = self._one_distribution in VECTORS
         return tags
 
 

@@ -62,7 +62,7 @@ def counts_ahead(learner: Any) -> bool:
 def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:
     """Return a graph of the user as a structure over the columns of a source."""
     assert source.target is not None  # classifiers always set it
-    variables = (source.target, *(v for v in source.variables if v != source.target))
+    variables = (source.target, *source.features)
     names = [v.name for v in variables]
     if isinstance(graph, nx.DiGraph):
         for node in graph:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.errors import DataTypeError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
 from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.learning.structure import Structure, below_class, star, target_of
+from bayesgraph.learning.structure import Structure, below_class, learned_by, star, target_of
 from bayesgraph.statistics import (
     CountSource,
     Singles,
@@ -160,13 +159,7 @@ def forward_selection(
     rows.learn(((), v) for v in features)
     kept = _forward(rows, features, loss, most)
     chosen = source.with_features(tuple(features[i] for i in kept))
-    structure = learner(chosen, smoothing)
-    if not isinstance(structure, Structure):
-        raise DataTypeError(
-            "learner= is a function from a count source and a Smoothing to a "
-            f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
-        )
-    return with_unused(structure, features)
+    return with_unused(learned_by("learner", learner, chosen, smoothing), features)
 
 
 def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most: int) -> list[int]:

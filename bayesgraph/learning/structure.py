@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import networkx as nx
 
@@ -65,6 +66,25 @@ def star(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
     target = target_of(source, "star")
     arcs = tuple((target.name, feature.name) for feature in source.features)
     return Structure((target, *source.features), arcs)
+
+
+def learned_by(
+    parameter: str, learner: Any, source: CountSource, smoothing: Smoothing
+) -> Structure:
+    """Return what a learner that the user gave as a parameter learns.
+
+    Raises
+    ------
+    DataTypeError
+        If that is no structure.
+    """
+    structure = learner(source, smoothing)
+    if not isinstance(structure, Structure):
+        raise DataTypeError(
+            f"{parameter}= is a function from a count source and a Smoothing to a "
+            f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
+        )
+    return structure
 
 
 def target_of(source: CountSource, learner: str) -> Discrete:
