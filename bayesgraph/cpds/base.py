@@ -145,7 +145,7 @@ class CPD(ABC):
         potential = self.potential(evidence)
         assert isinstance(potential, Factor)  # only discrete variables are free
         table = potential.aligned(scope)
-        out += table.reshape(len(table), -1).T
+        out += table.reshape(len(table), len(out)).T
 
     @classmethod
     def adders(

@@ -26,18 +26,6 @@ _THREAD = 1 << 18
 _NARROW = 256
 
 
-def add_gathered(out: Floats, table: Floats, index: NDArray[Any]) -> None:
-    """Add ``table[:, index]`` to `out`; an index below zero adds nothing.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    table : ndarray, shape (cells, m)
-    index : ndarray of integers below m, shape (n_rows,)
-    """
-    _add_gathered(out, np.ascontiguousarray(table), np.ascontiguousarray(index))
-
-
 def add_tables(
     out: Floats,
     codes: NDArray[Any],
@@ -309,17 +297,6 @@ def add_kernel_densities(
         len(values),
         1 + (_THREAD >> 4) // max(1, len(points)),
     )
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_gathered(out: Floats, table: Floats, index: NDArray[np.integer]) -> None:
-    for cell in range(out.shape[0]):
-        row = table[cell]
-        target = out[cell]
-        for i in range(len(index)):
-            at = index[i]
-            if at >= 0:
-                target[i] += row[at]
 
 
 @numba.njit(cache=True, nogil=True)

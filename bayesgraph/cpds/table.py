@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
 from bayesgraph.cpds.stacks import Adder, TablePart, TableStack
 from bayesgraph.errors import CPDError, quoted
@@ -123,25 +122,6 @@ class TableCPD(CPD):
         if missing is not None:
             values[missing] = 0.0
         return Factor.from_log(rest, values)
-
-    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
-        observed = [variable for variable in self._axes if variable in evidence]
-        table = align(self.log_values[None], self._axes, [*scope, *observed])[0]
-        parents, child = observed[:-1], observed[-1]
-        last = evidence.columns[child]
-        if not parents:
-            kernels.add_gathered(out, table.reshape(len(out), -1), last)
-            return
-        index = np.zeros(evidence.n_rows, dtype=np.intp)
-        for variable in parents:
-            index *= variable.cardinality
-            index += evidence.columns[variable]
-        index *= child.cardinality
-        index += last
-        if child == self.variable:
-            index[np.asarray(last < 0)] = -1
-        kernels.add_gathered(out, table.reshape(len(out), -1), index)
 
     @classmethod
     def adders(

@@ -7,34 +7,6 @@ from scipy import stats
 from bayesgraph.cpds import kernels
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_add_gathered(dtype, ordered):
-    random = np.random.default_rng(0)
-    table = random.normal(size=(3, 5))
-    if not ordered:
-        table = np.asfortranarray(table)
-    index = random.integers(-1, 5, size=200).astype(dtype)
-    out = random.normal(size=(3, 200))
-    expected = out + np.where(index < 0, 0.0, table[:, index])
-    kernels.add_gathered(out, table, index)
-    np.testing.assert_array_equal(out, expected)
-
-
-def test_add_gathered_of_impossible_states():
-    out = np.zeros((1, 3))
-    kernels.add_gathered(out, np.array([[-np.inf, 0.0]]), np.array([0, 1, -1]))
-    assert out.tolist() == [[-np.inf, 0.0, 0.0]]
-
-
-def test_add_gathered_of_a_strided_column():
-    columns = np.arange(12).reshape(6, 2) % 3
-    out = np.zeros((2, 6))
-    table = np.arange(6.0).reshape(2, 3)
-    kernels.add_gathered(out, table, columns[:, 1])
-    np.testing.assert_array_equal(out, table[:, columns[:, 1]])
-
-
 @pytest.mark.parametrize("n_parents", [0, 1, 2, 3])
 @pytest.mark.parametrize("cells", [1, 4])
 def test_add_gaussian(n_parents, cells):
@@ -62,6 +34,5 @@ def test_add_gaussian_of_single_precision_and_integers():
 
 def test_no_rows():
     out = np.zeros((2, 0))
-    kernels.add_gathered(out, np.zeros((2, 3)), np.zeros(0, dtype=np.int64))
     kernels.add_gaussian(out, np.zeros(0), [], np.zeros(2), np.zeros((2, 0)), np.ones(2))
     assert out.shape == (2, 0)

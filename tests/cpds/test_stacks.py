@@ -64,6 +64,22 @@ def gaussians(random, n):
     return cpds, columns
 
 
+def parent_observed(random, n):
+    """Return linear Gaussians of which some have an observed discrete parent, and gaps."""
+    x = NUMBERS
+    cpds = [
+        gaussian(random, x[0], [CLASS]),
+        gaussian(random, x[1], [CLASS, x[0]]),
+        gaussian(random, x[2], [OTHER, x[0], CLASS]),
+        gaussian(random, x[3], [CLASS, OTHER]),
+        gaussian(random, x[4], [x[0], x[1], CLASS]),
+    ]
+    columns = {v: random.normal(size=n) for v in x[:5]}
+    for v in x[2:5]:
+        columns[v][random.random(n) < 0.3] = np.nan
+    return cpds, columns | {OTHER: codes(random, OTHER, n, gaps=False)}
+
+
 def two_free(random, n):
     """Return CPDs that leave two variables free, in any order."""
     cpds = [
@@ -77,17 +93,20 @@ def two_free(random, n):
     return cpds, columns | {v: random.normal(size=n) for v in NUMBERS[:2]}
 
 
-@pytest.mark.parametrize("n", [1, 5, 128, 300])
-@pytest.mark.parametrize("made", [tables, gaussians, two_free])
+@pytest.mark.parametrize("n", [0, 1, 5, 128, 300])
+@pytest.mark.parametrize("made", [tables, gaussians, two_free, parent_observed])
 def test_sums_are_those_of_each_by_itself(made, n):
     random = np.random.default_rng(n)
     cpds, columns = made(random, n)
     evidence = Evidence(n, columns)
     (found,) = Combination.of(cpds, evidence.columns).potentials(evidence)
-    expected = np.zeros((int(np.prod([v.cardinality for v in found.scope])), n))
+    cells = int(np.prod([v.cardinality for v in found.scope]))
+    expected, product = np.zeros((cells, n)), np.zeros(found.log_values.shape)
     for cpd in cpds:
         cpd.accumulate(evidence, found.scope, expected)
-    np.testing.assert_array_equal(found.log_values.reshape(n, -1).T, expected)
+        product += cpd.potential(evidence).aligned(found.scope)
+    np.testing.assert_array_equal(found.log_values.reshape(n, cells).T, expected)
+    np.testing.assert_allclose(found.log_values, product, rtol=1e-12, atol=1e-12)
 
 
 def test_one_combination_serves_all_rows():
@@ -104,12 +123,11 @@ def test_one_combination_serves_all_rows():
         np.testing.assert_array_equal(single[0].log_values, whole[0].log_values[at])
 
 
-def test_a_discrete_parent_that_is_observed():
-    random = np.random.default_rng(3)
-    cpds = [gaussian(random, x, [CLASS, OTHER]) for x in NUMBERS[:3]]
-    columns = {x: random.normal(size=7) for x in NUMBERS[:3]}
-    columns[OTHER] = codes(random, OTHER, 7, gaps=False)
-    evidence = Evidence(7, columns)
-    (found,) = Combination.of(cpds, evidence.columns).potentials(evidence)
-    expected = sum(cpd.potential(evidence).aligned([CLASS]) for cpd in cpds)
-    np.testing.assert_allclose(found.log_values, expected)
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_impossible_and_missing_states_of_any_column(dtype):
+    cpd = bg.TableCPD(OTHER, [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], [CLASS])
+    columns = np.array([[9, 0], [9, 1], [9, -1]], dtype=dtype)  # not contiguous
+    evidence = Evidence(3, {OTHER: columns[:, 1]})
+    (found,) = Combination.of([cpd], evidence.columns).potentials(evidence)
+    expected = [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0], [1.0, 1.0, 1.0]]
+    np.testing.assert_allclose(np.exp(found.log_values), expected)

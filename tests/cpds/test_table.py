@@ -170,7 +170,8 @@ def test_potential_and_accumulate_agree_with_gathering_by_hand(seed):
         for scope in (free, free[::-1]):
             shape = tuple(v.cardinality for v in scope)
             out = np.zeros((int(np.prod(shape)), n))
-            cpd.accumulate(evidence, scope, out)
+            for adder in cpd.adders([cpd], scope, evidence.columns):
+                adder.add(evidence, out)
             turned = expected.transpose(0, *(1 + free.index(v) for v in scope))
             assert np.exp(out.T.reshape(n, *shape)) == pytest.approx(turned, abs=1e-14)
 
