@@ -89,10 +89,11 @@ def _leaves(
     source: CountSource,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return plates of the children of the class alone: each distribution is estimated together.
+    """Return plates of the children of the class alone, one or more for each distribution.
 
-    Those of the two basic distributions become CPDs like the others where their statistics would
-    take a pass over the data of their own.
+    Here is decided whether such a child is in a plate or has a CPD of its own, as all others have:
+    the latter if its distribution is one of the two basic ones, there are children of other
+    parents too, and statistics of single columns would take a pass over the data of their own.
     """
     target = source.target
     if target is None:

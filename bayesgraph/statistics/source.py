@@ -164,9 +164,10 @@ class _Source:
 
     def summary(self, request: Request) -> Any:
         """See CountSource."""
-        if request not in self._summaries:
-            self._summaries[request] = self._collected(request)
-        return self._summaries[request]
+        found = self._summaries.get(request)
+        if found is None:
+            found = self._summaries[request] = self._collected(request)
+        return found
 
     def holds(self, request: Singles) -> bool:
         """See CountSource."""

@@ -184,3 +184,26 @@ def test_one_weight_for_all():
     once = TableSource(sample.table, sample.given)
     request = Singles(sample.columns, sample.given)
     np.testing.assert_array_equal(twice.singles(request).counts, 2 * once.singles(request).counts)
+
+
+def test_variances_are_those_of_all_rows_and_are_kept():
+    sample = samples.make_sample(6, 40, missing=0.2)
+    source = source_of(sample)
+    numbers = sample.table.continuous
+    expected = np.nanvar(sample.table.values, axis=0)
+    np.testing.assert_allclose(source.variances(numbers), expected)
+    assert source.passes == 1
+    np.testing.assert_allclose(source.variances(numbers[::-1]), expected[::-1])
+    assert source.passes == 1
+    assert source.variances([]).shape == (0,)
+
+
+def test_a_source_of_fewer_features_knows_what_the_whole_one_knows():
+    sample = samples.make_sample(7, 40)
+    source = source_of(sample)
+    part = source.with_features(sample.columns[1:])
+    assert (part.features, source.features) == (sample.columns[1:], sample.columns)
+    assert part.variables == (*sample.columns[1:], sample.given)
+    found = part.pairs(Pairs(part.features, sample.given))
+    assert source.pairs(Pairs(part.features, sample.given)) is found
+    assert bg.tan(part).variables == (sample.given, *part.features)
