@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bayesgraph.classifiers.base import NetworkClassifier, check_statistics, checked_priors
+from bayesgraph.classifiers.base import NetworkClassifier, check_statistics
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
+from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
 from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError, quoted

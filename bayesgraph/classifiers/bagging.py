@@ -16,7 +16,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers.base import class_codes, joined_classes
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
 from bayesgraph.classifiers.inputs import (
@@ -27,6 +26,7 @@ from bayesgraph.classifiers.inputs import (
     target_column,
     target_name,
 )
+from bayesgraph.classifiers.labels import class_codes, joined_classes
 from bayesgraph.classifiers.layout import family_by_column, make_layout
 from bayesgraph.classifiers.network_classifiers import NaiveBayesClassifier
 from bayesgraph.classifiers.prediction import GraphClassifier

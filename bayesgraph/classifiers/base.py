@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers.checks import check_fitted, check_one_type
+from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.inputs import (
     Columns,
@@ -23,12 +22,12 @@ from bayesgraph.classifiers.inputs import (
     target_column,
     target_name,
 )
+from bayesgraph.classifiers.labels import checked_priors, class_codes, class_weights, coded_labels
 from bayesgraph.classifiers.layout import VECTORS, make_layout
 from bayesgraph.classifiers.learners import counts_ahead
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
-from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
     DataError,
@@ -39,13 +38,10 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
-from bayesgraph.learning.smoothing import one_of
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Variable
 
-# Whole-number classes within this range of each other are found in a table.
-_LOOKUP_RANGE = 1 << 20
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
@@ -157,9 +153,8 @@ class NetworkClassifier(GraphClassifier):
         found, labels, weights = self._weighted(found, labels, sample_weight)
         self.layout_ = make_layout(found.typed(), self.distributions, self.categorical)
         table = fit_table(found, self.layout_)
-        self.classes_ = joined_classes(None, labels, classes)
+        self.classes_, codes = coded_labels(labels, classes)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
-        codes = class_codes(self.classes_, labels)
         if discretizer is not None:
             table = self._with_intervals(discretizer, table, codes, weights)
         source = TableSource(table.with_column(target, codes), target, weights)
@@ -272,12 +267,11 @@ class NetworkClassifier(GraphClassifier):
             return self._fit(X, y, sample_weight, classes)
         check_statistics(self)
         found, labels, weights = self._rows(X, y, sample_weight)
-        joined = joined_classes(self.classes_, labels, classes)
+        joined, codes = coded_labels(labels, classes, self.classes_)
         target = Discrete(self.target_.name, joined.tolist())
         features = grown_variables(found, self.layout_, self.features_)
         old, new = (*self.features_, self.target_), (*features, target)
         known = self.statistics_.grown(dict(zip(old, new, strict=True)))
-        codes = class_codes(joined, labels)
         batch = self._collected(known, found, codes, weights, features, target)
         self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
         self.classes_ = joined  # last: a batch that is refused changes nothing
@@ -403,112 +397,3 @@ def check_statistics(estimator: Any) -> None:
             "This model does not have the statistics it was made from (files of earlier versions "
             "did not keep them), so that rows cannot be added or forgotten; fit it again."
         )
-
-
-def joined_classes(
-    known: NDArray[Any] | None, labels: NDArray[Any], classes: ArrayLike | None
-) -> NDArray[Any]:
-    """Return all classes in ascending order.
-
-    Raises
-    ------
-    DataTypeError
-        If their types do not go together.
-    """
-    given: dict[str, Any] = {
-        "the model": known,
-        "y": labels,
-        "classes=": classes,
-    }
-    sources = {
-        whose: part if hasattr(part, "dtype") else list(part)
-        for whose, part in given.items()
-        if part is not None
-    }
-    check_one_type(sources)
-    parts = [np.asarray(part) for part in sources.values()]
-    if any(part.dtype.kind == "O" for part in parts):
-        values = {value for part in parts for value in part.tolist()}
-        joined = np.empty(len(values), dtype=object)
-        joined[:] = sorted(values)
-        return joined
-    found = [distinct(part) for part in parts]
-    return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-
-
-def distinct(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct labels in ascending order."""
-    if labels.dtype.kind in "iu":
-        states = factorise(labels, "labels").states
-        return np.array(states, dtype=labels.dtype)
-    return np.unique(labels)
-
-
-def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
-    """Return the weight of each row by its class; classes that a mapping does not name weigh 1.
-
-    Raises
-    ------
-    DataError
-        For a weight that is no finite non-negative number.
-    """
-    if not isinstance(class_weight, Mapping):
-        return np.asarray(compute_sample_weight(class_weight, labels), dtype=np.float64)
-    present = joined_classes(None, labels, None)
-    weights = [class_weight.get(label, 1.0) for label in present.tolist()]
-    try:
-        numbers = np.array(weights, dtype=np.float64)
-        good = bool((np.isfinite(numbers) & (numbers >= 0)).all())
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise DataError(
-            "class_weight= maps classes to finite non-negative numbers; got "
-            f"{dict(class_weight)!r}."
-        )
-    return np.asarray(numbers[class_codes(present, labels)])
-
-
-def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
-    """Return the position of each label among the classes, which are in ascending order."""
-    if classes.dtype.kind in "iu" and classes.dtype.itemsize < 8:
-        # The range of a narrow type may exceed that type.
-        classes, labels = classes.astype(np.int64), labels.astype(np.int64)
-    if classes.dtype.kind == "O":
-        place = {value: i for i, value in enumerate(classes.tolist())}
-        return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
-    if classes.dtype.kind in "iu" and int(classes[-1]) - int(classes[0]) < _LOOKUP_RANGE:
-        table = np.empty(int(classes[-1]) - int(classes[0]) + 1, dtype=np.int32)
-        table[classes - classes[0]] = np.arange(len(classes))
-        return np.asarray(table[labels - classes[0]])
-    return np.searchsorted(classes, labels)
-
-
-def checked_priors(priors: Any, target: Discrete) -> Floats | None:
-    """Return class priors as an array, or None; a mapping goes by class, "uniform" are equal ones.
-
-    Raises
-    ------
-    DataError
-        For a wrong number of them, a negative one, or a sum other than one.
-    """
-    if priors is None:
-        return None
-    if isinstance(priors, str):
-        one_of("priors", priors, ["uniform"])
-        return np.full(target.cardinality, 1.0 / target.cardinality)
-    if isinstance(priors, Mapping):
-        for label in priors:
-            target.index(label)
-        priors = [priors.get(label, 0.0) for label in target.states]
-    values = np.asarray(priors, dtype=np.float64)
-    if values.shape != (target.cardinality,):
-        raise DataError(
-            f"Number of priors must match number of classes: priors= needs one number for each of "
-            f"{quoted(target.states)}; got shape {values.shape}."
-        )
-    if not (values >= 0).all():
-        raise DataError(f"Priors must be non-negative; got {values.tolist()}.")
-    if not np.isclose(values.sum(), 1.0):
-        raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.")
-    return np.asarray(values / values.sum())

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.checks import check_fitted
+from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.rows import row_evidence
 from bayesgraph.cpds import MultinomialCPD, TableCPD
 from bayesgraph.errors import DataTypeError, quoted

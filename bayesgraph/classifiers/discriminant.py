@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
-from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.inputs import known_columns, known_table
+from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats

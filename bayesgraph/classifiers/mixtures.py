@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.classifiers.base import NetworkClassifier, checked_priors
+from bayesgraph.classifiers.base import NetworkClassifier
+from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.parameters import with_parameters
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import prediction
-from bayesgraph.classifiers.base import checked_batches, joined_classes
+from bayesgraph.classifiers.base import checked_batches
 from bayesgraph.classifiers.checks import (
     bounded_weights,
     check_announced,
@@ -31,6 +31,7 @@ from bayesgraph.classifiers.inputs import (
     target_column,
     target_name,
 )
+from bayesgraph.classifiers.labels import joined_classes
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.prediction import GraphClassifier
 from bayesgraph.classifiers.stream_columns import StreamColumns
