@@ -7,7 +7,6 @@ CPDs that call them have done so.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numba
@@ -73,32 +72,6 @@ def add_linear(
     """
     columns = np.ascontiguousarray(values.T, dtype=np.float64)
     _add_linear(out, columns, place, first, mean, scale, constant, slopes)
-
-
-def add_gaussian(
-    out: Floats,
-    child: NDArray[Any],
-    parents: Sequence[NDArray[Any]],
-    mean: Floats,
-    slopes: Floats,
-    variance: Floats,
-) -> None:
-    """Add Gaussian log densities of a child to `out`; NaN adds nothing.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    child : ndarray, shape (n_rows,)
-    parents : p arrays of shape (n_rows,)
-    mean, variance : ndarray, shape (cells,)
-    slopes : ndarray, shape (cells, p)
-    """
-    scale = 1.0 / np.sqrt(variance)
-    constant = -0.5 * (np.log(variance) + LOG_2PI)
-    columns = np.empty((1 + len(parents), len(child)))
-    for row, column in enumerate((child, *parents)):
-        columns[row] = column
-    _add_gaussian(out, columns, mean, np.ascontiguousarray(slopes), scale, constant)
 
 
 def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
@@ -370,36 +343,6 @@ def _add_linear(
                         z = (child[i] - centre[i]) * s
                         added = c - 0.5 * z * z
                         target[i] += added if added == added else 0.0
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_gaussian(
-    out: Floats, columns: Floats, mean: Floats, slopes: Floats, scale: Floats, constant: Floats
-) -> None:
-    n_parents = columns.shape[0] - 1
-    child = columns[0]
-    for cell in range(out.shape[0]):
-        target = out[cell]
-        m, s, c = mean[cell], scale[cell], constant[cell]
-        if n_parents == 0:
-            for i in range(len(child)):
-                z = (child[i] - m) * s
-                added = c - 0.5 * z * z
-                target[i] += added if added == added else 0.0
-        elif n_parents == 1:
-            slope, parent = slopes[cell, 0], columns[1]
-            for i in range(len(child)):
-                z = (child[i] - m - slope * parent[i]) * s
-                added = c - 0.5 * z * z
-                target[i] += added if added == added else 0.0
-        else:
-            for i in range(len(child)):
-                centre = m
-                for p in range(n_parents):
-                    centre += slopes[cell, p] * columns[1 + p, i]
-                z = (child[i] - centre) * s
-                added = c - 0.5 * z * z
-                target[i] += added if added == added else 0.0
 
 
 @numba.njit(cache=True, nogil=True)

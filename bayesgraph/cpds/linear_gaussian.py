@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
 from bayesgraph.cpds.stacks import Adder, LinearPart, LinearStack
 from bayesgraph.errors import CPDError, quoted
@@ -163,40 +163,27 @@ class GaussianCPD(CPD):
         deviation = np.broadcast_to(deviation, shape)
         return GaussianFactor(rest, free, constant, row[..., None, :], deviation[..., None])
 
-    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
-        if any(parent in evidence for parent in self.discrete_parents):
-            super().accumulate(evidence, scope, out)
-            return
-        mean, variance, slopes = self._over(scope)
-        kernels.add_gaussian(
-            out,
-            evidence.columns[self.variable],
-            [evidence.columns[parent] for parent in self.continuous_parents],
-            mean,
-            slopes,
-            variance,
-        )
-
     @classmethod
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """See CPD: one stack of all, if no discrete parent is observed."""
-        if any(parent in observed for cpd in cpds for parent in cpd.discrete_parents):
-            return super().adders(cpds, scope, observed)
-        return [LinearStack.of([cpd._part(scope) for cpd in cpds])]
+        """See CPD: one stack of neighbours of which no discrete parent is observed."""
+        found: list[Adder] = []
+        for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
+            if alone:
+                found += super().adders(list(run), scope, observed)
+            else:
+                found.append(LinearStack.of([cpd._part(scope) for cpd in run]))
+        return found
 
     def _part(self, scope: Sequence[Discrete]) -> LinearPart:
-        return LinearPart(*self._over(scope), (self.variable, *self.continuous_parents))
-
-    def _over(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes with the discrete parents, all free, in their order."""
+        """Return what a stack needs, its cells the discrete parents, all free, in their order."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)
         mean, variance, slopes = found
-        return mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1)
+        flat = (mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1))
+        return LinearPart(*flat, (self.variable, *self.continuous_parents))
 
     def sample(
         self,

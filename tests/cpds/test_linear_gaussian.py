@@ -149,7 +149,7 @@ def test_a_missing_child_is_one_whatever_its_parents(observed, parents):
 
 @pytest.mark.parametrize("observed", [(), (A,), (B,), (A, B)])
 @pytest.mark.parametrize("child_missing", [False, True])
-def test_accumulate_equals_potential(observed, child_missing):
+def test_what_is_added_equals_the_potential(observed, child_missing):
     random = np.random.default_rng(2)
     cpd = family(3)
     n = 6
@@ -163,7 +163,8 @@ def test_accumulate_equals_potential(observed, child_missing):
     expected = np.broadcast_to(cpd.potential(evidence).aligned(free), (n, *shape))
     for start in (0.0, 1.5):
         out = np.full((int(np.prod(shape)), n), start)
-        cpd.accumulate(evidence, free, out)
+        for adder in cpd.adders([cpd], free, evidence.columns):
+            adder.add(evidence, out)
         assert out.T.reshape(n, *shape) - start == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
