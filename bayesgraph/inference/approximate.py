@@ -36,13 +36,16 @@ class Loopy(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form in ("product", "tempered"))
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return bool(question.method == LOOPY)
-
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work | None:
+        if question.method != LOOPY:
+            return None
         return LoopyWork(self, model, question, pattern)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if question.method != LOOPY:
+            return None
         scopes = prepared_for(model, pattern, _targets(model, question, pattern)).slice.scopes
         steps = tuple(PlanStep(scope[-1], scope) for scope in scopes if scope)
         return Plan(steps, passes=2)
@@ -58,13 +61,16 @@ class Weighting(Solver):
     def serves(self, model: Any) -> bool:
         return hasattr(model, "nodes")
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return isinstance(question, Samples) or bool(question.method == WEIGHTING)
-
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work | None:
+        if isinstance(question, Approximate) and question.method != WEIGHTING:
+            return None
         return WeightingWork(self, model, question, pattern)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if isinstance(question, Approximate) and question.method != WEIGHTING:
+            return None
         return Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
 
 

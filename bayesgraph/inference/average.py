@@ -27,7 +27,9 @@ class Average(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "average")
 
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
         make = AverageJoint if isinstance(question, Joint) else AverageAll
         return make(self, model, question, pattern)
 

@@ -66,7 +66,6 @@ class CompiledTables:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self._few: tuple[object, tuple[Integers, list[int]] | None] = (None, None)
 
     # ----------------------------------------------------------------------------------- programs
 
@@ -182,20 +181,7 @@ class CompiledTables:
     def few_tables(
         self, observed: Sequence[int], targets: Sequence[int], scope: int
     ) -> tuple[Integers, list[int]] | None:
-        """Return the tables that matter and their free variables if these are few.
-
-        The last answer is kept: a solver asks before it takes a question and when it prepares it.
-        """
-        asked = observed, targets, scope
-        last, found = self._few
-        if last != asked:
-            found = self._find_few(*asked)
-            self._few = asked, found
-        return found
-
-    def _find_few(
-        self, observed: Sequence[int], targets: Sequence[int], scope: int
-    ) -> tuple[Integers, list[int]] | None:
+        """Return the tables that matter and their free variables if these are few."""
         if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
             return ALL_TABLES, self.free(observed)
         if scope == EVERYTHING:

@@ -233,6 +233,7 @@ class Work(ABC):
     def plan(self) -> Plan:
         """What will be computed, printable; nothing runs."""
         plan = self.solver.plan(self.model, self.question, self.pattern)
+        assert plan is not None  # it has prepared this work
         return plan.by(self.solver.name, self.solver.condition)
 
     def run(self, case: Case, memory_limit: int | None = None) -> Any:
@@ -303,15 +304,11 @@ class Solver(ABC):
     def serves(self, model: Any) -> bool:
         """Tell whether it can answer any question about the model."""
 
-    def takes(self, model: Any, question: Question, pattern: Pattern) -> bool:
-        """Tell whether it takes this question, which it answers, about a model that it serves."""
-        return True
-
     @abstractmethod
-    def work(
+    def prepare(
         self, model: Any, question: Question, pattern: Pattern, memory_limit: int | None
-    ) -> Work:
-        """Prepare the question.
+    ) -> Work | None:
+        """Prepare a question that it answers; None leaves it to the solvers after this one.
 
         Raises
         ------
@@ -320,8 +317,8 @@ class Solver(ABC):
         """
 
     @abstractmethod
-    def plan(self, model: Any, question: Question, pattern: Pattern) -> Plan:
-        """Return what `work` would do, however large, without preparing it."""
+    def plan(self, model: Any, question: Question, pattern: Pattern) -> Plan | None:
+        """Return what would be prepared, however large, without doing it; None as in `prepare`."""
 
 
 # ------------------------------------------------------------------------------------------ memo

@@ -59,13 +59,16 @@ class Factors(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "product")
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return not pattern.rows
-
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work | None:
+        if pattern.rows:
+            return None
         return _WORK[type(question)](self, model, question, pattern)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if pattern.rows:
+            return None
         if isinstance(question, Joint | Mass):
             return prepared_for(model, pattern, getattr(question, "targets", ())).plan
         wanted = [

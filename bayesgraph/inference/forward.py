@@ -25,7 +25,9 @@ class Forward(Solver):
     def serves(self, model: Any) -> bool:
         return hasattr(model, "nodes")
 
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
         return ForwardWork(self, model, question, pattern)
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:

@@ -42,15 +42,14 @@ class Rows(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "product")
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return pattern.rows
-
-    def work(
+    def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> RowsWork:
-        return RowsWork(self, model, question, pattern)
+    ) -> RowsWork | None:
+        return RowsWork(self, model, question, pattern) if pattern.rows else None
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if not pattern.rows:
+            return None
         targets = question.targets if isinstance(question, Joint) else ()
         case = Pattern(pattern.observed, pattern.soft)
         whole = prepared_for(model, case, targets).plan

@@ -52,7 +52,9 @@ class KernelScores(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "scores")
 
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
         return ScoresWork(self, model, question, pattern)
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:

@@ -23,6 +23,7 @@ from bayesgraph.inference.contract import (
 from bayesgraph.inference.factor_work import Factors
 from bayesgraph.inference.forward import Forward
 from bayesgraph.inference.mixture import Mixture
+from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.rows import Rows
 from bayesgraph.inference.scores import KernelScores
 from bayesgraph.inference.table_work import PROGRAMS, JointEnumeration
@@ -89,14 +90,26 @@ def select(
     """
     _check(model, question)
     pattern = _pattern(model, evidence)
-    return selected(model, question, pattern).work(model, question, pattern, memory_limit)
+    return prepare(model, question, pattern, memory_limit)
 
 
-def selected(model: Any, question: Question, pattern: Pattern) -> Solver:
-    """Return the solver that answers a question; see `select`."""
+def prepare(
+    model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
+) -> Work:
+    """Return what the first solver that takes the question has prepared; see `select`."""
     for solver in serving(model, type(question)):
-        if solver.takes(model, question, pattern):
-            return solver
+        work = solver.prepare(model, question, pattern, memory_limit)
+        if work is not None:
+            return work
+    raise refused(model, type(question))
+
+
+def plan(model: Any, question: Question, pattern: Pattern) -> Plan:
+    """Return what `prepare` would prepare, however large, without doing it."""
+    for solver in serving(model, type(question)):
+        found = solver.plan(model, question, pattern)
+        if found is not None:
+            return found.by(solver.name, solver.condition)
     raise refused(model, type(question))
 
 

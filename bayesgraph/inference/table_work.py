@@ -58,32 +58,31 @@ class JointEnumeration(Solver):
     def serves(self, model: Any) -> bool:
         return is_of_tables(model)
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return (
-            not (pattern.rows or pattern.soft) and self._few(model, question, pattern) is not None
-        )
-
     def _few(
         self, model: Any, question: Joint | All, pattern: Pattern
     ) -> tuple[Integers, list[int]] | None:
         """Return the tables that matter and the variables left, if these are few."""
+        if pattern.rows or pattern.soft:
+            return None
         engine: CompiledTables = model.compiled
         if isinstance(question, All):
             return engine.few_tables(pattern.observed, (), EVERYTHING)
         scope = EVIDENCE if question.whole else TARGETS
         return engine.few_tables(pattern.observed, question.targets, scope)
 
-    def work(
+    def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> EnumeratedJoint | EnumeratedAll:
+    ) -> EnumeratedJoint | EnumeratedAll | None:
         few = self._few(model, question, pattern)
-        assert few is not None  # it takes no other questions
+        if few is None:
+            return None
         make = EnumeratedJoint if isinstance(question, Joint) else EnumeratedAll
         return make(self, model, question, pattern, *few)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
         few = self._few(model, question, pattern)
-        assert few is not None  # it takes no other questions
+        if few is None:
+            return None
         variables = model.compiled.tables.variables
         targets = question.targets if isinstance(question, Joint) else ()
         return Plan(
@@ -112,7 +111,9 @@ class _Enumerated(Work):
         """Answer where numbers underflow."""
         model, question, pattern = self.model, self.question, self.pattern
         key = "program", question, pattern
-        program = model.memo.get(key, lambda: PROGRAMS.work(model, question, pattern, memory_limit))
+        program = model.memo.get(
+            key, lambda: PROGRAMS.prepare(model, question, pattern, memory_limit)
+        )
         return program.run(case, memory_limit)
 
 
@@ -200,14 +201,17 @@ class CompiledPrograms(Solver):
     def serves(self, model: Any) -> bool:
         return is_of_tables(model)
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return not pattern.rows
-
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work | None:
+        if pattern.rows:
+            return None
         make: type[_Program] | type[_OutwardWork] = _WORK[type(question)]
         return make(self, model, question, pattern, memory_limit)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if pattern.rows:
+            return None
         engine: CompiledTables = model.compiled
         tables = engine.tables
         targets, scope, maximized = _asked(engine, question, pattern)

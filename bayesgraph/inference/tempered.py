@@ -24,18 +24,22 @@ class Tempered(Factors):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "tempered")
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return isinstance(question, Joint) or not pattern.rows
-
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work | None:
         if not pattern.rows:
-            return super().work(model, question, pattern, memory_limit)
+            return super().prepare(model, question, pattern, memory_limit)
+        if not isinstance(question, Joint):
+            return None
         if question.targets == (model.number[model.target.name],):
             return TemperedRows(self, model, question, pattern)
         return RowsWork(self, model, question, pattern)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
+        if pattern.rows and not isinstance(question, Joint):
+            return None
         plan = super().plan(model, question, Pattern(pattern.observed, pattern.soft))
+        assert plan is not None  # of one case
         features = [v for v in pattern.observed if model.variables[v] != model.target]
         known = Pattern(tuple(features), pattern.soft, pattern.rows)
         inner = model.network.plan_of(Joint((model.number[model.target.name],)), known)

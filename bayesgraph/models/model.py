@@ -22,7 +22,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
+from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity, solver
 from bayesgraph.inference.approximate import check_method, check_options
 from bayesgraph.inference.contract import (
     All,
@@ -42,7 +42,7 @@ from bayesgraph.inference.contract import (
     Work,
 )
 from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import refused, select, selected, serving
+from bayesgraph.inference.solver import refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.evidence import (
     Belief,
@@ -130,15 +130,9 @@ class Model(ABC):
         """Return evidence given as a mapping from name to value by numbers of variables."""
         return read_case(self, evidence)
 
-    @cached_property
-    def _answered(self) -> dict[type[Any], bool]:
-        return {}
-
     def answers(self, kind: type[Any]) -> bool:
         """Tell whether some solver answers a type of question for this model."""
-        known = self._answered.get(kind)
-        if known is None:
-            known = self._answered[kind] = any(serving(self, kind))
+        known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
     def _asked(self, kind: type[Any], evidence: Mapping[Name, Any] | None) -> Case:
@@ -169,14 +163,13 @@ class Model(ABC):
         """Return the selected solver's work, prepared once for all evidence of a pattern."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
-            lambda: selected(self, question, pattern).work(self, question, pattern, memory_limit),
+            lambda: solver.prepare(self, question, pattern, memory_limit),
         )
         return work
 
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return what would run to answer a question; see `plan`."""
-        solver = selected(self, question, pattern)
-        return solver.plan(self, question, pattern).by(solver.name, solver.condition)
+        return solver.plan(self, question, pattern)
 
     def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
         """Return the answer for one case; None if the evidence is impossible."""

@@ -45,7 +45,9 @@ class Mixture(Solver):
     def serves(self, model: Any) -> bool:
         return bool(model.form == "mixture")
 
-    def work(self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None) -> Work:
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
         return _WORK[type(question)](self, model, question, pattern)
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
