@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -207,9 +207,8 @@ class Program(NamedTuple):
         1 where variables leave by a maximum.
     halves : shape (2 k,)
         Stretches of the code whose loops run in two halves.
-    n_work, n_result, work, largest : int
-        Entries of the workspace and of the result; entries multiplied and added; entries of the
-        largest table.
+    n_work, n_result : int
+        Entries of the workspace and of the result.
     """
 
     tree: Tree
@@ -225,8 +224,6 @@ class Program(NamedTuple):
     halves: Integers
     n_work: int
     n_result: int
-    work: int
-    largest: int
 
     def tree_arrays(self) -> TreeArrays:
         """Return what the kernels that treat one clique at a time take."""
@@ -235,32 +232,6 @@ class Program(NamedTuple):
             t.cards, t.start, t.item, self.step, self.source, self.kind, t.home, t.c_start,
             t.member, t.residual, t.parent, self.up,
         )  # fmt: skip
-
-    def arrays(self, tables: Tables) -> dict[str, Any]:
-        """Return all that another executor needs to run the program, as arrays and numbers.
-
-        The state s of an observed variable shifts the tables in whose scope it is by s times its
-        step; likelihoods of soft evidence are written at `soft_at`; `variables` are the numbers of
-        the free variables, whose marginals follow each other in the result. The instructions are
-        those of `execution.kernels`.
-        """
-        return {
-            "cards": tables.cards,
-            "start": tables.start,
-            "item": tables.item,
-            "step": tables.step,
-            "base": tables.base,
-            "tables": tables.values,
-            "log_scale": tables.log_scale,
-            "code": self.code,
-            "variables": self.tree.variables,
-            "factors": self.tree.factors,
-            "least": self.least,
-            "constant": self.constant,
-            "soft_at": self.soft_at,
-            "n_work": self.n_work,
-            "n_result": self.n_result,
-        }
 
 
 def compile_program(

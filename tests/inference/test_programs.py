@@ -1,6 +1,5 @@
 """Plans and programs: valid trees, best roots, and a second executor in plain Python."""
 
-import io
 import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -142,10 +141,10 @@ def test_the_best_root_is_the_best_of_all(seed):
     assert collect_cost(tree, restricted, chosen) == min(costs)
 
 
-def interpret(arrays, tables, offsets, n_work, n_result):  # noqa: C901 - one case an instruction
-    """Run a program in Python, from its arrays: what another executor would have to do."""
-    code = arrays["code"].tolist()
-    work, out = np.full(n_work, np.nan), np.full(n_result, np.nan)
+def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
+    """Run a program in Python, one instruction after the other."""
+    code = program.code.tolist()
+    work, out = np.full(program.n_work, np.nan), np.full(program.n_result, np.nan)
     log_mass, at, loop, turns = 0.0, 0, [], []
     while at < len(code):
         op, length, t, s = code[at : at + 4]
@@ -205,27 +204,21 @@ def interpret(arrays, tables, offsets, n_work, n_result):  # noqa: C901 - one ca
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_program_runs_anywhere(seed):
-    """From its saved arrays, in Python, with the numbers of the compiled executor."""
+def test_an_interpreter_agrees(seed):
+    """In plain Python, with the numbers of the compiled executor."""
     net, random = random_network(seed)
     engine = net.compiled
+    tables = engine.tables
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
     assert not run.logarithmic
-    file = io.BytesIO()
-    np.savez(file, **program.arrays(engine.tables))
-    file.seek(0)
-    arrays = dict(np.load(file))
-    offsets = arrays["base"].copy()
-    for f, at in enumerate(arrays["start"][:-1]):
-        for place in range(at, arrays["start"][f + 1]):
-            state = findings.hard.get(int(arrays["item"][place]), 0)
-            offsets[f] += state * arrays["step"][place]
-    out, log_mass = interpret(
-        arrays, arrays["tables"], offsets.tolist(), int(arrays["n_work"]), int(arrays["n_result"])
-    )
-    constant = np.log(arrays["tables"][offsets[arrays["constant"]]]).sum()
+    offsets = tables.base.copy()
+    for f, (begin, end) in enumerate(itertools.pairwise(tables.start)):
+        for place in range(begin, end):
+            offsets[f] += findings.hard.get(int(tables.item[place]), 0) * tables.step[place]
+    out, log_mass = interpret(program, tables.values, offsets.tolist())
+    constant = np.log(tables.values[offsets[program.constant]]).sum()
     assert out == pytest.approx(run.result, abs=1e-12)
     assert log_mass + constant == pytest.approx(run.log_mass, abs=1e-10)
 

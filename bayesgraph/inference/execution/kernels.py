@@ -242,8 +242,7 @@ def compile_tree(
     halves : shape (2 k,)
         Stretches of the program, from what clears the sums of a large table to the end of its loop,
         that may run in two halves at once.
-    sizes : entries of the workspace, of the result, entries multiplied or added, entries of the
-        largest table
+    sizes : entries of the workspace and of the result
     """
     n_soft = len(soft_cards)
     n_tables = len(table_base)
@@ -373,7 +372,6 @@ def compile_tree(
     n_loops = 0
     code = np.empty(4096, np.int64)
     size = np.int64(len(code)) - 4096
-    work = 0
     what = np.empty(6, np.int64)
     place = np.empty(n, np.int64)
     is_member = np.empty(n, np.int64)
@@ -528,7 +526,6 @@ def compile_tree(
                 _steps(axis, stride, begin[o], end[o], place, width, other)
                 what[0], what[1], what[2], what[3] = COPY, at_table, where[o], sort[o]
                 size = _emit(code, size, what, counts, own, other)
-                work += entries[c]
                 empty = False
             o = first[c]
             while o >= 0:
@@ -536,7 +533,6 @@ def compile_tree(
                     _steps(axis, stride, begin[o], end[o], place, width, other)
                     what[0], what[1], what[2], what[3] = MULTIPLY, at_table, where[o], sort[o]
                     size = _emit(code, size, what, counts, own, other)
-                    work += entries[c]
                 o = following[o]
         if not collect and not root and residual[c]:
             o = n_factors + c
@@ -544,7 +540,6 @@ def compile_tree(
             what[0] = COPY if empty else MULTIPLY
             what[1], what[2], what[3] = at_table, down[c], WORK
             size = _emit(code, size, what, counts, own, other)
-            work += entries[c]
             empty = False
         if empty:
             for k in range(width):
@@ -560,7 +555,6 @@ def compile_tree(
                 _steps(axis, stride, begin[o], end[o], place, width, other)
                 what[1] = up[c]
                 size = _emit(code, size, what, counts, other, own)
-                work += entries[c]
         elif collect:
             for k in range(width):
                 other[k] = 0
@@ -571,7 +565,6 @@ def compile_tree(
                     distance *= cards[targets[k]]
             what[1] = marginal
             size = _emit(code, size, what, counts, other, own)
-            work += entries[c]
         else:
             d = first_child[c]
             while d >= 0:
@@ -579,7 +572,6 @@ def compile_tree(
                 _steps(axis, stride, begin[o], end[o], place, width, other)
                 what[1] = down[d]
                 size = _emit(code, size, what, counts, other, own)
-                work += entries[c]
                 d = next_child[d]
             to = marginal
             for q in range(residual[c]):
@@ -589,7 +581,6 @@ def compile_tree(
                     other[q] = 1
                     what[1] = to
                     size = _emit(code, size, what, counts, other, own)
-                    work += entries[c]
                 to += counts[q]
         if outer:
             code[size] = AGAIN
@@ -649,8 +640,8 @@ def compile_tree(
     program = np.empty(size, np.int64)
     for k in range(size):
         program[k] = code[k]
-    sizes = np.empty(4, np.int64)
-    sizes[0], sizes[1], sizes[2], sizes[3] = free, n_result, work, largest
+    sizes = np.empty(2, np.int64)
+    sizes[0], sizes[1] = free, n_result
     halves = np.empty(n_loops, np.int64)
     for k in range(n_loops):
         halves[k] = loops[k]
