@@ -12,7 +12,7 @@ from bayesgraph.encoding.table import Table, columns_of, encode_table, length
 from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
@@ -96,23 +96,13 @@ def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name,
 
     Items without a column are not observed.
     """
-    vectors, known = model.vectors, model.number
-    if not vectors or all(name in known for name in columns):
-        return columns
-    found = {name: column for name, column in columns.items() if name in known}
-    items: dict[CountVector, dict[Name, Column]] = {}
-    for name, column in columns.items():
-        holders = [v for v in vectors if name not in known and name in v.positions]
-        if len(holders) == 1:
-            items.setdefault(holders[0], {})[name] = column
-        elif name not in known:
-            found[name] = column
-    for vector, parts in items.items():
+    found = dict(columns)
+    for vector, names in model.items_among(columns).items():
         if vector.name in columns:
             raise DataError(f"The table has a column {vector.name!r} and columns of its items.")
-        matrix = np.full((length(next(iter(parts.values()))), len(vector.items)), np.nan)
-        for name, column in parts.items():
-            matrix[:, vector.positions[name]] = as_numbers(column, name)
+        matrix = np.full((length(columns[names[0]]), len(vector.items)), np.nan)
+        for name in names:
+            matrix[:, vector.positions[name]] = as_numbers(found.pop(name), name)
         found[vector.name] = matrix
     return found
 

@@ -35,6 +35,7 @@ from bayesgraph.inference.elimination import (
     prepared,
 )
 from bayesgraph.inference.explanations import Explanations
+from bayesgraph.inference.normalise import normalised_with_total
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
 from bayesgraph.inference.results import (
@@ -112,7 +113,7 @@ class FactorJoint(_FactorWork):
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         if isinstance(result, Factor):
-            probabilities, log_evidence = normalised(result.aligned(discrete))
+            probabilities, log_evidence = normalised_with_total(result.aligned(discrete))
             if log_evidence == -np.inf:
                 return None
             return Posterior(tuple(discrete), probabilities, log_evidence)
@@ -288,19 +289,6 @@ def check_target(variable: Variable) -> None:
             f"{variable.name!r} is a vector of counts, which has no posterior to print; "
             "sample from the model, or ask for another variable."
         )
-
-
-def normalised(log_values: Floats) -> tuple[Floats, float]:
-    """Return probabilities from logs of shape (1, ...) and the log of the sum of the numbers.
-
-    NaN and minus infinity if all of them are zero.
-    """
-    peak = log_values.max()
-    if peak == -np.inf:
-        return np.full(log_values.shape[1:], np.nan), -np.inf
-    values = np.exp(log_values - peak)
-    total = values.sum(axis=tuple(range(1, log_values.ndim)))
-    return (values / total)[0], float(np.log(total)[0] + peak)
 
 
 def _total(log_values: Floats) -> float:

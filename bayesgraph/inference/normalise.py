@@ -1,4 +1,4 @@
-"""Logs of rows turned into distributions, and their largest entries."""
+"""Logs turned into distributions, and their largest entries."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def normalised(joint: Floats) -> Floats:
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
     return joint
+
+
+def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
+    """Return probabilities from logs of shape (1, ...) and the log of the sum of the numbers.
+
+    NaN and minus infinity if all of them are zero.
+    """
+    peak = log_values.max()
+    if peak == -np.inf:
+        return np.full(log_values.shape[1:], np.nan), -np.inf
+    values = np.exp(log_values - peak)
+    total = values.sum(axis=tuple(range(1, log_values.ndim)))
+    return (values / total)[0], float(np.log(total)[0] + peak)
 
 
 def largest(joint: Floats) -> NDArray[np.intp]:

@@ -118,23 +118,15 @@ def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, A
 
     The items of a vector that are not named then are not observed.
     """
-    vectors, known = model.vectors, model.number
-    if not vectors or all(name in known for name in evidence):
+    items = model.items_among(evidence)
+    if not items:
         return evidence
-    found = {name: value for name, value in evidence.items() if name in known}
-    counts: dict[Name, dict[Name, Any]] = {}
-    for name, value in evidence.items():
-        holders = [v for v in vectors if name not in known and name in v.positions]
-        if len(holders) == 1:
-            counts.setdefault(holders[0].name, {})[name] = value
-        else:
-            found[name] = value
-    for vector in vectors:
-        items = counts.get(vector.name)
-        if items is not None:
-            if vector.name in found:
-                raise EvidenceError(f"The evidence names {vector.name!r} and some of its items.")
-            found[vector.name] = {item: items.get(item) for item in vector.items}
+    found = dict(evidence)
+    for vector, names in items.items():
+        if vector.name in evidence:
+            raise EvidenceError(f"The evidence names {vector.name!r} and some of its items.")
+        given = {name: found.pop(name) for name in names}
+        found[vector.name] = {item: given.get(item) for item in vector.items}
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -102,6 +102,19 @@ class Model(ABC):
     def vectors(self) -> tuple[CountVector, ...]:
         """The vectors of counts among the variables."""
         return tuple(v for v in self.variables if isinstance(v, CountVector))
+
+    def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
+        """Return by vector the names that are no variable's but one of its items'.
+
+        A name that several vectors have among their items is nobody's.
+        """
+        found: dict[CountVector, list[Name]] = {}
+        if self.vectors:
+            for name in names:
+                holders = [v for v in self.vectors if name in v.positions]
+                if len(holders) == 1 and name not in self.number:
+                    found.setdefault(holders[0], []).append(name)
+        return found
 
     @property
     def silent(self) -> frozenset[Variable]:

@@ -247,7 +247,7 @@ class WeightedNetwork(Model):
         alone = self.target not in observed and not set(keep) - {self.target}
         # The memo of the model keeps its slices: without a cycle both go when the model does.
         own: Any = weakref.proxy(self)
-        return ClassScores(own) if alone else TurnedSlice(own, inner)
+        return ClassSlice(own) if alone else TurnedSlice(own, inner)
 
     @property
     def silent(self) -> frozenset[Variable]:
@@ -316,7 +316,7 @@ class WeightedNetwork(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassScores:
+class ClassSlice:
     """The class alone: it may be possible by its exponents where the network rules it out."""
 
     model: WeightedNetwork
