@@ -56,13 +56,8 @@ class Evidence:
         for known, matrix in self.matrices:
             if known == variables:
                 return matrix
-        stacked = np.empty((len(variables), self.n_rows), self._dtype(variables))
-        for row, variable in zip(stacked, variables, strict=True):
-            row[:] = self.columns[variable]
-        return stacked.T
-
-    def _dtype(self, variables: Sequence[Variable]) -> np.dtype[Any]:
-        return np.result_type(*(self.columns[variable].dtype for variable in variables))
+        stacked = np.concatenate([self.columns[variable] for variable in variables])
+        return stacked.reshape(len(variables), self.n_rows).T
 
     def split(self) -> tuple[Evidence, list[Variable]]:
         """Return the evidence without columns that are missing throughout, and the partial ones.
@@ -76,7 +71,8 @@ class Evidence:
         partial = [v for v in columns if seen[v] < self.n_rows]
         # Counts are looked at where they matter: here it is not known whether some are missing.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)
-        return replace(self, columns=columns, complete=complete), partial
+        left = Evidence(self.n_rows, columns, self.likelihoods, complete, self.matrices)
+        return left, partial
 
     def _observed_counts(self) -> dict[Variable, int]:
         """Return how many rows observe each variable."""
@@ -84,7 +80,8 @@ class Evidence:
         for variables, matrix in self.matrices:
             # Columns that lie side by side are looked at together.
             observed = _is_observed(variables[0], matrix)
-            counts.update(zip(variables, observed.sum(axis=0).tolist(), strict=True))
+            seen = observed[0] if self.n_rows == 1 else observed.sum(axis=0)
+            counts.update(zip(variables, seen.tolist(), strict=True))
         for variable in self.columns:
             if variable not in counts:
                 counts[variable] = int(self.observed_rows(variable).sum())

@@ -170,6 +170,8 @@ def align(values: Floats, scope: Sequence[Discrete], target: Sequence[Discrete])
     Axes after the scope's stay last; variables of the target that are not in the scope get an axis
     of length 1.
     """
+    if tuple(scope) == tuple(target):
+        return values
     place = {variable: 1 + axis for axis, variable in enumerate(scope)}
     order = [place[variable] for variable in target if variable in place]
     tail = range(1 + len(scope), values.ndim)

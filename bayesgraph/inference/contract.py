@@ -192,7 +192,13 @@ class Case(NamedTuple):
 
     def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
         """Return the case as encoded columns of one row, for factors."""
-        columns = {variables[v]: np.array([value]) for v, value in self.hard.items()}
+        # One array for all numbers: to make one of each takes longer than all else here.
+        numbers = np.array([x for x in self.hard.values() if type(x) is float])
+        rows = iter(numbers[:, None])
+        columns = {
+            variables[v]: next(rows) if type(x) is float else np.array([x])
+            for v, x in self.hard.items()
+        }
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]

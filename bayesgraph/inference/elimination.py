@@ -104,7 +104,7 @@ class Prepared:
     keep : tuple of Variable
     """
 
-    __slots__ = ("_order", "_plans", "keep", "slice")
+    __slots__ = ("_order", "_plan", "_plans", "keep", "slice")
 
     def __init__(
         self, slice_: Slice, keep: Sequence[Variable], order: tuple[Variable, ...]
@@ -112,6 +112,7 @@ class Prepared:
         self.slice = slice_
         self.keep = tuple(keep)
         self._order = order
+        self._plan: Plan | None = None
         self._plans: dict[_Scopes, Plan] = {}
 
     @property
@@ -122,7 +123,9 @@ class Prepared:
     @property
     def plan(self) -> Plan:
         """What will be computed for one row."""
-        return self.plan_of(tuple(self.slice.scopes))
+        if self._plan is None:  # kept apart: to hash all scopes takes longer than one row
+            self._plan = self.plan_of(tuple(self.slice.scopes))
+        return self._plan
 
     def plan_of(self, scopes: _Scopes) -> Plan:
         """Return the plan for factors of given scopes."""

@@ -203,12 +203,13 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     engine: CompiledTables = model.compiled
     tables = engine.tables
     columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
-    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
     targets = () if target is None else (tables.number[target.name],)
     n_states = 1 if target is None else target.cardinality
     if evidence.n_rows == 1:
-        case = Case({v: int(columns[v][0]) for v in seen})
+        # Its evidence was split: what one row does not observe has no column.
+        case = Case({v: int(columns[v][0]) for v in sorted(columns)})
         return np.full((1, n_states), _alone(model, targets, case))
+    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
     rows = _row_program(model, tuple(seen), targets)
     extended, program = rows.tables, rows.program
     codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)

@@ -688,6 +688,8 @@ class Model(ABC):
         """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
+        if not len(suspects):
+            return joint, 0
         impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
         if len(impossible):
             with np.errstate(divide="ignore"):
