@@ -300,6 +300,9 @@ def _vector_table(matrix: Any, vector: CountVector) -> Table:
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
+        # A row, a column and real numbers are all that check_array would look for, at length.
+        return X
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
     if not isinstance(X, np.ndarray):

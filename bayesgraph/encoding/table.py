@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -30,6 +30,8 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+
+_Kind = TypeVar("_Kind")
 
 UNSEEN = ("missing", "error")
 # Between these, squares and sums of squares of many rows are normal floating-point numbers.
@@ -67,12 +69,18 @@ class Table:
     @cached_property
     def discrete(self) -> tuple[Discrete, ...]:
         """Discrete variables, in the order of the columns of `codes`."""
-        return tuple(v for v in self.variables if isinstance(v, Discrete))
+        return self._of_kind(Discrete, self.codes.shape[1])
 
     @cached_property
     def continuous(self) -> tuple[Continuous, ...]:
         """Continuous variables, in the order of the columns of `values`."""
-        return tuple(v for v in self.variables if isinstance(v, Continuous))
+        return self._of_kind(Continuous, self.values.shape[1])
+
+    def _of_kind(self, kind: type[_Kind], n_columns: int) -> tuple[_Kind, ...]:
+        """Return the variables of a kind, of which there are as many as columns."""
+        if not n_columns:
+            return ()
+        return tuple([v for v in self.variables if isinstance(v, kind)])
 
     @cached_property
     def _places(self) -> dict[Variable, int]:

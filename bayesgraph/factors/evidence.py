@@ -66,26 +66,28 @@ class Evidence:
         """
         if self.complete:
             return self, []
-        seen = self._observed_counts()
-        columns = {v: column for v, column in self.columns.items() if seen[v] or not self.n_rows}
-        partial = [v for v in columns if seen[v] < self.n_rows]
+        n_rows, seen = self.n_rows, self._observed_counts()
+        found = zip(self.columns.items(), seen, strict=True)
+        columns = dict([item for item, count in found if count or not n_rows])
+        partial = [v for v, n in zip(self.columns, seen, strict=True) if 0 < n < n_rows]
         # Counts are looked at where they matter: here it is not known whether some are missing.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)
-        left = Evidence(self.n_rows, columns, self.likelihoods, complete, self.matrices)
-        return left, partial
+        return Evidence(n_rows, columns, self.likelihoods, complete, self.matrices), partial
 
-    def _observed_counts(self) -> dict[Variable, int]:
-        """Return how many rows observe each variable."""
+    def _observed_counts(self) -> list[int]:
+        """Return how many rows observe each variable, in the order of the columns."""
         counts: dict[Variable, int] = {}
         for variables, matrix in self.matrices:
             # Columns that lie side by side are looked at together.
             observed = _is_observed(variables[0], matrix)
             seen = observed[0] if self.n_rows == 1 else observed.sum(axis=0)
+            if variables == tuple(self.columns):
+                return list(seen.tolist())
             counts.update(zip(variables, seen.tolist(), strict=True))
         for variable in self.columns:
             if variable not in counts:
                 counts[variable] = int(self.observed_rows(variable).sum())
-        return counts
+        return [counts[variable] for variable in self.columns]
 
     def without(self, variables: Iterable[Variable]) -> Evidence:
         """Return the evidence without the columns of some variables."""

@@ -215,7 +215,9 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
         constant = constant + factor.aligned(scope)
     if not gaussians:
         full = (constant.shape[0], *(v.cardinality for v in scope))
-        return Factor.from_log(scope, np.broadcast_to(constant, full))
+        if constant.shape != full:
+            constant = np.broadcast_to(constant, full)
+        return Factor.from_log(scope, constant)
     variables = tuple(dict.fromkeys(v for gaussian in gaussians for v in gaussian.variables))
     for gaussian in gaussians:
         constant = constant + align(gaussian.log_constant, gaussian.scope, scope)
@@ -318,7 +320,7 @@ def _factor(
 def half_square(values: Floats) -> Floats:
     """Return half the squared length along the last axis, infinite beyond the largest float."""
     with np.errstate(over="ignore"):
-        return np.asarray(0.5 * np.sum(values * values, axis=-1))
+        return np.asarray(0.5 * np.add.reduce(values * values, axis=-1))
 
 
 def _improper(variables: Sequence[Continuous]) -> ModelError:

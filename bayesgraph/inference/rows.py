@@ -202,9 +202,12 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     """
     engine: CompiledTables = model.compiled
     tables = engine.tables
-    columns = {tables.number[v.name]: c for v, c in evidence.columns.items() if v != target}
-    targets = () if target is None else (tables.number[target.name],)
-    n_states = 1 if target is None else target.cardinality
+    columns = {tables.number[v.name]: c for v, c in evidence.columns.items()}
+    targets: tuple[int, ...] = ()
+    n_states = 1
+    if target is not None:
+        targets, n_states = (tables.number[target.name],), target.cardinality
+        columns.pop(targets[0], None)
     if evidence.n_rows == 1:
         # Its evidence was split: what one row does not observe has no column.
         case = Case({v: int(columns[v][0]) for v in sorted(columns)})
