@@ -19,7 +19,7 @@ import numpy as np
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
-from bayesgraph.variables import CountVector, Discrete, Variable
+from bayesgraph.variables import Discrete, Variable
 
 # Entries of a memo, and their bytes together.
 _MAX_ENTRIES = 256
@@ -192,20 +192,19 @@ class Case(NamedTuple):
 
     def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
         """Return the case as encoded columns of one row, for factors."""
-        # One array for all numbers: to make one of each takes longer than all else here.
-        numbers = np.array([x for x in self.hard.values() if type(x) is float])
-        rows = iter(numbers[:, None])
-        columns = {
-            variables[v]: next(rows) if type(x) is float else np.array([x])
-            for v, x in self.hard.items()
-        }
+        values = [*self.hard.values()]
+        kinds = set(map(type, values))
+        # One array of all, where it can be: to make one of each takes longer than all else here.
+        alike = kinds == {float} or kinds == {int}
+        rows = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
+        columns = dict(zip([variables[v] for v in self.hard], rows, strict=True))
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]
             assert isinstance(variable, Discrete)  # no others have likelihoods
             soft[variable] = logs[None]
         # What is in a case is observed; but counts may have gaps of their own.
-        complete = not any(isinstance(variable, CountVector) for variable in columns)
+        complete = np.ndarray not in kinds
         return Evidence(1, columns, soft, complete)
 
 

@@ -90,10 +90,12 @@ def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
     hard: dict[int, Any] = {}
     soft: dict[int, Floats] = {}
     beliefs: dict[Discrete, Floats] = {}
-    number = model.number
+    number, variables = model.number, model.variables
     for name, given in _with_vectors(model, as_mapping(evidence)).items():
-        variable = model.variable(name)
-        at = number[variable.name]
+        at = number.get(name)
+        if at is None:
+            at = number[model.variable(name).name]
+        variable = variables[at]
         if at in hard or at in soft or (beliefs and variable in beliefs):
             raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
         # A float that is not itself is NaN, which is missing.
