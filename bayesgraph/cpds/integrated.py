@@ -56,9 +56,8 @@ class _Part(NamedTuple):
 
     def given(self, values: Floats) -> Potential:
         """Return the factor for one case."""
-        with np.errstate(over="ignore"):
-            targets = self.offsets - self.slopes @ values
-            left = (self.mixing @ targets[..., None])[None, ..., 0]
+        targets = self.offsets - self.slopes @ values
+        left = (self.mixing @ targets[..., None])[None, ..., 0]
         if self.kept:
             return GaussianFactor(self.scope, self.kept, self.constant, self.loadings, -left)
         return Factor.from_log(self.scope, self.constant - half_square(left))
@@ -124,7 +123,8 @@ class Integrated:
     def potentials(self, evidence: Evidence) -> list[Potential]:
         """Return what is left of all factors, for evidence of one row."""
         values = np.array([evidence.columns[v][0] for v in self._columns], dtype=np.float64)
-        return [part.given(values) for part in self._parts]
+        with np.errstate(over="ignore"):
+            return [part.given(values) for part in self._parts]
 
 
 class _Row:

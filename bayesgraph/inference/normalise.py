@@ -35,12 +35,12 @@ def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
 
     NaN and minus infinity if all of them are zero.
     """
-    peak = log_values.max()
+    peak = np.maximum.reduce(log_values, axis=None)
     if peak == -np.inf:
         return np.full(log_values.shape[1:], np.nan), -np.inf
     values = np.exp(log_values - peak)
-    total = values.sum(axis=tuple(range(1, log_values.ndim)))
-    return (values / total)[0], float(np.log(total)[0] + peak)
+    total = np.add.reduce(values, axis=None)
+    return values[0] / total, float(np.log(total) + peak)
 
 
 def largest(joint: Floats) -> NDArray[np.intp]:
