@@ -17,7 +17,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.models.mixture import checked_weights, mean_scores, union_graph
+from bayesgraph.models.mixture import checked_networks, checked_weights, mean_scores, union_graph
 from bayesgraph.models.model import Model
 from bayesgraph.variables import (
     Binned,
@@ -88,12 +88,7 @@ class PosteriorAverage(Model):
         *,
         first: Iterable[Variable] = (),
     ) -> None:
-        self.networks = tuple(networks)
-        if not self.networks:
-            raise ModelError("A PosteriorAverage needs at least one network; got none.")
-        for network in self.networks:
-            if not isinstance(network, Model):
-                raise ModelError(f"A PosteriorAverage takes models; got {network!r}.")
+        self.networks = checked_networks("PosteriorAverage", networks, Model)
         self.weights = checked_weights(weights, len(self.networks))
         by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
         for network in self.networks:

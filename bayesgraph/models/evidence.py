@@ -214,6 +214,17 @@ def checked_number(name: str, of: str, value: Any, minimum: int) -> int:
     return int(value)
 
 
+def check_memory_limit(value: Any) -> None:
+    """Refuse what is no number of bytes.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer)) or value < 0:
+        raise DataTypeError(f"memory_limit is a number of bytes, such as 2**30; got {value!r}.")
+
+
 def _is_soft(value: Any) -> bool:
     return isinstance(value, (Mapping, list)) or is_vector(value)
 

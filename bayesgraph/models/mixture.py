@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD
-from bayesgraph.errors import ModelError, quoted
+from bayesgraph.errors import DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
 from bayesgraph.inference.mixture.solver import posterior_weights
@@ -19,6 +19,8 @@ from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name, Variable
+
+_M = TypeVar("_M", bound=Model)
 
 
 class NetworkMixture(Model):
@@ -73,8 +75,8 @@ class NetworkMixture(Model):
         *,
         arc_probabilities: Mapping[Arc, float] | None = None,
     ) -> None:
-        self.networks = tuple(networks)
-        _check_networks(self.networks)
+        self.networks = checked_networks("NetworkMixture", networks, BayesianNetwork)
+        _check_variables(self.networks)
         self.variables = self.networks[0].variables
         self._by_name = {variable.name: variable for variable in self.variables}
         self.weights = checked_weights(weights, len(self.networks))
@@ -161,12 +163,28 @@ class NetworkMixture(Model):
         )
 
 
-def _check_networks(networks: Sequence[Any]) -> None:
-    if not networks:
-        raise ModelError("A NetworkMixture needs at least one network; got none.")
-    for network in networks:
-        if not isinstance(network, BayesianNetwork):
-            raise ModelError(f"A NetworkMixture takes BayesianNetworks; got {network!r}.")
+def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...]:
+    """Return the networks of a mixture or an average after checking what they are.
+
+    Raises
+    ------
+    DataTypeError
+        For one network in the place of several.
+    ModelError
+        For none, or something else among them.
+    """
+    if isinstance(networks, Model) or not isinstance(networks, Iterable):
+        raise DataTypeError(f"A {owner} takes a list of networks; got {networks!r:.200}.")
+    found = tuple(networks)
+    if not found:
+        raise ModelError(f"A {owner} needs at least one network; got none.")
+    for network in found:
+        if not isinstance(network, kind):
+            raise ModelError(f"A {owner} takes {kind.__name__}s; got {network!r:.200}.")
+    return found
+
+
+def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
     known = set(networks[0].variables)
     for i, network in enumerate(networks):
         if set(network.variables) != known:
@@ -217,7 +235,12 @@ def mean_scores(networks: Sequence[Any], weights: Floats) -> dict[Arc, float]:
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
     """Return weights of n networks divided by their sum, or raise a ModelError."""
-    values = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+    try:
+        values = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"Weights are numbers, one for each network; got {weights!r:.200}."
+        ) from error
     if values.shape != (n,):
         raise ModelError(f"A mixture of {n} networks takes {n} weights; got shape {values.shape}.")
     if not (np.isfinite(values) & (values >= 0)).all() or not values.sum() > 0:

@@ -47,6 +47,7 @@ from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.evidence import (
     Belief,
     as_mapping,
+    check_memory_limit,
     checked_number,
     impossible,
     read_case,
@@ -186,6 +187,8 @@ class Model(ABC):
 
     def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
         """Return the answer for one case; None if the evidence is impossible."""
+        if memory_limit is not None:
+            check_memory_limit(memory_limit)
         return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
 
     def _possible(

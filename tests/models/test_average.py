@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError, UnsupportedModelError
+from bayesgraph.errors import DataTypeError, ModelError, UnsupportedModelError
 
 C = bg.Discrete("c", ["n", "y"])
 A = bg.Discrete("a", ["p", "q", "r"])
@@ -197,8 +197,13 @@ def test_what_is_no_joint_distribution_is_refused(members):
 def test_wrong_members_are_refused(members):
     with pytest.raises(ModelError, match="at least one"):
         bg.PosteriorAverage([])
-    with pytest.raises(ModelError, match="takes models"):
+    with pytest.raises(ModelError, match="takes Models; got 'b'"):
         bg.PosteriorAverage([members[0], "b"])
+    for kind in (bg.PosteriorAverage, bg.NetworkMixture):
+        with pytest.raises(DataTypeError, match=f"{kind.__name__} takes a list of networks"):
+            kind(members[0])
+        with pytest.raises(ModelError, match="numbers, one for each network; got 'heavy'"):
+            kind(members[:1], "heavy")
     with pytest.raises(ModelError, match="2 weights"):
         bg.PosteriorAverage(members, [1.0])
     other = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("c"), 0.0, 1.0)])

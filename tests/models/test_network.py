@@ -525,3 +525,13 @@ def test_states_that_the_table_lacks_can_be_declared(net):
         bg.BayesianNetwork.fit([], {"rain": ["maybe"]}, variables=[net.variable("rain")])
     with pytest.raises(UnknownVariableError, match="'rain'"):
         bg.BayesianNetwork.fit([], {"wet": [True]}, variables=[net.variable("rain")])
+
+
+@pytest.mark.parametrize("limit", ["1GB", -1, True, [1]])
+def test_a_limit_that_is_no_number_of_bytes(limit):
+    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [0, 1]), [0.5, 0.5])])
+    for ask in (net.marginals, net.most_probable, net.log_probability):
+        with pytest.raises(bg.errors.DataTypeError, match="number of bytes"):
+            ask(memory_limit=limit)
+    with pytest.raises(bg.errors.DataTypeError, match="number of bytes"):
+        net.query("a", memory_limit=limit)
