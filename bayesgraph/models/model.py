@@ -253,7 +253,7 @@ class Model(ABC):
         MemoryLimitError
             If the exact answer needs too much memory and no fallback is allowed.
         """
-        case = self._asked(Joint, evidence)
+        case = self.case(evidence)  # every model answers this
         wanted = read_targets(self, targets, case.hard)
         if method != "exact":
             return self._approximate(wanted, case, method, options)
@@ -305,7 +305,7 @@ class Model(ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
-        case = self._asked(All, evidence)
+        case = self.case(evidence)  # every model answers this
         if method != "exact":
             approximate: Marginals = self._approximate(None, case, method, options)
             return approximate
