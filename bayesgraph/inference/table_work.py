@@ -38,6 +38,7 @@ from bayesgraph.inference.workspaces import give_back
 
 # NumPy arrays have at most 64 axes.
 _MAX_TARGETS = 60
+_NO_TARGETS = np.empty(0, dtype=np.int64)
 
 
 def is_of_tables(model: Any) -> bool:
@@ -102,10 +103,8 @@ class _Enumerated(Work):
     ) -> None:
         super().__init__(solver, model, question, pattern)
         self.engine: CompiledTables = model.compiled
-        targets = question.targets if isinstance(question, Joint) else ()
-        self.targets = np.array(targets, dtype=np.int64)
         self.factors = factors
-        self.free = np.array(free, dtype=np.int64)
+        self.free = free
 
     def _on_logarithms(self, case: Case, memory_limit: int | None) -> Any:
         """Answer where numbers underflow."""
@@ -123,9 +122,10 @@ class EnumeratedJoint(_Enumerated):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._answer = _JointAnswer(self.model, self.question)
+        self._targets = np.array(self.question.targets, dtype=np.int64)
 
     def _run(self, case: Case, memory_limit: int | None) -> Posterior | None:
-        found = self.engine.enumerated(case, self.targets, self.factors)
+        found = self.engine.enumerated(case, self._targets, self.factors)
         if found is None:
             answer: Posterior | None = self._on_logarithms(case, memory_limit)
             return answer
@@ -135,12 +135,16 @@ class EnumeratedJoint(_Enumerated):
 class EnumeratedAll(_Enumerated):
     """All marginals from all joint states."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._free = np.array(self.free, dtype=np.int64)
+
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
-        found = self.engine.enumerated(case, self.targets, self.factors)
+        found = self.engine.enumerated(case, _NO_TARGETS, self.factors)
         if found is None:
             answer: Marginals | None = self._on_logarithms(case, memory_limit)
             return answer
-        return _marginals(self.engine, self.free, *found)
+        return _marginals(self.engine, self._free, *found)
 
 
 class _JointAnswer:
@@ -206,6 +210,10 @@ class CompiledPrograms(Solver):
     ) -> Work | None:
         if pattern.rows:
             return None
+        if isinstance(question, Best) and question != Best(question.over):
+            # All variables are discrete: there are no means, and one program for both.
+            asked: Work = model.work(Best(question.over), pattern, memory_limit)
+            return asked
         make: type[_Program] | type[_OutwardWork] = _WORK[type(question)]
         return make(self, model, question, pattern, memory_limit)
 
