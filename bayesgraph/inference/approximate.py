@@ -10,8 +10,8 @@ import numpy as np
 from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.inference.contract import Approximate, Case, Pattern, Samples, Solver, Work
-from bayesgraph.inference.elimination import ProductSubject, prepared
-from bayesgraph.inference.factor_work import prepared_for
+from bayesgraph.inference.elimination import ProductSubject, planned_slice
+from bayesgraph.inference.factor_work import slice_of_case
 from bayesgraph.inference.loopy import LoopyBeliefs, loopy_belief_propagation
 from bayesgraph.inference.plan import Plan, PlanStep
 from bayesgraph.inference.results import Marginals, Posterior
@@ -46,7 +46,7 @@ class Loopy(Solver):
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
         if question.method != LOOPY:
             return None
-        scopes = prepared_for(model, pattern, _targets(model, question, pattern)).slice.scopes
+        scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
         steps = tuple(PlanStep(scope[-1], scope) for scope in scopes if scope)
         return Plan(steps, passes=2)
 
@@ -161,7 +161,7 @@ def _loopy(
     options: Mapping[str, Any],
 ) -> LoopyBeliefs:
     trimmed, partial = evidence.split()
-    potentials = prepared(model, trimmed, partial, keep).slice.problem(trimmed).potentials
+    potentials = planned_slice(model, trimmed, partial, keep).slice.problem(trimmed).potentials
     factors = [potential for potential in potentials if isinstance(potential, Factor)]
     if len(factors) < len(potentials):
         raise UnsupportedModelError(

@@ -50,7 +50,7 @@ class Run(NamedTuple):
     program: Program
     tables: Floats
     offsets: Integers
-    work: Floats
+    space: Floats
     result: Floats
     log_mass: float
     logarithmic: bool
@@ -74,7 +74,7 @@ class CompiledTables:
         observed: Sequence[int],
         soft: Sequence[int] = (),
         targets: Sequence[int] = (),
-        scope: int = EVERYTHING,
+        mode: int = EVERYTHING,
         *,
         both: bool = False,
         maximized: Sequence[int] | None = None,
@@ -84,7 +84,7 @@ class CompiledTables:
 
         Parameters
         ----------
-        observed, soft, targets, scope, both
+        observed, soft, targets, mode, both
             See `plan_tree` and `compile_program`; `observed` and `soft` ascending.
         maximized : sequence of int, optional
             Variables that leave by a maximum, after all others have been summed out.
@@ -92,7 +92,7 @@ class CompiledTables:
             Bytes; by default half of the machine's memory.
         """
         stage = None
-        restricted = restrict(self.tables, observed, soft, targets, scope)
+        restricted = restrict(self.tables, observed, soft, targets, mode)
         if maximized is not None:
             stage = np.zeros(len(self.tables.cards), dtype=np.int64)
             stage[list(maximized)] = 1
@@ -122,11 +122,8 @@ class CompiledTables:
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
         if not logarithmic:
-            own = borrow(program.n_work) if len(program.halves) else work
-            status, log_mass = execute(program, tables.values, offsets, least, work, result, own)
-            if own is not work:
-                give_back(own)
-            if status != kernels.TOO_SMALL and (not len(least) or least.min() >= -1000):
+            status, log_mass = execute(program, tables.values, offsets, least, work, result)
+            if status != kernels.TOO_SMALL and least.min(initial=0.0) >= kernels.LEAST_LOG2:
                 return Run(
                     program, tables.values, offsets, work, result, log_mass + log_scale, False
                 )
@@ -179,25 +176,32 @@ class CompiledTables:
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
     def few_tables(
-        self, observed: Sequence[int], targets: Sequence[int], scope: int
+        self, observed: Sequence[int], targets: Sequence[int], mode: int
     ) -> tuple[Integers, list[int]] | None:
         """Return the tables that matter and their free variables if these are few."""
         if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
             return ALL_TABLES, self.free(observed)
-        if scope == EVERYTHING:
+        if mode == EVERYTHING:
             return None
-        found = restrict(self.tables, observed, (), targets, scope)
+        found = restrict(self.tables, observed, (), targets, mode)
         if len(found.variables) > FEW_VARIABLES:
             return None
         return found.factors, found.variables.tolist()
 
 
 def check_memory(program: Program, memory_limit: int | None) -> None:
-    """Raise a MemoryLimitError if the workspace of a program does not fit."""
+    """Raise a MemoryLimitError if the largest table or the workspace of a program does not fit.
+
+    As `plan_tree` does before the program is made, so that a limit holds the second time too.
+    """
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    entries = program.n_work + program.n_result
-    if BYTES * entries > limit:
-        raise memory_error("a workspace", entries, program.tree.width, limit)
+    tree = program.tree
+    for what, entries in (
+        ("a table", tree.largest),
+        ("a workspace", program.n_work + program.n_result),
+    ):
+        if BYTES * entries > limit:
+            raise memory_error(what, entries, tree.width, limit)
 
 
 def _load_soft(

@@ -12,14 +12,18 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import CountVector, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.inference.compiled import CompiledTables
 
 # Entries of a memo, and their bytes together.
 _MAX_ENTRIES = 256
@@ -138,6 +142,20 @@ METHODS: Mapping[type[Any], str] = {
 }
 
 
+def check_target(variable: Variable) -> None:
+    """Refuse a variable that has no posterior to print.
+
+    Raises
+    ------
+    UnsupportedModelError
+    """
+    if isinstance(variable, CountVector):
+        raise UnsupportedModelError(
+            f"{variable.name!r} is a vector of counts, which has no posterior to print; "
+            "sample from the model, or ask for another variable."
+        )
+
+
 # -------------------------------------------------------------------------------------- evidence
 
 
@@ -218,6 +236,7 @@ class Work(ABC):
     ----------
     solver : Solver
         Which has prepared it; says what it does and when it is selected.
+    subject : weak reference to the model
     plan : Plan
         What will be computed, printable; nothing runs.
     """
@@ -225,14 +244,14 @@ class Work(ABC):
     def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
         self.solver = solver
         # The model's memo keeps the work: without a cycle both go when the model does.
-        self._model = weakref.ref(model)
+        self.subject = weakref.ref(model)
         self.question = question
         self.pattern = pattern
 
     @property
     def model(self) -> Any:
         """Whose question it is; the work lives no longer."""
-        return self._model()
+        return self.subject()
 
     @property
     def plan(self) -> Plan:
@@ -269,6 +288,16 @@ class Work(ABC):
 
 class Subject(Protocol):
     """What every solver may ask of a model."""
+
+    @property
+    def form(self) -> str:
+        """What solvers go by: "product", "tempered", "mixture", "average" or "scores"."""
+        ...
+
+    @property
+    def compiled(self) -> CompiledTables | None:
+        """The tables and their programs, if the model is a product of tables."""
+        ...
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -44,8 +44,8 @@ class TableDraws:
             *run.program.tree_arrays(),
             run.tables,
             run.offsets,
-            run.work,
+            run.space,
             not run.logarithmic,
         )
-        give_back(run.work)
+        give_back(run.space)
         return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}

@@ -95,7 +95,7 @@ class ProductSubject(Subject, Protocol):
         ...
 
 
-class Prepared:
+class PlannedSlice:
     """A slice with its plans: one for each list of scopes that its factors may have.
 
     Attributes
@@ -157,9 +157,9 @@ class Prepared:
         return eliminate(problem.potentials, plan, algebra, problem.columns), plan
 
 
-def prepared(
+def planned_slice(
     model: ProductSubject, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
-) -> Prepared:
+) -> PlannedSlice:
     """Return what bears on the variables to keep, from the model's memo.
 
     Parameters
@@ -180,9 +180,9 @@ def prepared(
         tuple([number[v.name] for v in partial]),
         tuple([number[v.name] for v in likelihoods]),
     )
-    found: Prepared = model.memo.get(
+    found: PlannedSlice = model.memo.get(
         key,
-        lambda: Prepared(
+        lambda: PlannedSlice(
             model.slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
         ),
     )
@@ -204,7 +204,7 @@ def marginal(
 ) -> tuple[Potential, Plan]:
     """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
     trimmed, partial = evidence.split()
-    return prepared(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
+    return planned_slice(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
 
 
 def discrete_tables(
@@ -216,7 +216,7 @@ def discrete_tables(
     """
     evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
-    problem = prepared(model, evidence, partial, free).slice.problem(evidence)
+    problem = planned_slice(model, evidence, partial, free).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, free, order=model.variables)
     continuous = replace(plan, keep=())  # what is kept is not multiplied out
@@ -270,7 +270,7 @@ def _maximised(
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the best values of the variables and of those above them, and the maximum."""
     evidence, partial = evidence.split()
-    problem = prepared(model, evidence, partial, variables).slice.problem(evidence)
+    problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)
     plan.check_memory(memory_limit)

@@ -46,7 +46,7 @@ class Explanations:
     def take(self, k: int) -> list[Explanation]:
         """Return the k best, or fewer if fewer are possible."""
         found = self._several(k) if self._over is None else [self._one(self._over)]
-        give_back(self._run.work)
+        give_back(self._run.space)
         return found
 
     def _one(self, over: Integers) -> Explanation:
@@ -111,7 +111,7 @@ def _decode(run: Run, assigned: Integers, chosen: Integers) -> None:
         *run.program.tree_arrays(),
         run.tables,
         run.offsets,
-        run.work,
+        run.space,
         not run.logarithmic,
     )
 
@@ -132,7 +132,7 @@ def _local(run: Run, clique: int, states: Integers) -> Floats:
         *run.program.tree_arrays(),
         run.tables,
         run.offsets,
-        run.work,
+        run.space,
         *kernels.operand_lists(run.program.tree.home, run.program.tree.parent, run.program.up),
         False,
         values,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.errors import ImpossibleEvidenceError
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
@@ -24,15 +24,16 @@ from bayesgraph.inference.contract import (
     Pattern,
     Solver,
     Work,
+    check_target,
 )
 from bayesgraph.inference.draws import TableDraws
 from bayesgraph.inference.elimination import (
-    Prepared,
+    PlannedSlice,
     ProductSubject,
     discrete_tables,
     marginal,
     most_probable,
-    prepared,
+    planned_slice,
 )
 from bayesgraph.inference.explanations import Explanations
 from bayesgraph.inference.normalise import normalised_with_total
@@ -47,7 +48,7 @@ from bayesgraph.inference.results import (
 )
 from bayesgraph.inference.table_work import TableAssignments
 from bayesgraph.inference.workspaces import give_back
-from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 class Factors(Solver):
@@ -71,26 +72,26 @@ class Factors(Solver):
         if pattern.rows:
             return None
         if isinstance(question, Joint | Mass):
-            return prepared_for(model, pattern, getattr(question, "targets", ())).plan
+            return slice_of_case(model, pattern, getattr(question, "targets", ())).plan
         wanted = [
             v
             for v, variable in enumerate(model.variables)
             if v not in pattern.observed and variable not in model.silent
         ]
         if isinstance(question, All):
-            parts = tuple(prepared_for(model, pattern, (v,)).plan for v in wanted)
+            parts = tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted)
             return Plan(parts=parts, passes=1)
         kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
-        return prepared_for(model, pattern, kept).plan
+        return slice_of_case(model, pattern, kept).plan
 
 
-def prepared_for(model: ProductSubject, pattern: Pattern, keep: Sequence[int]) -> Prepared:
+def slice_of_case(model: ProductSubject, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
     """Return what bears on some variables in a case of the pattern."""
     nothing = np.empty(1)
     variables = model.variables
     columns = {variables[v]: nothing for v in pattern.observed}
     soft = {v: nothing for v in (variables[u] for u in pattern.soft) if isinstance(v, Discrete)}
-    return prepared(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
+    return planned_slice(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
 
 
 class _FactorWork(Work):
@@ -104,7 +105,7 @@ class FactorJoint(_FactorWork):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._wanted = self._variables(self.question.targets)
-        self._ready = prepared_for(self.model, self.pattern, self.question.targets)
+        self._ready = slice_of_case(self.model, self.pattern, self.question.targets)
 
     def _run(
         self, case: Case, memory_limit: int | None
@@ -189,22 +190,22 @@ class FactorBest(_FactorWork):
             if np.isneginf(log_value[0]):
                 return None
             return BestWithMeans(free, values, float(log_value[0]))
-        engine = CompiledTables(discrete_tables(model, evidence, memory_limit))
+        compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         over: Sequence[int] | None = None
         if question.over is not None:
-            number = engine.tables.number
+            number = compiled.tables.number
             over = tuple(number[v.name] for v in self._variables(question.over))
-        maximized = tuple(engine.free(())) if over is None else over
-        targets, scope = ((), EVERYTHING) if over is None else (over, EVIDENCE)
-        program = engine.program(
-            (), (), targets, scope, maximized=maximized, memory_limit=memory_limit
+        maximized = tuple(compiled.free(())) if over is None else over
+        targets, mode = ((), EVERYTHING) if over is None else (over, EVIDENCE)
+        program = compiled.program(
+            (), (), targets, mode, maximized=maximized, memory_limit=memory_limit
         )
-        run = engine.run(program, Case({}), logarithmic=True)
+        run = compiled.run(program, Case({}), logarithmic=True)
         if run.log_mass == -np.inf:
-            give_back(run.work)
+            give_back(run.space)
             return None
         places = None if over is None else np.array(over, dtype=np.int64)
-        return TableAssignments(engine, Explanations(run, places))
+        return TableAssignments(compiled, Explanations(run, places))
 
 
 class BestWithMeans:
@@ -230,13 +231,13 @@ class FactorDraw(_FactorWork):
     def _run(self, case: Case, memory_limit: int | None) -> FactorDraws | None:
         model = self.model
         given = case.evidence(model.variables)
-        engine = CompiledTables(discrete_tables(model, given, memory_limit))
-        program = engine.program((), (), (), EVERYTHING, memory_limit=memory_limit)
-        run = engine.run(program, Case({}))
+        compiled = CompiledTables(discrete_tables(model, given, memory_limit))
+        program = compiled.program((), (), (), EVERYTHING, memory_limit=memory_limit)
+        run = compiled.run(program, Case({}))
         if run.log_mass == -np.inf:
-            give_back(run.work)
+            give_back(run.space)
             return None
-        return FactorDraws(model, given, TableDraws(engine.tables.variables, run))
+        return FactorDraws(model, given, TableDraws(compiled.tables.variables, run))
 
 
 class FactorDraws:
@@ -275,20 +276,6 @@ class FactorDraws:
         noise = random.standard_normal((n, len(continuous)))
         values = mean + np.einsum("...ij,...j->...i", root, noise)
         return {v: values[:, result.variables.index(v)] for v in continuous}
-
-
-def check_target(variable: Variable) -> None:
-    """Refuse a variable that has no posterior to print.
-
-    Raises
-    ------
-    UnsupportedModelError
-    """
-    if isinstance(variable, CountVector):
-        raise UnsupportedModelError(
-            f"{variable.name!r} is a vector of counts, which has no posterior to print; "
-            "sample from the model, or ask for another variable."
-        )
 
 
 def _total(log_values: Floats) -> float:

@@ -26,13 +26,13 @@ _MOST_AXES = 58
 
 
 def outward(
-    engine: CompiledTables, case: Case, *, memory_limit: int | None = None
+    compiled: CompiledTables, case: Case, *, memory_limit: int | None = None
 ) -> tuple[list[Factor], list[Factor], float]:
     """Return for every table the log of the sum of the product of all the others.
 
     Parameters
     ----------
-    engine : CompiledTables
+    compiled : CompiledTables
     case : Case
     memory_limit : int, optional
 
@@ -45,13 +45,13 @@ def outward(
         The same for the soft evidence, in ascending order of the variables.
     log_mass : float
     """
-    tables = engine.tables
+    tables = compiled.tables
     soft = sorted(case.soft)
     restricted = restrict(tables, sorted(case.hard), soft, (), EVERYTHING)
     tree = plan_tree(restricted, memory_limit=memory_limit)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
-    factors = [_table(engine, case, f) for f in range(len(tables.base))]
+    factors = [_table(compiled, case, f) for f in range(len(tables.base))]
     factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
     scale = case.log_scale + tables.log_scale
     forest = Forest(tree, variables)
@@ -120,9 +120,9 @@ class Forest:
         return [self._variables[v] for v in members.tolist()]
 
 
-def _table(engine: CompiledTables, case: Case, f: int) -> Factor:
+def _table(compiled: CompiledTables, case: Case, f: int) -> Factor:
     """Return the part of a table that agrees with the hard evidence."""
-    tables = engine.tables
+    tables = compiled.tables
     numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
     shape = [int(tables.cards[v]) for v in numbers]
     size = int(np.prod(shape))

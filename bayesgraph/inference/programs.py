@@ -101,7 +101,7 @@ def restrict(
     observed: Sequence[int],
     soft: Sequence[int],
     targets: Sequence[int],
-    scope: int,
+    mode: int,
 ) -> Restricted:
     """Leave out what does not bear on a question.
 
@@ -110,12 +110,12 @@ def restrict(
     tables : Tables
     observed, soft : numbers of variables with hard and with soft evidence
     targets : numbers of variables
-    scope : EVERYTHING, EVIDENCE or TARGETS
+    mode : EVERYTHING, EVIDENCE or TARGETS
     """
     return Restricted(
         *planning.restrict(
             tables.start, tables.item, tables.child, tables.base, tables.values, tables.cards,
-            _array(soft), _array(observed), _array(targets), scope,
+            _array(soft), _array(observed), _array(targets), mode,
         )
     )  # fmt: skip
 

@@ -12,9 +12,9 @@ from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
-from bayesgraph.inference.elimination import Prepared, prepared
+from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.execution import kernels
-from bayesgraph.inference.factor_work import prepared_for
+from bayesgraph.inference.factor_work import slice_of_case
 from bayesgraph.inference.plan import Plan, plan_of_tree
 from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
@@ -52,9 +52,9 @@ class Rows(Solver):
             return None
         targets = question.targets if isinstance(question, Joint) else ()
         case = Pattern(pattern.observed, pattern.soft)
-        whole = prepared_for(model, case, targets).plan
+        whole = slice_of_case(model, case, targets).plan
         parts = [whole.by("factors", "rows that observe all that others depend on")]
-        if getattr(model, "compiled", None) is not None and not pattern.soft:
+        if model.compiled is not None and not pattern.soft:
             program = _row_program(model, pattern.observed, targets)
             kept = [model.variables[v] for v in targets]
             tree = plan_of_tree(program.program.tree, program.tables.variables, kept)
@@ -114,7 +114,7 @@ class RowsWork(Work):
 
     def _blocks(
         self, evidence: Evidence
-    ) -> Iterator[tuple[slice | NDArray[np.intp], Evidence, Prepared | None]]:
+    ) -> Iterator[tuple[slice | NDArray[np.intp], Evidence, PlannedSlice | None]]:
         """Yield blocks of rows, those that need nothing summed out apart from the others.
 
         Yields
@@ -122,19 +122,19 @@ class RowsWork(Work):
         rows : slice, or ndarray of int
         part : Evidence
             Of these rows, without columns that are missing throughout.
-        ready : Prepared or None
+        ready : PlannedSlice or None
             What bears on the question; None for rows of tables that go together through one
             program.
         """
         model, keep = self.model, self._keep
         evidence, partial = evidence.split()
-        together = getattr(model, "compiled", None) is not None and not evidence.likelihoods
-        ready = prepared(model, evidence, partial, keep)
+        together = model.compiled is not None and not evidence.likelihoods
+        ready = planned_slice(model, evidence, partial, keep)
         if evidence.n_rows == 1:
             # Where something must be summed out of tables, their program does it.
             yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
             return
-        whole = ready if not partial else prepared(model, evidence, (), keep)
+        whole = ready if not partial else planned_slice(model, evidence, (), keep)
         step = min(
             _MOST_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // max(1, len(whole.slice.scopes)))
         )
@@ -143,7 +143,7 @@ class RowsWork(Work):
             rows = np.arange(stretch.start, stretch.stop)
             block = evidence if len(rows) == evidence.n_rows else evidence.rows(stretch)
             trimmed, partial = block.split()
-            ready = prepared(model, trimmed, partial, keep)
+            ready = planned_slice(model, trimmed, partial, keep)
             blocking = ready.slice.blocking
             complete = np.ones(len(rows), dtype=bool)
             for variable in blocking:
@@ -154,20 +154,20 @@ class RowsWork(Work):
                     continue
                 gone = blocking if is_open else ()
                 seen = trimmed.without(gone) if gone else trimmed
-                size = prepared(model, seen, (), keep).rows_at_once(step)
+                size = planned_slice(model, seen, (), keep).rows_at_once(step)
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
                     if len(part) == len(rows):
                         yield self._part(stretch, trimmed, ready, is_open and together)
                     else:
                         chosen_rows, left = block.rows(part).split()
-                        own = prepared(model, chosen_rows, left, keep)
+                        own = planned_slice(model, chosen_rows, left, keep)
                         yield self._part(rows[part], chosen_rows, own, is_open and together)
 
     @staticmethod
     def _part(
-        rows: slice | NDArray[np.intp], part: Evidence, ready: Prepared, together: bool
-    ) -> tuple[slice | NDArray[np.intp], Evidence, Prepared | None]:
+        rows: slice | NDArray[np.intp], part: Evidence, ready: PlannedSlice, together: bool
+    ) -> tuple[slice | NDArray[np.intp], Evidence, PlannedSlice | None]:
         return rows, part, None if together else ready
 
 
@@ -200,8 +200,8 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
         Log of the probability of the row (and of each state of the target with it).
     """
-    engine: CompiledTables = model.compiled
-    tables = engine.tables
+    compiled: CompiledTables = model.compiled
+    tables = compiled.tables
     columns = {tables.number[v.name]: c for v, c in evidence.columns.items()}
     targets: tuple[int, ...] = ()
     n_states = 1
@@ -257,8 +257,8 @@ def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
 
 def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
     """Return the program for rows that observe some of the variables."""
-    engine: CompiledTables = model.compiled
-    tables = engine.tables
+    compiled: CompiledTables = model.compiled
+    tables = compiled.tables
 
     def made() -> RowProgram:
         alone = plan_tree(restrict(tables, (), seen, targets, EVIDENCE))

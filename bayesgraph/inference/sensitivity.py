@@ -76,7 +76,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    engine: CompiledTables,
+    compiled: CompiledTables,
     target: int,
     state: int,
     case: Case,
@@ -90,8 +90,8 @@ def sensitivity(
     Two propagations: with the evidence e, and with the target t besides. With D the derivative of
     P(e) and E that of P(t, e), the derivative of P(t | e) is (E - P(t | e) D) / P(e).
     """
-    tables = engine.tables
-    plain, _, log_mass = outward(engine, case, memory_limit=memory_limit)
+    tables = compiled.tables
+    plain, _, log_mass = outward(compiled, case, memory_limit=memory_limit)
     if log_mass == -np.inf:
         return None
     others = case.without(target)
@@ -99,7 +99,7 @@ def sensitivity(
     if target in case.soft:
         scale += float(case.soft[target][state])
     both = Case({**others.hard, target: state}, others.soft, scale)
-    joint, _, log_joint = outward(engine, both, memory_limit=memory_limit)
+    joint, _, log_joint = outward(compiled, both, memory_limit=memory_limit)
     posterior = float(np.exp(log_joint - log_mass))
     derivatives, covaried = [], []
     for f in range(len(tables.base)):
@@ -109,7 +109,7 @@ def sensitivity(
         for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
-            # The engine's tables are those of the model divided by a number each.
+            # The compiled's tables are those of the model divided by a number each.
             logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
             slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)
@@ -175,7 +175,7 @@ class Conflict:
 
 
 def conflict(
-    engine: CompiledTables,
+    compiled: CompiledTables,
     case: Case,
     prior: Floats,
     log_total: float,
@@ -191,14 +191,14 @@ def conflict(
     Hard findings enter as likelihoods; the derivatives with respect to those are the probabilities
     of all states with each finding retracted, from one propagation.
     """
-    tables = engine.tables
+    tables = compiled.tables
     soft = dict(case.soft)
     for variable, state in case.hard.items():
         logs = np.full(int(tables.cards[variable]), -np.inf)
         logs[state] = 0.0
         soft[variable] = logs
     entered = Case({}, soft, case.log_scale)
-    _, retracted, log_mass = outward(engine, entered, memory_limit=memory_limit)
+    _, retracted, log_mass = outward(compiled, entered, memory_limit=memory_limit)
     if log_mass == -np.inf:
         return log_mass, 0.0, {}, {}, {}
     order = sorted(soft)

@@ -90,10 +90,10 @@ def select(
     """
     _check(model, question)
     pattern = _pattern(model, evidence)
-    return prepare(model, question, pattern, memory_limit)
+    return first_work(model, question, pattern, memory_limit)
 
 
-def prepare(
+def first_work(
     model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
 ) -> Work:
     """Return what the first solver that takes the question has prepared; see `select`."""
@@ -104,8 +104,8 @@ def prepare(
     raise refused(model, type(question))
 
 
-def plan(model: Any, question: Question, pattern: Pattern) -> Plan:
-    """Return what `prepare` would prepare, however large, without doing it."""
+def first_plan(model: Any, question: Question, pattern: Pattern) -> Plan:
+    """Return what `first_work` would prepare, however large, without doing it."""
     for solver in serving(model, type(question)):
         found = solver.plan(model, question, pattern)
         if found is not None:

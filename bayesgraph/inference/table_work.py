@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -43,7 +42,7 @@ _NO_TARGETS = np.empty(0, dtype=np.int64)
 
 def is_of_tables(model: Any) -> bool:
     """Tell whether a model is a product of factors, all of them tables."""
-    return getattr(model, "compiled", None) is not None
+    return model.compiled is not None
 
 
 # ------------------------------------------------------------------------------ joint enumeration
@@ -65,11 +64,9 @@ class JointEnumeration(Solver):
         """Return the tables that matter and the variables left, if these are few."""
         if pattern.rows or pattern.soft:
             return None
-        engine: CompiledTables = model.compiled
-        if isinstance(question, All):
-            return engine.few_tables(pattern.observed, (), EVERYTHING)
-        scope = EVIDENCE if question.whole else TARGETS
-        return engine.few_tables(pattern.observed, question.targets, scope)
+        compiled: CompiledTables = model.compiled
+        targets, mode, _ = _terms(compiled, question, pattern)
+        return compiled.few_tables(pattern.observed, targets, mode)
 
     def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
@@ -102,7 +99,7 @@ class _Enumerated(Work):
         free: Sequence[int],
     ) -> None:
         super().__init__(solver, model, question, pattern)
-        self.engine: CompiledTables = model.compiled
+        self.compiled: CompiledTables = model.compiled
         self.factors = factors
         self.free = free
 
@@ -121,11 +118,11 @@ class EnumeratedJoint(_Enumerated):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._answer = _JointAnswer(self.model, self.question)
+        self._answer = _JointAnswer(self)
         self._targets = np.array(self.question.targets, dtype=np.int64)
 
     def _run(self, case: Case, memory_limit: int | None) -> Posterior | None:
-        found = self.engine.enumerated(case, self._targets, self.factors)
+        found = self.compiled.enumerated(case, self._targets, self.factors)
         if found is None:
             answer: Posterior | None = self._on_logarithms(case, memory_limit)
             return answer
@@ -140,11 +137,11 @@ class EnumeratedAll(_Enumerated):
         self._free = np.array(self.free, dtype=np.int64)
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
-        found = self.engine.enumerated(case, _NO_TARGETS, self.factors)
+        found = self.compiled.enumerated(case, _NO_TARGETS, self.factors)
         if found is None:
             answer: Marginals | None = self._on_logarithms(case, memory_limit)
             return answer
-        return _marginals(self.engine, self._free, *found)
+        return _marginals(self.compiled, self._free, *found)
 
 
 class _JointAnswer:
@@ -152,16 +149,15 @@ class _JointAnswer:
 
     __slots__ = ("_model", "shape", "variables", "whole")
 
-    def __init__(self, model: Any, question: Joint) -> None:
-        targets = question.targets
+    def __init__(self, work: _Enumerated | _Program) -> None:
+        targets, self.whole = work.question
         if len(targets) > _MAX_TARGETS:
             raise EvidenceError(
                 f"A joint posterior is of at most {_MAX_TARGETS} variables; got {len(targets)}. "
                 "Ask for `marginals`, or for fewer at a time."
             )
-        self._model = weakref.ref(model)
-        self.whole = question.whole
-        self.variables = tuple(model.compiled.tables.variables[v] for v in targets)
+        self._model = work.subject
+        self.variables = tuple(work.compiled.tables.variables[v] for v in targets)
         self.shape = tuple(v.cardinality for v in self.variables)
 
     def __call__(
@@ -182,11 +178,11 @@ class _JointAnswer:
 
 
 def _marginals(
-    engine: CompiledTables, numbers: Integers, flat: Floats, log_mass: float
+    compiled: CompiledTables, numbers: Integers, flat: Floats, log_mass: float
 ) -> Marginals | None:
     if log_mass == -np.inf:
         return None
-    return Marginals(engine.tables.variables, numbers, engine.tables.cards, flat, log_mass)
+    return Marginals(compiled.tables.variables, numbers, compiled.tables.cards, flat, log_mass)
 
 
 # ------------------------------------------------------------------------------- compiled programs
@@ -220,10 +216,10 @@ class CompiledPrograms(Solver):
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
         if pattern.rows:
             return None
-        engine: CompiledTables = model.compiled
-        tables = engine.tables
-        targets, scope, maximized = _asked(engine, question, pattern)
-        restricted = restrict(tables, pattern.observed, pattern.soft, targets, scope)
+        compiled: CompiledTables = model.compiled
+        tables = compiled.tables
+        targets, mode, maximized = _terms(compiled, question, pattern)
+        restricted = restrict(tables, pattern.observed, pattern.soft, targets, mode)
         stage = None
         if maximized is not None:
             stage = np.zeros(len(tables.cards), dtype=np.int64)
@@ -236,23 +232,23 @@ class CompiledPrograms(Solver):
         if not issubclass(make, _Program) or BYTES * tree.largest > default_memory_limit():
             return plan
         # Compiling tells the size of the workspace; nothing runs.
-        program = engine.program(
-            pattern.observed, pattern.soft, targets, scope, both=make.both, maximized=maximized
+        program = compiled.program(
+            pattern.observed, pattern.soft, targets, mode, both=make.both, maximized=maximized
         )
         return plan.of_size(program.n_work + program.n_result)
 
 
-def _asked(
-    engine: CompiledTables, question: Question, pattern: Pattern
+def _terms(
+    compiled: CompiledTables, question: Question, pattern: Pattern
 ) -> tuple[Sequence[int], int, Sequence[int] | None]:
-    """Return targets, scope and what is maximised, as `CompiledTables.program` takes them."""
+    """Return targets, mode and what is maximised, as `CompiledTables.program` takes them."""
     match question:
         case Joint(targets, whole):
             return targets, EVIDENCE if whole or not targets else TARGETS, None
         case Mass():
             return (), EVIDENCE, None
         case Best(over=None):
-            return (), EVERYTHING, tuple(engine.free(pattern.observed))
+            return (), EVERYTHING, tuple(compiled.free(pattern.observed))
         case Best(over=tuple(over)):
             return over, EVIDENCE, over
         case _:
@@ -274,13 +270,13 @@ class _Program(Work):
         memory_limit: int | None,
     ) -> None:
         super().__init__(solver, model, question, pattern)
-        self.engine: CompiledTables = model.compiled
-        targets, scope, maximized = _asked(self.engine, question, pattern)
-        self.program = self.engine.program(
+        self.compiled: CompiledTables = model.compiled
+        targets, mode, maximized = _terms(self.compiled, question, pattern)
+        self.program = self.compiled.program(
             pattern.observed,
             pattern.soft,
             targets,
-            scope,
+            mode,
             both=self.both,
             maximized=maximized,
             memory_limit=memory_limit,
@@ -288,7 +284,7 @@ class _Program(Work):
 
     def _pass(self, case: Case, memory_limit: int | None) -> Run:
         check_memory(self.program, memory_limit)
-        return self.engine.run(self.program, case, logarithmic=self.logarithmic)
+        return self.compiled.run(self.program, case, logarithmic=self.logarithmic)
 
     @property
     def nbytes(self) -> int:
@@ -300,11 +296,11 @@ class ProgramJoint(_Program):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._answer = _JointAnswer(self.model, self.question)
+        self._answer = _JointAnswer(self)
 
     def _run(self, case: Case, memory_limit: int | None) -> Posterior | None:
         run = self._pass(case, memory_limit)
-        give_back(run.work)
+        give_back(run.space)
         return self._answer(run.result, run.log_mass, case, memory_limit)
 
 
@@ -315,8 +311,8 @@ class ProgramAll(_Program):
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
         run = self._pass(case, memory_limit)
-        give_back(run.work)
-        return _marginals(self.engine, self.program.tree.variables, run.result, run.log_mass)
+        give_back(run.space)
+        return _marginals(self.compiled, self.program.tree.variables, run.result, run.log_mass)
 
 
 class ProgramMass(_Program):
@@ -324,7 +320,7 @@ class ProgramMass(_Program):
 
     def _run(self, case: Case, memory_limit: int | None) -> float:
         run = self._pass(case, memory_limit)
-        give_back(run.work)
+        give_back(run.space)
         return run.log_mass
 
 
@@ -336,18 +332,18 @@ class ProgramBest(_Program):
     def _run(self, case: Case, memory_limit: int | None) -> TableAssignments | None:
         run = self._pass(case, memory_limit)
         if run.log_mass == -np.inf:
-            give_back(run.work)
+            give_back(run.space)
             return None
         over = self.question.over
         places = None if over is None else np.array(over, dtype=np.int64)
-        return TableAssignments(self.engine, Explanations(run, places))
+        return TableAssignments(self.compiled, Explanations(run, places))
 
 
 class TableAssignments:
     """The most probable assignments by name; for one use."""
 
-    def __init__(self, engine: CompiledTables, found: Explanations) -> None:
-        self._variables = engine.tables.variables
+    def __init__(self, compiled: CompiledTables, found: Explanations) -> None:
+        self._variables = compiled.tables.variables
         self._found = found
 
     def take(self, k: int) -> list[Assignment]:
@@ -368,9 +364,9 @@ class ProgramDraw(_Program):
     def _run(self, case: Case, memory_limit: int | None) -> TableDraws | None:
         run = self._pass(case, memory_limit)
         if run.log_mass == -np.inf:
-            give_back(run.work)
+            give_back(run.space)
             return None
-        return TableDraws(self.engine.tables.variables, run)
+        return TableDraws(self.compiled.tables.variables, run)
 
 
 class _OutwardWork(Work):
@@ -385,7 +381,7 @@ class _OutwardWork(Work):
         memory_limit: int | None,
     ) -> None:
         super().__init__(solver, model, question, pattern)
-        self.engine: CompiledTables = model.compiled
+        self.compiled: CompiledTables = model.compiled
 
 
 class OutwardSlopes(_OutwardWork):
@@ -393,21 +389,21 @@ class OutwardSlopes(_OutwardWork):
 
     def _run(self, case: Case, memory_limit: int | None) -> Sensitivity | None:
         target, state = self.question
-        engine = self.engine
-        found = sensitivity(engine, target, state, case, memory_limit=memory_limit)
+        compiled = self.compiled
+        found = sensitivity(compiled, target, state, case, memory_limit=memory_limit)
         if found is None:
             return None
         value, slopes, covaried = found
         names = self.model.table_names()
-        is_network = bool((engine.tables.child >= 0).all())
-        variable = engine.tables.variables[target]
+        is_network = bool((compiled.tables.child >= 0).all())
+        variable = compiled.tables.variables[target]
         return Sensitivity(
             variable.name,
             variable.states[state],
             value,
             dict(zip(names, slopes, strict=True)),
             dict(zip(names, covaried, strict=True)) if is_network else {},
-            dict(zip(names, engine.tables.scopes(), strict=True)),
+            dict(zip(names, compiled.tables.scopes(), strict=True)),
         )
 
 
@@ -415,14 +411,16 @@ class OutwardRetractions(_OutwardWork):
     """What is expected without each finding."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Conflict | None:
-        engine, nothing = self.engine, Case({})
+        compiled, nothing = self.compiled, Case({})
         work = self.model.work(All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)
-        found = conflict(engine, case, before.flat, before.log_evidence, memory_limit=memory_limit)
+        found = conflict(
+            compiled, case, before.flat, before.log_evidence, memory_limit=memory_limit
+        )
         log_evidence, measure, shares, expected, others = found
         if log_evidence == -np.inf:
             return None
-        variables = engine.tables.variables
+        variables = compiled.tables.variables
         worst = sorted(shares, key=lambda v: -shares[v])
         return Conflict(
             log_evidence,

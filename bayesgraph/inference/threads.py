@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.execution import kernels
 from bayesgraph.inference.programs import Program
 from bayesgraph.inference.tables import Integers
+from bayesgraph.inference.workspaces import borrow, give_back
 
 
 @cache
@@ -27,11 +29,8 @@ def execute(
     least: Floats,
     work: Floats,
     result: Floats,
-    own: Floats,
 ) -> tuple[int, float]:
     """Run a program; see `kernels.run`.
-
-    `own` is another workspace, as large as `work` if the program has halves.
 
     Large tables are always summed in two halves, so that the numbers do not depend on the number
     of threads.
@@ -41,6 +40,17 @@ def execute(
     if not len(program.halves):
         status, log_mass = kernels.run(*fixed, 0, end, work, 0)
         return int(status), float(log_mass)
+    own = borrow(program.n_work)  # where the second halves write
+    try:
+        return _in_halves(program, fixed, work, own)
+    finally:
+        give_back(own)
+
+
+def _in_halves(
+    program: Program, fixed: tuple[Any, ...], work: Floats, own: Floats
+) -> tuple[int, float]:
+    end = len(program.code)
     worst, total, at = kernels.OK, 0.0, 0
     stretches = program.halves.reshape(-1, 2).tolist()
     for begin, stop in stretches:

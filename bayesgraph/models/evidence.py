@@ -18,8 +18,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
-from bayesgraph.inference.contract import Case, Joint
-from bayesgraph.inference.factor_work import check_target
+from bayesgraph.inference.contract import Case, Joint, check_target
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
 from bayesgraph.variables import (
     Continuous,

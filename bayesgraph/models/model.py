@@ -22,8 +22,9 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity, solver
+from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
 from bayesgraph.inference.approximate import check_method, check_options
+from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import (
     All,
     Approximate,
@@ -42,7 +43,7 @@ from bayesgraph.inference.contract import (
     Work,
 )
 from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import refused, select, serving
+from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.evidence import (
     Belief,
@@ -118,6 +119,11 @@ class Model(ABC):
         return found
 
     @property
+    def compiled(self) -> CompiledTables | None:
+        """The tables and their programs, if the model is a product of tables."""
+        return None
+
+    @property
     def silent(self) -> frozenset[Variable]:
         """Variables of families that have no posterior of their own, only densities."""
         return frozenset()
@@ -177,13 +183,13 @@ class Model(ABC):
         """Return the selected solver's work, prepared once for all evidence of a pattern."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
-            lambda: solver.prepare(self, question, pattern, memory_limit),
+            lambda: first_work(self, question, pattern, memory_limit),
         )
         return work
 
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return what would run to answer a question; see `plan`."""
-        return solver.plan(self, question, pattern)
+        return first_plan(self, question, pattern)
 
     def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
         """Return the answer for one case; None if the evidence is impossible."""

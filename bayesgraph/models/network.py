@@ -285,12 +285,12 @@ class BayesianNetwork(Model):
         relevant = ancestral_set(self._parents, [*observed, *kept])
         blocks = [cpd for cpd in self.blocks if not relevant.isdisjoint(cpd.children)]
         blocking = self._blocking(relevant, blocks, partial, kept) if partial else []
-        shown = [v for v in observed if v not in blocking]
+        shown = frozenset(v for v in observed if v not in blocking)
         pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
         return NetworkSlice(
             tuple(without_summed_roots(pieces, shown, kept)),
             tuple(blocking),
-            frozenset(shown),
+            shown,
             tuple(keep),
         )
 

@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.factors import SUM, Evidence
-from bayesgraph.inference.elimination import potential_scope, prepared
+from bayesgraph.inference.elimination import planned_slice, potential_scope
 from bayesgraph.inference.engine import eliminate
 from bayesgraph.inference.plan import make_plan
 
@@ -46,7 +46,7 @@ def test_integrated_before_the_data_are_known(asked, seed, scale):
     seen = [x for x in rest if random.random() < 0.6]
     keep = [label, *(numbers[i] for i in asked)]
     row = Evidence(1, {x: scale * random.normal(size=1) for x in seen})
-    piece = prepared(net, row, (), keep).slice
+    piece = planned_slice(net, row, (), keep).slice
     found = answer(piece.problem(row, summed=True), keep)
     expected = answer(piece.problem(row), keep)
     if not asked:
@@ -62,7 +62,7 @@ def test_maxima_see_the_free_variables():
     random = np.random.default_rng(0)
     net, label, numbers = random_network(random, 4, 1.0)
     row = Evidence(1, {numbers[3]: np.zeros(1)})
-    piece = prepared(net, row, (), [label]).slice
+    piece = planned_slice(net, row, (), [label]).slice
     assert any(isinstance(v, bg.Continuous) for scope in piece.scopes for v in scope)
     found = {v for p in piece.problem(row).potentials for v in potential_scope(p)}
     assert found == {v for scope in piece.scopes for v in scope}

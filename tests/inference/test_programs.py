@@ -9,6 +9,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.errors import MemoryLimitError
 from bayesgraph.inference.compiled import FEW_VARIABLES
 from bayesgraph.inference.contract import All, Case, Memo
 from bayesgraph.inference.execution import kernels as execution
@@ -254,6 +255,17 @@ def complete_graph(n, random):
 def large():
     """One clique of 2**21 entries: made tile by tile, in two halves."""
     return complete_graph(21, np.random.default_rng(0))
+
+
+def test_a_limit_holds_the_second_time_too(large):
+    program = large.compiled.program(())
+    workspace, table = 8 * (program.n_work + program.n_result), 8 * program.tree.largest
+    assert workspace < 2**22 < table  # made in tiles, and never there as a whole
+    large.log_probability({0: 0})
+    for _ in range(2):
+        with pytest.raises(MemoryLimitError, match="needs a table"):
+            large.log_probability({0: 0}, memory_limit=2**22)
+    assert np.isfinite(large.log_probability({0: 0}, memory_limit=2**26))
 
 
 def test_a_table_that_is_made_in_tiles(large):
