@@ -99,9 +99,11 @@ class BayesianNetwork(Model):
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
         self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
-        for arc in self.arc_scores:
-            if not self.graph.has_edge(*arc):
-                raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
+        if self.arc_scores:
+            arcs = {arc for cpd in self.blocks for arc in cpd.arcs()}
+            for arc in self.arc_scores:
+                if arc not in arcs:
+                    raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
 
     def _parents_first(self) -> list[Name]:
         above: dict[Name, list[Name]] = {name: [] for name in self._by_name}
@@ -144,17 +146,6 @@ class BayesianNetwork(Model):
     @cached_property
     def _cpd_of(self) -> dict[Variable, CPD]:
         return {cpd.variable: cpd for cpd in self.cpds}
-
-    @cached_property
-    def _scopes(self) -> Scopes | None:
-        """Scopes of the tables, if the model is one of tables."""
-        discrete = [v for v in self.variables if isinstance(v, Discrete)]
-        if len(discrete) < len(self.variables):
-            return None
-        if not all(isinstance(cpd, TableCPD) for cpd in self.cpds):
-            return None
-        # Made here, as a cache in every table takes longer than its scope.
-        return Scopes(discrete, [(*cpd.parents, cpd.variable) for cpd in self.cpds])
 
     def _check_parents(self, cpd: CPD) -> None:
         for parent in cpd.parents:
@@ -317,10 +308,13 @@ class BayesianNetwork(Model):
     @cached_property
     def compiled(self) -> CompiledTables | None:
         """The tables, if the model is one of tables."""
-        if self._scopes is None:
+        variables = [v for v in self.variables if isinstance(v, Discrete)]
+        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
             return None
-        values = [cpd.values for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        return CompiledTables(Tables(self._scopes, values, sums_to_one=True))
+        # Scopes are made here, as a cache in every table takes longer than its scope.
+        scopes = Scopes(variables, [(*table.parents, table.variable) for table in tables])
+        return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
 
     def nodes(self) -> list[CPD]:
         """Return the local distributions, parents first."""
