@@ -2,6 +2,7 @@
 
 import collections
 import gc
+import zlib
 
 import cases
 import pytest
@@ -47,10 +48,10 @@ def pytest_collection_modifyitems(config, items):
     """Mark as slow what differs from other tests in a parameter only.
 
     Those are rows of the table, see `cases.is_spared`, and all but every n-th of the repetitions of
-    a test marked `one_in(n)`. Where n has no divisor in common with the numbers of values that
-    several parameters take, each value comes up.
+    a test marked `one_in(n)`. Tests begin with different ones, so that several tests of the same
+    values do not leave out the same. One at least of each test is not slow.
     """
-    repetitions = collections.Counter()
+    repeated = collections.defaultdict(list)
     more = config.option.markexpr == "slow"
     for item in items:
         if more and is_hypothesis_test(getattr(item, "obj", None)):
@@ -59,11 +60,14 @@ def pytest_collection_modifyitems(config, items):
         test = getattr(item, "originalname", None)
         if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):
             item.add_marker(pytest.mark.slow)
-        one_in = item.get_closest_marker("one_in")
-        if one_in:
-            if repetitions[item.path, test] % one_in.args[0]:
+        if item.get_closest_marker("one_in") and not item.get_closest_marker("slow"):
+            repeated[item.path, test].append(item)
+    for (_, test), items in repeated.items():
+        n = items[0].get_closest_marker("one_in").args[0]
+        first = zlib.crc32(test.encode()) % min(n, len(items))
+        for k, item in enumerate(items):
+            if (k - first) % n:
                 item.add_marker(pytest.mark.slow)
-            repetitions[item.path, test] += 1
 
 
 @pytest.fixture(autouse=True, scope="session")

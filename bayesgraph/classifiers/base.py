@@ -93,7 +93,7 @@ class NetworkClassifier(GraphClassifier):
         self.unseen = unseen
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        """Return what learns the structure."""
+        """Return what learns the structure: naive Bayes, where a subclass does not say."""
         return star
 
     def _counts_ahead(self) -> bool:
@@ -168,14 +168,12 @@ class NetworkClassifier(GraphClassifier):
         self, found: Columns, labels: NDArray[Any], sample_weight: ArrayLike | None
     ) -> tuple[Columns, NDArray[Any], Floats | None]:
         """Return the rows that have a weight, their labels, and the weights."""
-        if self.class_weight is not None:
-            balance = class_weights(self.class_weight, labels)
-            sample_weight = (
-                balance if sample_weight is None else balance * np.asarray(sample_weight)
-            )
-        if sample_weight is None:
+        if self.class_weight is None and sample_weight is None:
             return found, labels, None
         weights = checked_weights(sample_weight, len(labels))
+        if self.class_weight is not None:
+            balance = class_weights(self.class_weight, labels)
+            weights = checked_weights(balance * weights if len(weights) else balance, len(labels))
         if weights.all():
             return found, labels, weights
         # A row of no weight must not even add a state.

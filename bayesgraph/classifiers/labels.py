@@ -64,11 +64,11 @@ def joined_classes(
         joined = np.empty(len(values), dtype=object)
         joined[:] = sorted(values)
         return joined
-    found = [distinct(part) for part in parts]
+    found = [_distinct(part) for part in parts]
     return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
 
-def distinct(labels: NDArray[Any]) -> NDArray[Any]:
+def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct labels in ascending order."""
     if labels.dtype.kind in "iu":
         states = factorise(labels, "labels").states

@@ -113,26 +113,26 @@ class CompiledTables:
         observed = sorted(case.hard)
         states = np.array([case.hard[v] for v in observed], dtype=np.int64)
         offsets = tables.offsets(np.array(observed, dtype=np.int64), states)
-        work = borrow(program.n_work)
+        space = borrow(program.n_work)
         result = np.zeros(program.n_result)  # a program of maxima may leave it
         log_scale = tables.log_scale + case.log_scale + self._constant(program, offsets)
         least = program.least.copy()
         if case.soft:
-            log_scale += _load_soft(program, case, work, least, logarithmic=logarithmic)
+            log_scale += _load_soft(program, case, space, least, logarithmic=logarithmic)
         if log_scale == -np.inf:
-            return Run(program, tables.values, offsets, work, result, log_scale, logarithmic)
+            return Run(program, tables.values, offsets, space, result, log_scale, logarithmic)
         if not logarithmic:
-            status, log_mass = execute(program, tables.values, offsets, least, work, result)
+            status, log_mass = execute(program, tables.values, offsets, least, space, result)
             if status != kernels.TOO_SMALL and least.min(initial=0.0) >= kernels.LEAST_LOG2:
                 return Run(
-                    program, tables.values, offsets, work, result, log_mass + log_scale, False
+                    program, tables.values, offsets, space, result, log_mass + log_scale, False
                 )
-            give_back(work)
+            give_back(space)
             return self.run(program, case, logarithmic=True)
-        _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, work, result)
+        _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, space, result)
         if log_mass > -np.inf:
             np.exp(result, out=result)
-        return Run(program, tables.log_values, offsets, work, result, log_mass + log_scale, True)
+        return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
 
     def _constant(self, program: Program, offsets: Integers) -> float:
         """Return the log of the entries of tables all of whose variables are observed."""
@@ -205,7 +205,7 @@ def check_memory(program: Program, memory_limit: int | None) -> None:
 
 
 def _load_soft(
-    program: Program, case: Case, work: Floats, least: Floats, *, logarithmic: bool
+    program: Program, case: Case, space: Floats, least: Floats, *, logarithmic: bool
 ) -> float:
     """Write likelihoods into the workspace; return the log of what they were divided by."""
     scale = 0.0
@@ -218,7 +218,7 @@ def _load_soft(
             break
         at = int(program.soft_at[k])
         values = logs - peak if logarithmic else np.exp(logs - peak)
-        work[at : at + len(values)] = values
+        space[at : at + len(values)] = values
         possible = logs[logs > -np.inf] - peak
         least[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
     return scale

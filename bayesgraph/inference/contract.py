@@ -236,7 +236,7 @@ class Work(ABC):
     ----------
     solver : Solver
         Which has prepared it; says what it does and when it is selected.
-    subject : weak reference to the model
+    model_ref : weak reference to the model
     plan : Plan
         What will be computed, printable; nothing runs.
     """
@@ -244,14 +244,14 @@ class Work(ABC):
     def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
         self.solver = solver
         # The model's memo keeps the work: without a cycle both go when the model does.
-        self.subject = weakref.ref(model)
+        self.model_ref = weakref.ref(model)
         self.question = question
         self.pattern = pattern
 
     @property
     def model(self) -> Any:
         """Whose question it is; the work lives no longer."""
-        return self.subject()
+        return self.model_ref()
 
     @property
     def plan(self) -> Plan:

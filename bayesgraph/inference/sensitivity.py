@@ -109,7 +109,7 @@ def sensitivity(
         for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
-            # The compiled's tables are those of the model divided by a number each.
+            # The compiled tables are those of the model divided by a number each.
             logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
             slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)

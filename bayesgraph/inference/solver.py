@@ -131,11 +131,14 @@ def _check(model: Any, question: Any) -> None:
     if type(question) not in METHODS:
         kinds = quoted(kind.__name__ for kind in METHODS)
         raise DataTypeError(f"A question is one of {kinds}, with its fields; got {question!r:.80}.")
-    targets = getattr(question, "targets", None) or ()
+    targets = getattr(question, "targets", None)
+    if targets is None:
+        return
     n = len(model.variables)
-    if not all(isinstance(t, int) and 0 <= t < n for t in targets):
+    if not targets or not all(isinstance(t, int) and 0 <= t < n for t in targets):
         raise EvidenceError(
-            f"Targets of a question are numbers of variables, from 0 to {n - 1}; got {targets!r}."
+            f"Targets of a question are one or more numbers of variables, from 0 to {n - 1}; got "
+            f"{targets!r}."
         )
 
 

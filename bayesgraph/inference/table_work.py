@@ -156,7 +156,7 @@ class _JointAnswer:
                 f"A joint posterior is of at most {_MAX_TARGETS} variables; got {len(targets)}. "
                 "Ask for `marginals`, or for fewer at a time."
             )
-        self._model = work.subject
+        self._model = work.model_ref
         self.variables = tuple(work.compiled.tables.variables[v] for v in targets)
         self.shape = tuple(v.cardinality for v in self.variables)
 
@@ -206,10 +206,6 @@ class CompiledPrograms(Solver):
     ) -> Work | None:
         if pattern.rows:
             return None
-        if isinstance(question, Best) and question != Best(question.over):
-            # All variables are discrete: there are no means, and one program for both.
-            asked: Work = model.work(Best(question.over), pattern, memory_limit)
-            return asked
         make: type[_Program] | type[_OutwardWork] = _WORK[type(question)]
         return make(self, model, question, pattern, memory_limit)
 

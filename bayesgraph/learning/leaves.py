@@ -39,9 +39,9 @@ Estimate: TypeAlias = Callable[[Sequence[Variable], Discrete, CountSource, Smoot
 _NEVER = 1e-300
 
 
-def distribution_of(variable: Variable, chosen_ones: Mapping[Variable, str]) -> str:
+def distribution_of(variable: Variable, named: Mapping[Variable, str]) -> str:
     """Return the name of a variable's distribution: the one chosen, or that of its type."""
-    chosen = chosen_ones.get(variable)
+    chosen = named.get(variable)
     if chosen is not None:
         return chosen
     if isinstance(variable, Discrete):

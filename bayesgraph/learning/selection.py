@@ -13,10 +13,7 @@ from bayesgraph.learning.dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.learning.structure import Structure, below_class, learned_by, star, target_of
-from bayesgraph.statistics import (
-    CountSource,
-    Singles,
-)
+from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.variables import Variable
 
 # Numbers of terms that are held between the steps of a search.

@@ -61,7 +61,7 @@ class Structure:
 def star(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
-    Asks for nothing: what is counted depends on the families of the features.
+    Asks for nothing: what is counted depends on the distributions of the features.
     """
     target = target_of(source, "star")
     arcs = tuple((target.name, feature.name) for feature in source.features)
@@ -105,7 +105,7 @@ def target_of(source: CountSource, learner: str) -> Discrete:
 
 def check_source(source: object, learner: str) -> None:
     """Raise a DataTypeError for what is no count source."""
-    if not hasattr(source, "pairs"):
+    if not (hasattr(source, "pairs") and hasattr(source, "features")):
         raise DataTypeError(
             f"{learner} takes a count source; got {type(source).__name__}. Make one with "
             'bayesgraph.count_source(table, target="...").'

@@ -220,7 +220,8 @@ def check_memory_limit(value: Any) -> None:
     ------
     DataTypeError
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer)) or value < 0:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not is_number or not value >= 0:
         raise DataTypeError(f"memory_limit is a number of bytes, such as 2**30; got {value!r}.")
 
 

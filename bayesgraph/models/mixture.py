@@ -180,7 +180,8 @@ def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...
         raise ModelError(f"A {owner} needs at least one network; got none.")
     for network in found:
         if not isinstance(network, kind):
-            raise ModelError(f"A {owner} takes {kind.__name__}s; got {network!r:.200}.")
+            takes = "models" if kind is Model else f"{kind.__name__}s"
+            raise ModelError(f"A {owner} takes {takes}; got {network!r:.200}.")
     return found
 
 

@@ -355,7 +355,9 @@ class Model(ABC):
             For the joint mode of a mixture; and for networks in a mixture that differ so much that
             the first 4096 assignments of each do not settle it.
         """
-        return self._best(1, Best(means=True, mode=joint), evidence, memory_limit)[0]
+        # Tables have no continuous variables: what is prepared for k of them serves for one.
+        question = Best() if self.compiled is not None else Best(means=True, mode=joint)
+        return self._best(1, question, evidence, memory_limit)[0]
 
     def k_most_probable(
         self,

@@ -156,6 +156,12 @@ def test_drawn_presence_exceeds_the_threshold():
         clf.sample(5)
 
 
+def test_class_weights_beside_too_few_weights_of_rows():
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(DataError, match="one weight for each of the 8 rows"):
+        NB(class_weight={0: 5.0}).fit(X, y, sample_weight=[1.0, 2.0, 1.0])
+
+
 def test_class_weights_of_classes_that_a_batch_lacks():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(20, 2)), np.repeat([0, 1], 10)

@@ -10,6 +10,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import MemoryLimitError
+from bayesgraph.inference import threads
 from bayesgraph.inference.compiled import FEW_VARIABLES
 from bayesgraph.inference.contract import All, Case, Memo
 from bayesgraph.inference.execution import kernels as execution
@@ -293,8 +294,8 @@ def test_a_table_that_is_made_in_tiles(large):
 
 def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
     answers = []
-    for threads in (1, 2):
-        monkeypatch.setattr(execution, "N_THREADS", threads)
+    for count in (1, 2):
+        monkeypatch.setattr(execution, "N_THREADS", count)
         answers.append(large.marginals().log_evidence)
         answers.append(large.marginals()[7].probabilities.tolist())
     assert answers[:2] == answers[2:]
@@ -361,3 +362,22 @@ def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():
             assert future.result()[0].nbytes == 2**21
     assert 0 < memo.nbytes <= 2**28
     assert memo.nbytes == len(memo) * 2**21
+
+
+def test_what_was_interrupted_keeps_its_space(large, monkeypatch):
+    """The second thread may still write there: nobody else may get it."""
+    program, case = large.compiled.program(()), Case({})
+    lent, back = [], []
+    monkeypatch.setattr(threads, "borrow", lambda n: lent.append(np.empty(n)) or lent[-1])
+    monkeypatch.setattr(threads, "give_back", back.append)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    large.compiled.run(program, case)
+    assert len(lent) == len(back) == 1
+    monkeypatch.setattr(execution, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        large.compiled.run(program, case)
+    assert len(lent) == 2
+    assert len(back) == 1

@@ -324,7 +324,7 @@ def test_select_refuses_what_is_no_question():
     for wrong in ("query", Joint, ("a",)):
         with pytest.raises(DataTypeError, match="A question is one of"):
             select(net, wrong)
-    for targets in ((9,), (-1,), ("c",)):
+    for targets in ((), (9,), (-1,), ("c",)):
         with pytest.raises(EvidenceError, match="numbers of variables"):
             select(net, Joint(targets))
     with pytest.raises(DataTypeError, match="takes a model"):

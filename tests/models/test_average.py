@@ -197,7 +197,7 @@ def test_what_is_no_joint_distribution_is_refused(members):
 def test_wrong_members_are_refused(members):
     with pytest.raises(ModelError, match="at least one"):
         bg.PosteriorAverage([])
-    with pytest.raises(ModelError, match="takes Models; got 'b'"):
+    with pytest.raises(ModelError, match="takes models; got 'b'"):
         bg.PosteriorAverage([members[0], "b"])
     for kind in (bg.PosteriorAverage, bg.NetworkMixture):
         with pytest.raises(DataTypeError, match=f"{kind.__name__} takes a list of networks"):
