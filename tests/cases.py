@@ -517,7 +517,6 @@ PLUMBING = {
 # Rows, other than the first of a class, that stand for a family of distributions, of structures,
 # of intervals or of summaries: the code that they run is not that of the first.
 TYPICAL = {
-    "aode-modl",
     "auto",
     "complement-norm",
     "forward-tan",
@@ -532,13 +531,9 @@ TYPICAL = {
     "nb-mdlp",
     "nb-multinomial",
     "nb-poisson-predictive",
-    "nb-predictive",
-    "nb-varied-kernels",
     "nb-weighted-mixed",
     "streaming-pid",
     "streaming-weighted-window",
-    "superparent",
-    "tan-backoff",
     "tan-cells",
     "tan-weighted",
     "unrestricted",

@@ -86,6 +86,7 @@ def network_frame(classifier, data):
 # ------------------------------------------------------------------- scikit-learn's machinery
 
 
+@pytest.mark.one_in(2)
 @every
 def test_clone_and_pickle(case, kind):
     data = cases.make_data(kind)
@@ -120,6 +121,7 @@ def test_pipeline_search_and_cross_validation(case, kind):
 # -------------------------------------------------------------------------------- one engine
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
@@ -293,6 +295,7 @@ def test_one_class_is_fitted_and_predicted(case, kind):
 # ------------------------------------------------------------------------------------- inputs
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_every_kind_of_frame_gives_the_same_numbers(case, kind, missing):
@@ -399,6 +402,7 @@ def test_arrays_after_frames_and_frames_after_arrays(case):
 # ----------------------------------------------------------------------------------- meanings
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_weights_are_repetitions(case, kind, missing):
@@ -431,6 +435,7 @@ def test_priors(case, kind):
     np.testing.assert_allclose(given.predict_proba(data.pandas()), expected, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_unseen_categories(case, kind):
     data = cases.make_data(kind)
@@ -567,6 +572,7 @@ def test_what_is_drawn_is_what_is_predicted(case, kind):
             assert abs(gap.mean()) < 4.5 * gap.std() / np.sqrt(len(gap))
 
 
+@pytest.mark.one_in(2)
 @every
 def test_files_keep_all_answers(case, kind, tmp_path):
     data = cases.make_data(kind).with_missing()
@@ -597,6 +603,7 @@ def test_row_order_does_not_matter(case, kind):
     assert list(one.network_.arc_scores) == list(other.network_.arc_scores)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(kinds=("continuous", "mixed", "positive", "varied")), ids=str
 )

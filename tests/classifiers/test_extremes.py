@@ -68,6 +68,7 @@ def test_five_thousand_discrete_features(case, text):
     )
 
 
+@pytest.mark.one_in(2)
 @for_learned
 def test_more_features_than_rows(case):
     random = np.random.default_rng(1)
@@ -90,6 +91,7 @@ def test_more_features_than_rows(case):
 CONSTANTS = {"k1": 0.1, "k2": 3.3, "k3": 0.0, "k4": 1e100}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(named=False, kinds=("continuous", "discrete")), ids=str
 )
@@ -143,6 +145,7 @@ def test_a_column_constant_within_one_class(case):
     assert classifier.score(frame, y) > 0.6
 
 
+@pytest.mark.one_in(2)
 @for_any
 @pytest.mark.parametrize("factor", [1.0, -1.0, 1e5])
 def test_perfectly_correlated_columns(case, factor):

@@ -54,6 +54,7 @@ def assert_same_answers(one, other, data, tolerance=1e-9):
 # ------------------------------------------------------------------------------------ partial_fit
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
@@ -67,6 +68,7 @@ def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
     assert_same_answers(part, whole, data)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_classes_and_states_may_come_late(case, kind):
     data = cases.make_data(kind)
@@ -80,6 +82,7 @@ def test_classes_and_states_may_come_late(case, kind):
     assert_same_answers(part, whole, data)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_fit_batches(case, kind):
     data = rows_for(case, kind)
