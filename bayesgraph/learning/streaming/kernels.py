@@ -48,7 +48,9 @@ def add_scores(
         out[k] += total
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+# Nothing may be reordered or fused here: files keep these sums, and whether a compiler does so
+# depends on what it has inlined, which is another thing in a fresh clone.
+@numba.njit(cache=True, nogil=True, fastmath={"nsz"})
 def _add_ranges(
     logs: NDArray[np.float64],
     centre: NDArray[np.float64],
