@@ -74,8 +74,10 @@ class JointEnumeration(Solver):
         few = self._few(model, question, pattern)
         if few is None:
             return None
-        make = EnumeratedJoint if isinstance(question, Joint) else EnumeratedAll
-        return make(self, model, question, pattern, *few)
+        factors, free = few
+        if isinstance(question, Joint):
+            return EnumeratedJoint(self, model, question, pattern, factors)
+        return EnumeratedAll(self, model, question, pattern, factors, free=free)
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
         few = self._few(model, question, pattern)
@@ -96,12 +98,10 @@ class _Enumerated(Work):
         question: Joint | All,
         pattern: Pattern,
         factors: Integers,
-        free: Sequence[int],
     ) -> None:
         super().__init__(solver, model, question, pattern)
         self.compiled: CompiledTables = model.compiled
         self.factors = factors
-        self.free = free
 
     def _on_logarithms(self, case: Case, memory_limit: int | None) -> Any:
         """Answer where numbers underflow."""
@@ -132,9 +132,9 @@ class EnumeratedJoint(_Enumerated):
 class EnumeratedAll(_Enumerated):
     """All marginals from all joint states."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, free: Sequence[int]) -> None:
         super().__init__(*args)
-        self._free = np.array(self.free, dtype=np.int64)
+        self._free = np.array(free, dtype=np.int64)
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
         found = self.compiled.enumerated(case, _NO_TARGETS, self.factors)
