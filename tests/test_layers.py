@@ -18,7 +18,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"errors", "upward", "optional", "parallel"},
+    {"display", "errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
     {"measures", "decisions", "datasets", "drift"},

@@ -1,0 +1,90 @@
+"""Tables as text and as HTML: how results, local distributions and plans print."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BAR_CHARACTERS, _BAR_EMS = 20, 8.0
+_POSITIVE, _NEGATIVE = "#4c78a8", "#e58a2b"
+
+
+@dataclass(frozen=True)
+class DisplayTable:
+    """A table to read: the first cell of each row is a label, the others are numbers.
+
+    Attributes
+    ----------
+    title : str
+        May have several lines.
+    rows : sequence of sequences of str
+    header : sequence of str
+        One for each cell of a row; empty for none.
+    bars : sequence of float
+        A bar at the end of each row, between -1 and 1; empty for none.
+    note : str
+        Below the table: what was left out.
+    """
+
+    title: str
+    rows: Sequence[Sequence[str]] = ()
+    header: Sequence[str] = ()
+    bars: Sequence[float] = ()
+    note: str = ""
+
+    def text(self) -> str:
+        """Return the table as lines of text; labels are flush left, numbers flush right."""
+        lines = [*([self.header] if self.header else []), *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        bars = ["", *map(_text_bar, self.bars)] if self.header else [*map(_text_bar, self.bars)]
+        body = []
+        for i, line in enumerate(lines):
+            cells = [line[0].ljust(widths[0])]
+            cells += [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
+            cells += bars[i : i + 1]
+            body.append(f"  {'  '.join(cells)}".rstrip())
+        return "\n".join([self.title, *body, *([f"  {self.note}"] if self.note else [])])
+
+    def html(self) -> str:
+        """Return the table as HTML, every text escaped."""
+        head = "".join(_html_cell("th", cell, j) for j, cell in enumerate(self.header))
+        parts = [f"<tr>{head}</tr>"] if head else []
+        for i, row in enumerate(self.rows):
+            cells = "".join(_html_cell("td", cell, j) for j, cell in enumerate(row))
+            bar = f"<td>{_html_bar(self.bars[i])}</td>" if self.bars else ""
+            parts.append(f"<tr>{cells}{bar}</tr>")
+        title = html.escape(self.title).replace("\n", "<br>")
+        note = f"<div>{html.escape(self.note)}</div>" if self.note else ""
+        return f"<table><caption>{title}</caption>{''.join(parts)}</table>{note}"
+
+
+class Displayed:
+    """Mixed into values that print as a table: in a terminal as text, in a notebook as HTML."""
+
+    __slots__ = ()
+
+    def _display(self) -> DisplayTable:
+        """Return the table that the value prints as."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+
+def _text_bar(share: float) -> str:
+    return ("█" if share >= 0 else "▒") * round(_BAR_CHARACTERS * abs(share))
+
+
+def _html_bar(share: float) -> str:
+    colour = _POSITIVE if share >= 0 else _NEGATIVE
+    width = f"{_BAR_EMS * abs(share):.2f}em"
+    return f"<div style='background:{colour};height:.8em;width:{width}'></div>"
+
+
+def _html_cell(tag: str, text: str, column: int) -> str:
+    side = "left" if column == 0 else "right"
+    return f"<{tag} style='text-align:{side}'>{html.escape(text)}</{tag}>"

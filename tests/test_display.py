@@ -1,0 +1,31 @@
+"""Tables as text and HTML."""
+
+from bayesgraph.display import DisplayTable, Displayed
+
+
+class Shown(Displayed):
+    def _display(self):
+        return DisplayTable(
+            "P(x)", [["no", "0.8"], ["maybe", "0.15"]], ["state", "p"], [1.0, -0.5], "1 more"
+        )
+
+
+def test_text_is_aligned():
+    assert repr(Shown()).splitlines() == [
+        "P(x)",
+        "  state     p",
+        f"  no      0.8  {'█' * 20}",
+        f"  maybe  0.15  {'▒' * 10}",
+        "  1 more",
+    ]
+
+
+def test_html_is_escaped():
+    page = DisplayTable("a < b", [["<script>", "1"]], note="&").html()
+    assert "<script>" not in page
+    assert "<caption>a &lt; b</caption>" in page
+    assert "<div>&amp;</div>" in page
+
+
+def test_a_title_alone():
+    assert DisplayTable("nothing to show").text() == "nothing to show"
