@@ -1,6 +1,6 @@
 """Tables as text and HTML."""
 
-from bayesgraph.display import DisplayTable, Displayed
+from bayesgraph.display import Displayed, DisplayTable
 
 
 class Shown(Displayed):
