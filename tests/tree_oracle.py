@@ -266,7 +266,7 @@ def random_tree_network(seed, *, n_discrete=3, n_continuous=2):
     child = bg.Discrete("c", [1, 2, 3][: int(random.integers(2, 4))])
     below = bg.Discrete("d", ["no", "yes"])
     cpds = [random_root(random, v) for v in features]
-    cpds.append(bg.TreeCPD(child, features, random_tree(random, child, features)))
+    cpds.append(bg.TreeCPD(child, random_tree(random, child, features), features))
     cpds.append(bg.TableCPD(below, random.dirichlet([1, 1], child.cardinality), [child]))
     return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
 

@@ -210,7 +210,7 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
         )
         gains = information_by_parent(splits, parents, counts)
         self.network_ = BayesianNetwork(
-            [*roots.values(), TreeCPD(target, parents, tree)],
+            [*roots.values(), TreeCPD(target, tree, parents)],
             arc_scores={(parent.name, target.name): gain for parent, gain in gains.items()},
         )
         self.target_ = target
@@ -366,7 +366,7 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
         reached[splits.leaves, np.arange(self.leaf_.cardinality)] = 1.0
         cpds: list[CPD] = [
             *roots.values(),
-            TreeCPD(self.leaf_, parents, replace(splits, values=reached, counts=sums[:, 0])),
+            TreeCPD(self.leaf_, replace(splits, values=reached, counts=sums[:, 0]), parents),
             GaussianCPD(self.target_, centre + mean, variance, [self.leaf_]),
         ]
         self.network_ = BayesianNetwork(cpds)

@@ -117,10 +117,10 @@ class TreeCPD(RootSummingCPD):
     ----------
     variable : Discrete
         The child.
-    parents : iterable of Variable
-        Discrete and continuous.
     tree : Tree, Split, or probabilities of the child's states
         Flat arrays, or nested splits whose leaves are probabilities.
+    parents : iterable of Variable
+        Discrete and continuous.
 
     Raises
     ------
@@ -134,15 +134,18 @@ class TreeCPD(RootSummingCPD):
     --------
     >>> age, smoker = Continuous("age"), Discrete("smoker", ["no", "yes"])
     >>> sick = Discrete("sick", [False, True])
-    >>> TreeCPD(sick, [age, smoker], Split("age", 40.0, [0.9, 0.1],
-    ...         Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6])))
+    >>> split = Split("age", 40.0, [0.9, 0.1], Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6]))
+    >>> TreeCPD(sick, split, [age, smoker])
     TreeCPD P(sick | age, smoker), 3 leaves, depth 2
     """
 
     variable: Discrete
 
     def __init__(
-        self, variable: Discrete, parents: Iterable[Variable], tree: Tree | Split | ArrayLike
+        self,
+        variable: Discrete,
+        tree: Tree | Split | ArrayLike,
+        parents: Iterable[Variable] = (),
     ) -> None:
         self.parents = check_family(variable, parents, family="TreeCPD")
         if not isinstance(variable, Discrete):

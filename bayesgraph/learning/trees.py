@@ -90,7 +90,7 @@ def node_sums(
     """
     # Any distribution at the leaves makes a CPD of it.
     values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
-    walked = TreeCPD(Discrete(object(), [0]), parents, replace(tree, values=values))
+    walked = TreeCPD(Discrete(object(), [0]), replace(tree, values=values), parents)
     share = np.full(tree.n_nodes, np.nan)
     for place, parent in enumerate(parents):
         at = tree.feature == place

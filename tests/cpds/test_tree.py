@@ -25,7 +25,7 @@ SPLITS = bg.Split(
 
 
 def tree(splits=SPLITS, parents=(AGE, PLACE)):
-    return bg.TreeCPD(SICK, parents, splits)
+    return bg.TreeCPD(SICK, splits, parents)
 
 
 def network(cpd=None):
@@ -63,7 +63,7 @@ def test_a_value_on_the_threshold_goes_left():
 def test_description():
     cpd = tree()
     assert repr(cpd) == "TreeCPD P(sick | age, place), 4 leaves, depth 3"
-    assert repr(bg.TreeCPD(SICK, [], [0.5, 0.5])) == "TreeCPD P(sick), 1 leaf, depth 0"
+    assert repr(bg.TreeCPD(SICK, [0.5, 0.5])) == "TreeCPD P(sick), 1 leaf, depth 0"
     assert cpd.n_parameters == 4
     assert cpd == tree()
     assert cpd != tree(bg.Split("age", 41.0, SPLITS.left, SPLITS.right))
@@ -159,8 +159,8 @@ def test_a_root_that_feeds_more_than_the_tree_stays_in_the_factor():
 
 def test_two_trees_on_one_discrete_root():
     other = bg.Discrete("other", [0, 1, 2])
-    cpd = bg.TreeCPD(other, [PLACE, SICK], bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5],
-                     bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])))  # fmt: skip
+    cpd = bg.TreeCPD(other, bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5],
+                     bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])), [PLACE, SICK])  # fmt: skip
     net = bg.BayesianNetwork([*network().cpds, cpd])
     oracle = TreeOracle(net)
     for row in ({}, {"other": 2}, {"age": 50.0, "other": 0}, {"sick": True}):
@@ -193,7 +193,7 @@ def test_continuous_targets_are_refused_by_name():
 
 def test_continuous_parents_with_other_ties_are_refused_unless_observed():
     dose = bg.GaussianCPD(DOSE, 0.0, 1.0, [AGE], [0.1])
-    cpd = bg.TreeCPD(SICK, [DOSE], bg.Split(DOSE, 0.0, [0.9, 0.1], [0.2, 0.8]))
+    cpd = bg.TreeCPD(SICK, bg.Split(DOSE, 0.0, [0.9, 0.1], [0.2, 0.8]), [DOSE])
     below = bg.BayesianNetwork([bg.GaussianCPD(AGE, 50.0, 100.0), dose, cpd])
     assert below.query("sick", {"dose": 1.0})[True] == pytest.approx(0.8)
     for ask in (below.query, below.plan):
@@ -218,7 +218,7 @@ def test_a_factor_graph_refuses_free_continuous_parents():
 
 
 def test_a_parent_that_no_split_asks_may_stay_free():
-    cpd = bg.TreeCPD(SICK, [DOSE, PLACE], bg.Split(PLACE, ["a"], [0.8, 0.2], [0.4, 0.6]))
+    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [0.8, 0.2], [0.4, 0.6]), [DOSE, PLACE])
     net = bg.BayesianNetwork(
         [
             bg.GaussianCPD(AGE, 50.0, 100.0),
@@ -248,7 +248,7 @@ def test_samples_follow_the_tree():
 
 
 def test_what_is_impossible_is_not_drawn():
-    cpd = bg.TreeCPD(SICK, [PLACE], bg.Split(PLACE, ["a"], [1.0, 0.0], [0.0, 1.0]))
+    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [1.0, 0.0], [0.0, 1.0]), [PLACE])
     codes = np.array([0, 1, 2] * 500)
     drawn = cpd.sample({PLACE: codes}, 1500, np.random.default_rng(0))
     np.testing.assert_array_equal(drawn, codes > 0)
@@ -327,9 +327,9 @@ def test_splits_that_do_not_fit(splits, error, message):
 
 def test_families_that_do_not_fit():
     with pytest.raises(CPDError, match=r"'age' is continuous.*leaf"):
-        bg.TreeCPD(AGE, [PLACE], [1.0])
+        bg.TreeCPD(AGE, [1.0], [PLACE])
     with pytest.raises(CPDError, match="must all differ"):
-        bg.TreeCPD(SICK, [PLACE, PLACE], [0.5, 0.5])
+        bg.TreeCPD(SICK, [0.5, 0.5], [PLACE, PLACE])
 
 
 # ------------------------------------------------------------------------------------- kernels

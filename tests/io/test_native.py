@@ -415,7 +415,7 @@ def test_files_keep_trees_and_histograms(tmp_path):
     age, place = bg.Continuous(("age", 1)), bg.Discrete("place", ["a", 1, True])
     sick = bg.Discrete("sick", [False, True])
     splits = bg.Split(age, 0.1, [0.9, 0.1], bg.Split(place, [1], [0.25, 0.75], [1 / 3, 2 / 3]))
-    tree = bg.TreeCPD(sick, [place, age], splits)
+    tree = bg.TreeCPD(sick, splits, [place, age])
     shares = [[0.1, 0.5, 0.3, 0.1], [0.0, 0.7, 0.3, 0.0]]
     net = bg.BayesianNetwork(
         [

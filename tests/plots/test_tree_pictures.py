@@ -12,7 +12,6 @@ PLACE = bg.Discrete("place", list("abcdef"))
 SICK = bg.Discrete("sick", ["no", "yes"])
 CPD = bg.TreeCPD(
     SICK,
-    [AGE, PLACE],
     bg.Split(
         AGE,
         40.25,
@@ -21,6 +20,7 @@ CPD = bg.TreeCPD(
         ),
         [1.0, 0.0],
     ),
+    [AGE, PLACE],
 )
 
 
@@ -44,11 +44,11 @@ def test_counts_and_depth():
     tree = CPD.tree
     known = bg.TreeCPD(
         SICK,
-        CPD.parents,
         bg.Tree(
             tree.feature, tree.threshold, tree.left_states, tree.left, tree.right, tree.values,
             np.array([10.0, 8.5, 1.5, 4, 4.5, 2.5, 2][: tree.n_nodes]),
         ),
+        CPD.parents,
     )  # fmt: skip
     text = tree_to_dot(known)
     assert "10 rows" in text
@@ -58,7 +58,7 @@ def test_counts_and_depth():
     assert short.count("->") == 2
     assert "… 4 leaves" in tree_to_dot(known, max_depth=0)
     assert tree_to_dot(known, max_depth=None) == text
-    assert tree_to_dot(bg.TreeCPD(SICK, [], [0.5, 0.5])).count("50.0%") == 2
+    assert tree_to_dot(bg.TreeCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
 
 
 def test_numbers_at_the_leaves():
