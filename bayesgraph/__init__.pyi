@@ -5,7 +5,6 @@ from . import measures as measures
 from . import plots as plots
 from .classifiers import AODEClassifier as AODEClassifier
 from .classifiers import AveragedTANClassifier as AveragedTANClassifier
-from .classifiers import BaggedNaiveBayesClassifier as BaggedNaiveBayesClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .classifiers import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
 from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier

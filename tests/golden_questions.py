@@ -634,15 +634,6 @@ def _regressor() -> Subject:
     return _of_estimator(estimator.fit(left.pandas(), y), left)
 
 
-def _bag(kind: str, estimator: Any = None) -> Subject:
-    data = cases.make_data(kind)
-    bag = bg.BaggedNaiveBayesClassifier(
-        estimator, n_estimators=4, max_features=0.5, random_state=0, oob_score=True
-    )
-    with np.errstate(invalid="ignore"):
-        return _of_estimator(bag.fit(data.pandas(), data.y), data)
-
-
 def _words() -> Subject:
     """Return naive Bayes of a sparse matrix, whose columns are one vector of counts."""
     data = cases.make_data("counts")
@@ -654,8 +645,6 @@ def _words() -> Subject:
 
 ESTIMATORS: dict[str, Callable[[], Subject]] = {
     "tree-regressor": _regressor,
-    "bag/mixed": partial(_bag, "mixed"),
-    "bag/discrete": partial(_bag, "discrete", bg.TANClassifier()),
     "words": _words,
 }
 

@@ -4,7 +4,6 @@ from bayesgraph.classifiers.any_structure import (
     BayesianNetworkClassifier,
     WeightedNaiveBayesClassifier,
 )
-from bayesgraph.classifiers.bagging import BaggedNaiveBayesClassifier
 from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
 from bayesgraph.classifiers.discriminant import (
     DiscriminantAnalysisClassifier,
@@ -28,7 +27,6 @@ from bayesgraph.classifiers.trees import (
 __all__ = [
     "AODEClassifier",
     "AveragedTANClassifier",
-    "BaggedNaiveBayesClassifier",
     "BayesianNetworkClassifier",
     "ComplementNaiveBayesClassifier",
     "DecisionTreeNetworkClassifier",

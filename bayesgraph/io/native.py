@@ -25,9 +25,10 @@ KINDS: dict[str, str] = {
     "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
     "weighted network": "bayesgraph.io.weighted_payload:WEIGHTED",
     "average": "bayesgraph.io.average_payload:AVERAGE",
-    "bag": "bayesgraph.io.bag_payload:BAG",
     "stream": "bayesgraph.io.stream_payload:STREAM",
 }
+# Kinds that are read no more, and the last version that reads them.
+REMOVED: dict[str, str] = {"bag": "0.1.0"}
 
 
 def register_kind(name: str, home: str) -> None:
@@ -142,6 +143,11 @@ def load(path: PathLike) -> Any:
     """
     source = path_text(path)
     name, payload, arrays = read_archive(read_bytes(path), source)
+    if name in REMOVED:
+        raise FileFormatError(
+            f"{source} holds a model of the kind {name!r}; bayesgraph {REMOVED[name]} was the last "
+            "version that reads it."
+        )
     if name not in KINDS:
         raise FileFormatError(
             f"{source} holds a model of the kind {name!r}, which this bayesgraph does not know (it "

@@ -33,7 +33,7 @@ from bayesgraph.variables import (
 class PosteriorAverage(Model):
     """An average of the posteriors of several models: sum_m w_m P_m(target | evidence).
 
-    The weights are fixed, whatever the evidence: that is what bagging averages. It is no joint
+    The weights are fixed, whatever the evidence: bagging (Breiman 1996) averages so. It is no joint
     distribution: it has no probability of evidence, no most probable explanation of several
     variables and no draws; ask one of its `networks` for these. (A `NetworkMixture` averages
     joint distributions, and its weights move with the evidence.)

@@ -27,14 +27,6 @@ def test_decisions_follow_from_probabilities(case, kind):
     np.testing.assert_array_equal(open_, proba.max(axis=1) < 0.75)
 
 
-def test_a_bag_decides():
-    X, y = load_breast_cancer(return_X_y=True)
-    bag = bg.BaggedNaiveBayesClassifier(n_estimators=3, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(bag.decide(X), bag.predict(X))
-    careful = bag.decide(X, costs={(0, 1): 100})
-    assert np.mean(careful[y == 0] == 0) > np.mean(bag.predict(X)[y == 0] == 0)
-
-
 def test_an_unfitted_classifier_says_so():
     with pytest.raises(NotFittedError):
         bg.NaiveBayesClassifier().decide([[1.0]])

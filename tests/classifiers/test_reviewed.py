@@ -97,10 +97,9 @@ def test_fractional_weights_are_forgotten_to_the_last(seed):
     ("clf", "wrong"),
     [
         (bg.DecisionTreeNetworkClassifier(max_depth=2), {"max_depth": -1}),
-        (bg.BaggedNaiveBayesClassifier(n_estimators=3), {"max_features": 0.0}),
         (NB(), {"var_smoothing": -1}),
     ],
-    ids=["tree", "bag", "nb"],
+    ids=["tree", "nb"],
 )
 def test_a_fit_that_fails_leaves_no_mixture(clf, wrong):
     X = np.random.default_rng(0).normal(size=(200, 2))

@@ -43,6 +43,9 @@ GRAPHS = (
 # In the formats of others.
 WRITTEN = ("intervals.bif", "intervals.uai", "many-factors.uai")
 
+# Of kinds that are read no more.
+REMOVED = ("bag.bayesgraph",)
+
 # From file to estimator and kind of data: each class, and each kind of thing that one may keep.
 ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
     "naive-bayes": (bg.NaiveBayesClassifier, "mixed"),
@@ -75,10 +78,6 @@ ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
     "complement": (bg.ComplementNaiveBayesClassifier, "counts"),
     "tree": (partial(bg.DecisionTreeNetworkClassifier, max_leaf_nodes=6), "mixed"),
     "tree-regressor": (partial(bg.DecisionTreeNetworkRegressor, max_leaf_nodes=6), "mixed"),
-    "bag": (
-        partial(bg.BaggedNaiveBayesClassifier, n_estimators=2, max_features=0.5, random_state=0),
-        "mixed",
-    ),
     **{
         f"stream-{name}": (partial(bg.StreamingNaiveBayesClassifier, **options), "mixed")
         for name, options in {
@@ -208,8 +207,14 @@ def test_files_of_0_1_0_answer_as_they_did(file: str) -> None:
         np.testing.assert_allclose(answer, questions["answers"][name], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("file", REMOVED)
+def test_kinds_that_were_removed_are_refused(file: str) -> None:
+    with pytest.raises(bg.errors.FileFormatError, match=r"kind 'bag'; bayesgraph 0\.1\.0 was the last"):
+        bg.load(FOLDER / file)
+
+
 def test_the_folder_has_what_is_expected() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {*_expected(), EXPECTED}
+    assert {path.name for path in FOLDER.iterdir()} == {*_expected(), *REMOVED, EXPECTED}
 
 
 def test_there_is_a_file_of_each_estimator() -> None:
