@@ -26,7 +26,8 @@ from .classifiers.discretizers import MODL as MODL
 from .classifiers.discretizers import Discretizer as Discretizer
 from .classifiers.discretizers import EqualFrequency as EqualFrequency
 from .classifiers.discretizers import EqualWidth as EqualWidth
-from .classifiers.evaluation import cross_validate as cross_validate
+from .classifiers.evaluation import Evaluation as Evaluation
+from .classifiers.evaluation import evaluate as evaluate
 from .classifiers.prequential import PrequentialComparison as PrequentialComparison
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential

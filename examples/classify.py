@@ -26,7 +26,7 @@ models = {
     "TAN rooted at cp": bg.BayesianNetworkClassifier(partial(bg.tan, root="cp")),
     "forest": bg.BayesianNetworkClassifier("forest"),
 }
-for result in bg.cross_validate(models, X, y):
+for result in bg.evaluate(models, X, y):
     print(
         f"{result.name:<18}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}  "
         f"{result.n_parameters} parameters"

@@ -12,7 +12,7 @@ X, y = heart.drop_columns("disease"), heart.select(["disease"])
 
 print("Probabilities of rows left out, and how far they can be trusted:")
 models = {"star": bg.NaiveBayesClassifier(), "forest": bg.BayesianNetworkClassifier("forest")}
-results = bg.cross_validate(models, X, y)
+results = bg.evaluate(models, X, y)
 for result in results:
     print(
         f"{result.name:<8}log loss {result.log_loss:.3f}  RMSE {result.rmse:.3f}  "
@@ -20,8 +20,7 @@ for result in results:
     )
 forest = results[1]
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-figure = bg.plots.reliability_figure(forest.y_true, forest.proba, forest.classes)
-bg.plots.save_figure(figure, folder / "reliability.svg")
+bg.plots.save_figure(bg.plots.evaluation_figure(results), folder / "reliability.svg")
 
 print("\nA disease that is overlooked costs ten times a false alarm:")
 costs = {("yes", "no"): 10, ("no", "yes"): 1}
@@ -42,5 +41,5 @@ print("\nscikit-learn's calibration takes these classifiers as they are:")
 rows = heart.to_pandas()
 calibrated = CalibratedClassifierCV(clf, method="temperature", cv=5)
 features, labels = rows.drop(columns="disease"), rows["disease"].to_numpy()
-(result,) = bg.cross_validate(calibrated, features, labels)
+(result,) = bg.evaluate(calibrated, features, labels)
 print(f"log loss {result.log_loss:.3f}  calibration error {result.calibration_error:.3f}")

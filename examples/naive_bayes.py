@@ -37,9 +37,7 @@ families = {
     ("refund", "thanks", "error"): "multinomial",
 }
 clf = bg.NaiveBayesClassifier(families)
-for result in bg.cross_validate(
-    {"all Gaussian": bg.NaiveBayesClassifier(), "named": clf}, frame, y
-):
+for result in bg.evaluate({"all Gaussian": bg.NaiveBayesClassifier(), "named": clf}, frame, y):
     print(f"  {result.name:<13}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}")
 
 print("\nRows may come in parts and go again, the model is that of the rows that remain:")

@@ -41,7 +41,7 @@ models = {
     "AODE": bg.AODEClassifier(discretizer="mdlp"),
     "by itself": bg.BayesianNetworkClassifier(),
 }
-for result in bg.cross_validate(models, X, y):
+for result in bg.evaluate(models, X, y):
     print(
         f"  {result.name:<13}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}  "
         f"calibration error {result.calibration_error:.3f}"

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 import bayesgraph as bg
-from bayesgraph.plots.figures import confusion_matrix_figure, save_figure
+from bayesgraph.plots import evaluation_figure, save_figure
 
 here = Path(__file__).parent
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
@@ -31,11 +31,11 @@ patients, disease = heart.drop_columns("disease"), heart.select(["disease"])
 
 # 2. Accuracy on rows that the model has not seen: ten folds, the same for all models.
 models = {"naive Bayes": bg.NaiveBayesClassifier(), "TAN": bg.TANClassifier()}
-on_digits = bg.cross_validate(models, pixels, digits.target)
-on_iris = bg.cross_validate(models, flowers, species)
-on_heart = bg.cross_validate(models, patients, disease)
-(peer_digits,) = bg.cross_validate({"": GaussianNB()}, digits.data, digits.target)
-(peer_iris,) = bg.cross_validate({"": GaussianNB()}, iris.data, species)
+on_digits = bg.evaluate(models, pixels, digits.target)
+on_iris = bg.evaluate(models, flowers, species)
+on_heart = bg.evaluate(models, patients, disease)
+(peer_digits,) = bg.evaluate({"": GaussianNB()}, digits.data, digits.target)
+(peer_iris,) = bg.evaluate({"": GaussianNB()}, iris.data, species)
 
 print("Accuracy, 10-fold cross-validation")
 print(f"{'':<20}{'digits':>10}{'iris':>10}{'heart':>10}")
@@ -56,7 +56,5 @@ print(tan.query("thalach", {"sex": "male", "age": 60, "slope": "flat"}), "\n")
 
 # 4. Pictures: the graph that was learned, and where the digits are confused.
 tan.render(out / "heart_tan.svg")
-best = on_digits[1]
-figure = confusion_matrix_figure(best.y_true, best.y_pred, best.classes, title="TAN on digits")
-save_figure(figure, out / "digits_confusion.png")
+save_figure(evaluation_figure(on_digits), out / "digits_confusion.png")
 print(f"Drawn: {out / 'heart_tan.svg'} and {out / 'digits_confusion.png'}")

@@ -62,7 +62,7 @@ models = {
     for vectorizer in (CountVectorizer, TfidfVectorizer)
     if name in ("multinomial", "complement") or vectorizer is CountVectorizer
 }
-for result in bg.cross_validate(models, documents, topic, cv=5):
+for result in bg.evaluate(models, documents, topic, cv=5):
     name, vectorizer = result.name
     kind = "tf-idf" if vectorizer == "TfidfVectorizer" else "counts"
     print(f"  {name:<13}{kind:<8}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}")

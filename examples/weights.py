@@ -36,7 +36,7 @@ schemes = ("variable", "class", "mixed", "selective", "fractional", "averaged", 
 models = {name: bg.WeightedNaiveBayesClassifier(name) for name in schemes}
 models = {"all ones": bg.NaiveBayesClassifier(discretizer="mdlp"), **models}
 models["a tree too"] = bg.BayesianNetworkClassifier("forest", exponents="variable")
-for result in bg.cross_validate(models, X, y):
+for result in bg.evaluate(models, X, y):
     print(f"  {result.name:<12}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}")
 
 clf.render(folder / "weights.svg", states=False)

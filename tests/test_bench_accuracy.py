@@ -174,7 +174,7 @@ def test_measures_equal_those_of_cross_validation(tmp_path):
     jobs = [Job("iris", path, "nb", None, fold, 4) for fold in range(4)]
     (found,) = measures(map(run, jobs), 4)
     X = task.features.to_pandas().to_numpy()
-    (same,) = bg.cross_validate(bg.NaiveBayesClassifier(), X, task.labels, cv=4, random_state=1)
+    (same,) = bg.evaluate(bg.NaiveBayesClassifier(), X, task.labels, cv=4, random_state=1)
     assert found.accuracy == pytest.approx(100 * np.mean(same.y_pred == same.y_true))
     assert found.log_loss == pytest.approx(same.log_loss)
     assert found.rmse == pytest.approx(np.sqrt(same.brier / 3))

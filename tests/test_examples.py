@@ -46,8 +46,8 @@ def test_quickstart_runs_and_draws_the_picture_of_the_readme(tmp_path):
 @others
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    whole = bg.cross_validate
-    monkeypatch.setattr(bg, "cross_validate", lambda *given, cv=5: whole(*given, cv=2))
+    whole = bg.evaluate
+    monkeypatch.setattr(bg, "evaluate", lambda *given, cv=5: whole(*given, cv=2))
     monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name)])
     runpy.run_path(sys.argv[0], run_name="__main__")
     printed = capfd.readouterr()

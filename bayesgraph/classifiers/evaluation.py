@@ -1,11 +1,11 @@
-"""Cross-validation of several classifiers on the same folds, with the measures people report."""
+"""Evaluation of several classifiers on the same folds, from the probabilities of rows left out."""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,29 +13,21 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from bayesgraph.classifiers.inputs import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.measures import (
-    ReliabilityCurve,
-    brier_score,
-    confidence_curve,
-    label_codes,
-    log_loss,
-    reliability_curve,
-    rmse,
-    within_bounds,
-)
-from bayesgraph.variables import Discrete
+from bayesgraph.measures import calibration_error
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a rule decides on rows whose class is known.
+    """The decisions of a rule on rows whose class is known.
 
     Attributes
     ----------
@@ -62,14 +54,18 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """What one classifier did on rows it had not seen.
+    """The predictions of one classifier for rows that it was not fitted on.
+
+    scikit-learn's metrics and displays take them as they are, such as
+    ``CalibrationDisplay.from_predictions(e.y_true == "yes", e.proba[:, 1])``.
 
     Attributes
     ----------
     name : str
-    classes : ndarray, shape (K,)
+    classes : ndarray, shape (n_classes,)
+        Sorted.
     y_true, y_pred : ndarray, shape (n_rows,)
-    proba : ndarray, shape (n_rows, K)
+    proba : ndarray, shape (n_rows, n_classes)
         From the fold in which a row was left out.
     fold_accuracy : ndarray, shape (n_folds,)
     fit_seconds, predict_seconds : float
@@ -101,41 +97,30 @@ class Evaluation:
 
     @property
     def log_loss(self) -> float:
-        """Mean of -log P(true class) in nats; probabilities below 1e-15 count as that."""
-        return log_loss(self.y_true, self.proba, self.classes)
+        """Mean of -log P(true class) in nats, as scikit-learn's `log_loss`."""
+        return float(log_loss(self.y_true, self.proba, labels=self.classes))
 
     @property
     def brier(self) -> float:
         """Mean over rows of the sum over classes of squared differences (Brier 1950): 0 to 2."""
-        return brier_score(self.y_true, self.proba, self.classes)
+        return float(
+            ((self.proba - (self.y_true[:, None] == self.classes)) ** 2).sum(axis=1).mean()
+        )
 
     @property
     def rmse(self) -> float:
         """Root of the mean squared difference of probabilities and 0/1 over rows and classes."""
-        return rmse(self.y_true, self.proba, self.classes)
+        return math.sqrt(self.brier / len(self.classes))
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error of the most probable class; see `reliability`."""
-        return self.reliability().error
+        """Expected calibration error; see :func:`bayesgraph.measures.calibration_error`."""
+        return calibration_error(self.y_true, self.proba, self.classes)
 
-    def reliability(
-        self, label: Any = None, *, bins: int | None = None, by: str = "rows"
-    ) -> ReliabilityCurve:
-        """Return how often what was given a probability came true.
-
-        Parameters
-        ----------
-        label : a class, optional
-            Whose probability; by default that of the most probable class of each row.
-        bins, by
-            See :func:`bayesgraph.measures.reliability_curve`.
-        """
-        if label is None:
-            return confidence_curve(self.y_true, self.proba, self.classes, bins=bins, by=by)
-        code = Discrete("class", list(self.classes)).index(label)
-        positive = label_codes(self.y_true, self.classes, what="y_true") == code
-        return reliability_curve(positive, within_bounds(self.proba[:, code]), bins=bins, by=by)
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """Counts, true classes in rows, predicted ones in columns, shape (n_classes, n_classes)."""
+        return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
 
     def decide(
         self,
@@ -145,81 +130,100 @@ class Evaluation:
         min_probability: float | None = None,
         abstained: Any = None,
     ) -> Decisions:
-        """Return what a rule decides on the rows left out, and what that costs.
+        """Return the decisions of a rule on the rows left out, and what they cost.
 
         Parameters are those of the classifiers' `decide`.
         """
         rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
-        true = label_codes(self.y_true, self.classes, what="y_true")
+        true = np.searchsorted(self.classes, self.y_true)
         codes = rule.codes(self.proba)
-        open_ = codes < 0
+        decided = codes >= 0
         return Decisions(
             rule.labels(self.classes, self.proba, abstained),
-            float(1.0 - open_.mean()),
-            float(np.mean(true[~open_] == codes[~open_])) if not open_.all() else math.nan,
+            float(decided.mean()),
+            float(np.mean(true[decided] == codes[decided])) if decided.any() else math.nan,
             float(rule.costs_of(true, codes).mean()),
         )
 
-    @property
-    def confusion(self) -> NDArray[np.int64]:
-        """Counts, true classes in rows, predicted ones in columns, shape (K, K)."""
-        return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
 
-
-def cross_validate(
+def evaluate(
     models: Any,
     X: Any,
     y: Any,
     *,
-    cv: int = 10,
+    cv: Any = 10,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
-    """Return an evaluation of each model by stratified, shuffled cross-validation.
+    """Evaluate classifiers by cross-validation, all on the same folds.
 
     Parameters
     ----------
     models : mapping from name to unfitted estimator, or one estimator
     X : array or data frame
     y : array_like
-    cv : int
-        Number of folds, at most the number of rows of the largest class.
+        Of at least two classes.
+    cv : int or splitter of scikit-learn
+        The number of stratified, shuffled folds, at most the number of rows of the largest class;
+        or a splitter whose test folds hold every row once.
     random_state : int
-        Of the shuffling; every model sees the same folds.
+        Of the shuffling, where `cv` is a number.
     progress : callable, optional
         Called with the model's name after each fold.
+
+    Returns
+    -------
+    list of Evaluation
+        One for each model.
 
     Raises
     ------
     DataError
-        For fewer than two folds, or more than rows in the largest class.
+        For fewer than two classes or folds, more folds than rows in the largest class, or test
+        folds that do not hold every row once.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> from sklearn.datasets import load_iris
+    >>> models = {"naive Bayes": bg.NaiveBayesClassifier(), "TAN": bg.TANClassifier()}
+    >>> for result in evaluate(models, *load_iris(return_X_y=True), cv=5):
+    ...     print(f"{result.name}: {result.accuracy:.2f}")
+    naive Bayes: 0.95
+    TAN: 0.96
     """
     labels, _ = target_column(y)
     if not is_frame(y) and not hasattr(y, "name"):
         y = labels
-    classes, counts = np.unique(labels, return_counts=True)
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
-    if not 2 <= cv <= counts.max():
-        raise DataError(
-            f"Cross-validation takes from 2 folds to as many as the largest class has rows "
-            f"({counts.max()}); got {cv}."
-        )
-    splits = list(_splits(labels, cv, random_state))
+    folds = _folds(labels, cv, random_state)
     return [
-        _evaluate(name, model, X, y, labels, classes, splits, progress or (lambda _: None))
+        _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
         for name, model in models.items()
     ]
 
 
-def _splits(
-    labels: NDArray[Any], folds: int, random_state: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+def _folds(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
+    """Return the rows to fit on and the rows to predict of each fold."""
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) < 2:
+        raise DataError(f"An evaluation takes at least two classes; got {len(classes)}.")
+    if not hasattr(cv, "split"):
+        if not 2 <= cv <= counts.max():
+            raise DataError(
+                "An evaluation takes from 2 folds to as many as the largest class has rows "
+                f"({counts.max()}); got {cv}."
+            )
+        cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # Classes with fewer rows than folds are missing from some test folds: nothing is wrong.
         warnings.filterwarnings("ignore", message="The least populated class")
-        yield from splitter.split(np.zeros(len(labels)), labels)
+        folds = list(cv.split(np.zeros(len(labels)), labels))
+    tested = np.sort(np.concatenate([test for _, test in folds]))
+    if not np.array_equal(tested, np.arange(len(labels))):
+        raise DataError(f"cv={cv!r} does not test every row once, as KFold and its like do.")
+    return folds
 
 
 def _evaluate(
@@ -228,36 +232,35 @@ def _evaluate(
     X: Any,
     y: Any,
     labels: NDArray[Any],
-    classes: NDArray[Any],
-    splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    folds: Sequence[Fold],
     progress: Callable[[str], None],
 ) -> Evaluation:
-    probabilities = np.zeros((len(labels), len(classes)))
-    accuracy, fit_seconds, predict_seconds = [], [], []
+    classes = np.unique(labels)
+    proba = np.zeros((len(labels), len(classes)))
+    accuracy, seconds = [], []
     fitted = model
-    for train, test in splits:
+    for train, test in folds:
         fitted = clone(model)
         start = time.perf_counter()
         fitted.fit(rows_of(X, train), rows_of(y, train))
         middle = time.perf_counter()
         found = fitted.predict_proba(rows_of(X, test))
-        end = time.perf_counter()
+        seconds.append((middle - start, time.perf_counter() - middle))
         # A class that a training fold lacks keeps probability zero.
-        probabilities[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
+        proba[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
         accuracy.append(np.mean(fitted.classes_[np.argmax(found, axis=1)] == labels[test]))
-        fit_seconds.append(middle - start)
-        predict_seconds.append(end - middle)
         progress(name)
     network = getattr(fitted, "network_", None)
+    fit_seconds, predict_seconds = np.median(seconds, axis=0).tolist()
     return Evaluation(
         name,
         classes,
         labels,
-        classes[np.argmax(probabilities, axis=1)],
-        probabilities,
+        classes[np.argmax(proba, axis=1)],
+        proba,
         np.array(accuracy),
-        float(np.median(fit_seconds)),
-        float(np.median(predict_seconds)),
+        fit_seconds,
+        predict_seconds,
         None if network is None else network.n_parameters,
     )
 

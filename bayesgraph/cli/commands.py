@@ -254,7 +254,7 @@ def evaluate(
         disable=not progress_console.is_terminal,
     ) as progress:
         task = progress.add_task("cross-validating", total=cv * len(models))
-        results = bg.cross_validate(
+        results = bg.evaluate(
             models,
             X,
             y,

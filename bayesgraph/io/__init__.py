@@ -34,7 +34,7 @@ class FileFormat:
 
 _BIF = FileFormat("BIF", "bayesgraph.io.bif:read_bif", "bayesgraph.io.bif:write_bif")
 _UAI = FileFormat("UAI", "bayesgraph.io.uai:read_uai", "bayesgraph.io.uai:write_uai")
-_PICTURE = FileFormat("a picture", None, "bayesgraph.plots.render:render")
+_PICTURE = FileFormat("a picture", None, "bayesgraph.plots.rendering:render")
 
 FORMATS: dict[str, FileFormat] = {
     ".bayesgraph": FileFormat(

@@ -1,4 +1,4 @@
-"""Which class a classifier predicts where, over two continuous features."""
+"""Decision boundaries of classifiers over two continuous features."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import number
 from bayesgraph.measures import label_codes
-from bayesgraph.plots.look import (
+from bayesgraph.plots.style import (
     COLOURS,
-    GRID,
     INK,
-    MUTED,
     Axes,
     Figure,
     heading,
@@ -87,11 +85,10 @@ def plot_decision_boundary(
     points, codes = _points(clf, X, y, features)
     with styled() as figure_class:
         if ax is None:
-            width = _PANEL + 0.9 + _legend_width(clf)
-            ax = new_figure(figure_class, width, _PANEL + 0.6).add_subplot()
-        _draw(ax, clf, points, codes, features, given, _limits(points))
+            ax = new_figure(figure_class, _PANEL + 2.2, _PANEL + 0.6).add_subplot()
+        name = type(clf).__name__ if title is None else title
+        _draw(ax, clf, name, points, codes, features, given)
         _legend(ax, clf)
-        heading(ax, type(clf).__name__ if title is None else title, _note(clf, features, given))
     return ax
 
 
@@ -138,12 +135,11 @@ def decision_boundaries_figure(
     n_columns = min(len(drawn), 3)
     n_rows = -(-len(drawn) // n_columns)
     with styled() as figure_class:
-        width = n_columns * (_PANEL + 0.35) + 0.5 + _legend_width(first)
+        width = n_columns * (_PANEL + 0.35) + 1.8
         figure = new_figure(figure_class, width, n_rows * (_PANEL + 0.6))
         grid = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
         for axes, (model_title, model, points, codes) in zip(grid.flat, drawn, strict=False):
-            _draw(axes, model, points, codes, features, given, _limits(points))
-            heading(axes, model_title, _note(model, features, given))
+            _draw(axes, model, model_title, points, codes, features, given)
         for axes in grid.flat[len(drawn) :]:
             axes.set_visible(False)
         for axes in grid[:, 1:].flat:
@@ -240,93 +236,56 @@ def _log_proba(
 def _draw(
     axes: Axes,
     clf: GraphClassifier,
+    title: str,
     points: Floats,
     codes: NDArray[np.intp],
     features: tuple[Name, Name],
     given: Mapping[Name, Any] | None,
-    limits: Floats,
 ) -> None:
+    limits = _limits(points)
     grid = [np.linspace(low, high, _GRID_POINTS) for low, high in limits]
     log_proba = _log_proba(clf, features, given, grid)
     n = log_proba.shape[-1]
     axes.imshow(
-        _ground(np.exp(log_proba)),
-        origin="lower",
-        extent=(*limits[0], *limits[1]),
-        aspect="auto",
-        interpolation="bilinear",
-        zorder=0,
-    )
+        _ground(np.exp(log_proba)), origin="lower", extent=limits.ravel(), aspect="auto",
+        interpolation="bilinear", zorder=0,
+    )  # fmt: skip
     for k in range(n if n > 2 else 1):
         rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
         # Bounded, so that a line is drawn beside a class that is impossible.
         lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
         if lead.min() < 0 < lead.max():
             axes.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
-    for k in range(n):
-        chosen = codes == k
+    for k, name in enumerate(shown_names(clf.classes_)):
         axes.scatter(
-            *points[chosen].T,
-            s=20,
-            marker=_MARKERS[k],
-            color=COLOURS[k],
-            edgecolor="white",
-            linewidth=0.6,
-            zorder=3,
-        )
-    axes.set(xlim=limits[0], ylim=limits[1])
-    axes.set_xlabel(str(features[0]), labelpad=6, parse_math=False)
-    axes.set_ylabel(str(features[1]), labelpad=6, parse_math=False)
+            *points[codes == k].T, s=20, marker=_MARKERS[k], color=COLOURS[k], label=name,
+            edgecolor="white", linewidth=0.6, zorder=3,
+        )  # fmt: skip
+    axes.set(xlim=limits[0], ylim=limits[1], xlabel=str(features[0]), ylabel=str(features[1]))
     axes.tick_params(length=0, pad=5)
-    for spine in axes.spines.values():
-        spine.set_edgecolor(GRID)
+    heading(axes, title, _note(clf, features, given))
 
 
 def _ground(proba: Floats) -> Floats:
     """Return colours, shape (n_y, n_x, 3): white where all classes are equal, then deeper."""
     n = proba.shape[-1]
-    best = proba.argmax(axis=-1)
-    share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(best.shape)
-    palette = np.array([_rgb(colour) for colour in COLOURS])
+    share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
+    palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
     strength = (0.08 + 0.37 * np.clip(share, 0, 1))[..., None]
-    return np.asarray(1.0 - strength * (1.0 - palette[best]))
-
-
-def _rgb(colour: str) -> list[float]:
-    return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return np.asarray(1.0 - strength * (1.0 - palette[proba.argmax(axis=-1)]))
 
 
 def _legend(axes: Axes, clf: GraphClassifier) -> None:
-    names = shown_names(clf.classes_)
-    handles = [
-        axes.scatter([], [], s=26, marker=_MARKERS[k], color=COLOURS[k]) for k in range(len(names))
-    ]
-    legend = axes.legend(
-        handles,
-        names,
-        title=str(clf.target_.name),
-        loc="upper left",
-        bbox_to_anchor=(1.02, 1.01),
-        borderaxespad=0,
-        frameon=False,
-        fontsize=8.5,
-        title_fontsize=8.5,
-        alignment="left",
-        handletextpad=0.3,
-    )
-    legend.get_title().set(color=MUTED, parse_math=False)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _legend_width(clf: GraphClassifier) -> float:
-    longest = max(map(len, [*shown_names(clf.classes_), str(clf.target_.name)]))
-    return 0.5 + 0.075 * longest
+    axes.legend(
+        title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
+        borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
+    )  # fmt: skip
 
 
 def _note(
     clf: GraphClassifier, features: tuple[Name, Name], given: Mapping[Name, Any] | None
 ) -> str:
+    """Return which features are given and how many are not observed."""
     fixed = dict(given or {})
     shown = [
         f"{name} = {number(value) if isinstance(value, float) else value}"

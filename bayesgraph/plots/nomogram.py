@@ -25,7 +25,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import number, percentage, texts
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.optional import optional_module
-from bayesgraph.plots.look import (
+from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
     INK,
@@ -215,7 +215,7 @@ def _draw(axes: Axes, rulers: Sequence[_Ruler], prior: float, probability: str) 
     _totals(axes, n, offset, unit, sum(ruler.span for ruler in rulers))
     labels = ["points", *texts([r.variable.name for r in rulers], 24), "total points", probability]
     axes.set(xlim=(-2, _POINTS + 2), ylim=(n + 2.7, -0.6))
-    axes.set_yticks(range(n + 3), labels, parse_math=False)
+    axes.set_yticks(range(n + 3), labels)
     for line, text in enumerate(axes.get_yticklabels()):
         text.set(fontweight="bold" if line > n else "normal", color=MUTED if not line else INK)
     axes.axhline(n + 0.5, color=FRAME, linewidth=0.6)
@@ -235,7 +235,7 @@ def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str 
     axes.plot([x, x], [y, y - level * 0.75], color=colour, linewidth=0.7, zorder=2, clip_on=False)
     axes.text(
         x, y - level, label, ha="center", va="bottom" if level > 0 else "top", fontsize=7.5,
-        color=colour, parse_math=False,
+        color=colour,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import texts
-from bayesgraph.plots.look import (
+from bayesgraph.plots.style import (
     COLOURS,
     DASHES,
     FRAME,

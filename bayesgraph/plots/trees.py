@@ -13,7 +13,7 @@ from bayesgraph.errors import DataTypeError, GraphError
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
 from bayesgraph.io.files import PathLike
-from bayesgraph.plots.render import render_text
+from bayesgraph.plots.rendering import render_text
 from bayesgraph.variables import Discrete, Variable
 
 _LEAF, _LEAF_LINE, _CUT = "#f6f8fa", "#a9b6c6", "#ffffff"

@@ -13,7 +13,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.explain import Contribution, Contributions
 from bayesgraph.explain.results import signed
 from bayesgraph.io.dot_labels import number, percentage, texts
-from bayesgraph.plots.look import (
+from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
     GRID,
@@ -154,7 +154,7 @@ def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> Non
         _arrow(axes, n, 0.0, edges, total, colour=INK)
     axes.axhline(n - 0.5, color=GRID, linewidth=0.8)
     axes.set(xlim=edges, ylim=(n + 0.6, -0.6))
-    axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"], parse_math=False)
+    axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"])
     for label, bar in zip(axes.get_yticklabels(), [*bars, _Bar("total", total)], strict=True):
         if bar.part:
             label.set(color=MUTED, fontsize=8)

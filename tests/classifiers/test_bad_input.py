@@ -494,7 +494,7 @@ def test_a_target_that_is_also_a_feature_is_noticed():
 
 def test_cross_validate_takes_one_estimator_and_shows_itself_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    (result,) = bg.cross_validate(bg.NaiveBayesClassifier(), X, X[:, 0] > 0, cv=4)
+    (result,) = bg.evaluate(bg.NaiveBayesClassifier(), X, X[:, 0] > 0, cv=4)
     assert repr(result).startswith("Evaluation('NaiveBayesClassifier': accuracy ")
     assert result.accuracy > 0.8
     assert 0 <= result.brier <= 2
@@ -514,7 +514,7 @@ def test_cross_validation_keeps_the_name_of_the_class():
     y = pd.Series(np.where(frame["age"] > 0, "yes", "no"), name="disease")
     model = bg.BayesianNetworkClassifier([("disease", "age")])
     for X in (frame, {"age": frame["age"].to_numpy()}):
-        (result,) = bg.cross_validate(model, X, y, cv=4)
+        (result,) = bg.evaluate(model, X, y, cv=4)
         assert result.accuracy > 0.8
 
 

@@ -3,12 +3,13 @@
 import cases
 import numpy as np
 import pytest
+from sklearn import metrics
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import bayesgraph as bg
-from bayesgraph.measures import log_loss
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 
@@ -36,25 +37,31 @@ def test_an_unfitted_classifier_says_so():
 def result():
     X, y = load_breast_cancer(return_X_y=True)
     labels = np.array(["malignant", "benign"])[y]
-    return bg.cross_validate({"nb": bg.NaiveBayesClassifier()}, X[:, :6], labels, cv=5)[0]
+    return bg.evaluate({"nb": bg.NaiveBayesClassifier()}, X[:, :6], labels, cv=5)[0]
 
 
 class TestEvaluation:
-    def test_measures_are_those_of_the_functions(self, result):
-        given = (result.y_true, result.proba, result.classes)
-        assert result.log_loss == bg.measures.log_loss(*given)
-        assert result.brier == bg.measures.brier_score(*given)
-        assert result.rmse == bg.measures.rmse(*given)
+    def test_measures_are_scikit_learns(self, result):
+        loss = metrics.log_loss(result.y_true, result.proba, labels=result.classes)
+        assert result.log_loss == pytest.approx(loss)
+        brier = metrics.brier_score_loss(result.y_true, result.proba, scale_by_half=False)
+        assert result.brier == pytest.approx(brier)
         assert result.rmse == pytest.approx(np.sqrt(result.brier / 2))
-        assert result.calibration_error == bg.measures.calibration_error(*given)
-        assert result.reliability(bins=4).counts.sum() == len(result.y_true)
+        error = bg.measures.calibration_error(result.y_true, result.proba, result.classes)
+        assert result.calibration_error == error
 
-    def test_reliability_of_one_class(self, result):
-        curve = result.reliability("malignant", bins=5, by="width")
-        share = np.mean(result.y_true == "malignant")
-        assert np.average(curve.observed, weights=curve.counts) == pytest.approx(share)
-        with pytest.raises(bg.errors.UnknownStateError, match="Did you mean 'malignant'"):
-            result.reliability("malignent")
+    def test_a_splitter_of_scikit_learn(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        model = bg.NaiveBayesClassifier()
+        splitter = StratifiedKFold(4, shuffle=True, random_state=0)
+        (one,), (other,) = bg.evaluate(model, X, y, cv=4), bg.evaluate(model, X, y, cv=splitter)
+        np.testing.assert_array_equal(one.proba, other.proba)
+        with pytest.raises(bg.errors.DataError, match="every row once"):
+            bg.evaluate(model, X, y, cv=ShuffleSplit(4, random_state=0))
+
+    def test_one_class_is_refused(self):
+        with pytest.raises(bg.errors.DataError, match="at least two classes; got 1"):
+            bg.evaluate(bg.NaiveBayesClassifier(), np.ones((6, 1)), np.ones(6))
 
     def test_deciding_the_most_probable_class(self, result):
         found = result.decide()
@@ -97,5 +104,5 @@ def test_a_temperature_mends_overconfidence():
     raw = bg.NaiveBayesClassifier().fit(X[odd], y[odd])
     calibrated = CalibratedClassifierCV(bg.NaiveBayesClassifier(), method="temperature", cv=5)
     calibrated.fit(X[odd], y[odd])
-    losses = [log_loss(y[even], c.predict_proba(X[even]), [0, 1]) for c in (raw, calibrated)]
+    losses = [metrics.log_loss(y[even], c.predict_proba(X[even])) for c in (raw, calibrated)]
     assert losses[1] < 0.5 * losses[0]

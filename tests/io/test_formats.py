@@ -44,7 +44,7 @@ def test_pictures_go_to_the_renderer(
     net: bg.BayesianNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[Any, Any]] = []
-    module = importlib.import_module("bayesgraph.plots.render")
+    module = importlib.import_module("bayesgraph.plots.rendering")
     monkeypatch.setattr(module, "render", lambda *args, **options: calls.append((args, options)))
     for suffix in ("svg", "png", "pdf"):
         net.write(tmp_path / f"net.{suffix}", evidence={"rain": "no"})

@@ -10,9 +10,7 @@ import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError, FileFormatError, MissingDependencyError
 from bayesgraph.io.dot import to_dot
 from bayesgraph.plots import render as render_function
-from bayesgraph.plots import to_svg
-
-MODULE = sys.modules["bayesgraph.plots.render"]
+from bayesgraph.plots import rendering, to_svg
 
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}
 
@@ -31,7 +29,7 @@ def net():
 
 @pytest.fixture
 def no_dot(monkeypatch):
-    monkeypatch.setattr(MODULE.shutil, "which", lambda name: None)
+    monkeypatch.setattr(rendering.shutil, "which", lambda name: None)
 
 
 @pytest.fixture
@@ -115,7 +113,7 @@ def test_without_a_renderer(net, tmp_path, no_pygraphviz):
 def test_a_failure_leaves_the_old_file_alone(net, tmp_path, no_dot, monkeypatch):
     path = tmp_path / "net.svg"
     path.write_text("old", encoding="utf-8")
-    monkeypatch.setattr(MODULE, "to_dot", lambda model, **options: "digraph { no")
+    monkeypatch.setattr(rendering, "to_dot", lambda model, **options: "digraph { no")
     with pytest.raises(BayesGraphError, match="could not draw"):
         render_function(net, path)
     assert path.read_text(encoding="utf-8") == "old"
@@ -143,16 +141,16 @@ def test_a_huge_graph_does_not_hang_a_notebook(net, monkeypatch):
         assert options["timeout"] > 0
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
-    monkeypatch.setattr(MODULE.subprocess, "run", too_slow)
+    monkeypatch.setattr(rendering.subprocess, "run", too_slow)
     assert to_svg(net) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fontconfig is Linux' way to find fonts")
 def test_fonts_come_from_matplotlib_on_a_machine_without(net, tmp_path, monkeypatch):
-    monkeypatch.setattr(MODULE, "_FONT_CONFIGURATION", tmp_path / "none")
+    monkeypatch.setattr(rendering, "_FONT_CONFIGURATION", tmp_path / "none")
     monkeypatch.delenv("FONTCONFIG_FILE", raising=False)
     monkeypatch.delenv("FONTCONFIG_PATH", raising=False)
-    with MODULE._environment() as environment:
+    with rendering._environment() as environment:
         folder = ElementTree.parse(environment["FONTCONFIG_FILE"]).findtext("dir")
     assert folder is not None
     assert folder.endswith("ttf")

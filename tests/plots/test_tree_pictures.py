@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import DataTypeError, FileFormatError, GraphError
-from bayesgraph.plots import impurity_figure, render_tree, save_figure, tree_to_dot
+from bayesgraph.plots import render_tree, tree_to_dot
 
 AGE = bg.Continuous("age <&>")
 PLACE = bg.Discrete("place", list("abcdef"))
@@ -108,18 +108,3 @@ def test_errors(tmp_path):
         tree_to_dot(CPD, numbers=bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0))
     with pytest.raises(FileFormatError, match=r"\.bmp"):
         render_tree(CPD, tmp_path / "tree.bmp")
-
-
-def test_impurity_figure(tmp_path):
-    figure = impurity_figure()
-    (axes,) = figure.axes
-    entropy, half, gini, error = (line.get_ydata() for line in axes.lines)
-    p = axes.lines[0].get_xdata()
-    assert entropy.max() == 1.0
-    np.testing.assert_allclose([half.max(), gini.max(), error.max()], 0.5)
-    np.testing.assert_allclose(half, entropy / 2)
-    np.testing.assert_allclose(gini, 2 * p * (1 - p), atol=1e-15)
-    np.testing.assert_allclose(error, np.minimum(p, 1 - p), atol=1e-15)
-    assert (half >= gini - 1e-12).all()
-    save_figure(figure, tmp_path / "impurity.svg")
-    assert (tmp_path / "impurity.svg").read_bytes().startswith(b"<?xml")

@@ -1,15 +1,19 @@
-"""The look that all figures share: fonts, colours, headings and how names are written.
+"""The style that all figures share: fonts, colours, headings, names of classes; saving figures.
 
-Figures are built on matplotlib's objects, never on pyplot: no display, no global state.
+Figures are built on matplotlib's objects, not on pyplot: no display, no global state.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.io.dot_labels import texts
+from bayesgraph.io.files import PathLike, path_text, write_bytes
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import plain
 
@@ -24,6 +28,13 @@ DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 LONGEST_LABEL = 20
 # Side of a panel in inches.
 PANEL = 4.2
+
+_FORMATS: dict[str, dict[str, Any]] = {
+    # Without dates the same figure is the same file.
+    ".svg": {"metadata": {"Date": None}},
+    ".png": {},
+    ".pdf": {"metadata": {"CreationDate": None}},
+}
 
 
 @contextmanager
@@ -41,6 +52,8 @@ def styled() -> Iterator[Any]:
         "ytick.color": GRID,
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
+        # A dollar in a name is no formula.
+        "text.parse_math": False,
         "svg.hashsalt": "bayesgraph",
         "pdf.fonttype": 42,
     }
@@ -56,7 +69,7 @@ def new_figure(figure_class: Any, width: float, height: float) -> Figure:
 
 def heading(axes: Axes, title: str, note: str) -> None:
     """Write a bold title and a quieter line below it, flush left with the axes."""
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23, parse_math=False)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
     axes.annotate(
         note,
         (0, 1),
@@ -65,10 +78,40 @@ def heading(axes: Axes, title: str, note: str) -> None:
         textcoords="offset points",
         fontsize=9,
         color=MUTED,
-        parse_math=False,
     )
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
     """Return names or states as they read, shortened and told apart."""
     return texts(map(plain, classes), LONGEST_LABEL)
+
+
+def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
+    """Write a figure to a file, which is replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or path
+        The suffix tells the format: .svg, .png or .pdf.
+    dpi : int
+        Dots per inch of a PNG.
+
+    Raises
+    ------
+    FileFormatError
+        For another suffix.
+    """
+    suffix = Path(path_text(path)).suffix.lower()
+    if suffix not in _FORMATS:
+        raise FileFormatError(
+            f"{path_text(path)}: a figure is saved to files that end in {quoted(_FORMATS)}; got "
+            f"{suffix!r}.{suggestion(suffix, _FORMATS)}"
+        )
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(
+            buffer, format=suffix[1:], dpi=dpi, bbox_inches="tight", pad_inches=0.12,
+            **_FORMATS[suffix],
+        )  # fmt: skip
+    write_bytes(path, buffer.getvalue())

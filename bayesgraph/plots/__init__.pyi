@@ -1,0 +1,11 @@
+from .boundaries import decision_boundaries_figure as decision_boundaries_figure
+from .boundaries import plot_decision_boundary as plot_decision_boundary
+from .evaluation import evaluation_figure as evaluation_figure
+from .nomogram import nomogram_figure as nomogram_figure
+from .prequential import prequential_figure as prequential_figure
+from .rendering import render as render
+from .rendering import to_svg as to_svg
+from .style import save_figure as save_figure
+from .trees import render_tree as render_tree
+from .trees import tree_to_dot as tree_to_dot
+from .waterfall import contributions_figure as contributions_figure

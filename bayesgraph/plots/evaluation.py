@@ -1,0 +1,88 @@
+"""A figure of how well classifiers predict, by scikit-learn's displays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
+
+from bayesgraph.errors import DataError
+from bayesgraph.plots.style import PANEL, Axes, Figure, heading, new_figure, shown_names, styled
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers.evaluation import Evaluation
+
+
+def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
+    """Return one figure for several models, a row for each.
+
+    A row has the confusion matrix, the ROC curves and the calibration curve: of two classes for
+    the second one, of more for each class against the rest and for the predicted class.
+
+    Parameters
+    ----------
+    results : sequence of Evaluation
+        What :func:`bayesgraph.evaluate` returns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        For no results.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if not results:
+        raise DataError("evaluation_figure needs the results of at least one model; got none.")
+    with styled() as figure_class:
+        side = max(PANEL, *(0.45 * len(result.classes) for result in results))
+        figure = new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
+        grid = figure.subplots(len(results), 3, squeeze=False)
+        for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
+            _draw_confusion(confusion, result)
+            _draw_roc(roc, result)
+            _draw_calibration(calibration, result)
+    return figure
+
+
+def _draw_confusion(axes: Axes, result: Evaluation) -> None:
+    display = ConfusionMatrixDisplay(result.confusion, display_labels=shown_names(result.classes))
+    turn = 45 if len(result.classes) > 4 else 0
+    display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d")
+    heading(axes, result.name, f"accuracy {result.accuracy:.1%}")
+
+
+def _draw_roc(axes: Axes, result: Evaluation) -> None:
+    binary = len(result.classes) == 2
+    names = shown_names(result.classes)
+    for code, name in enumerate(names):
+        if binary and code == 0:
+            continue  # the mirror image of the other
+        RocCurveDisplay.from_predictions(
+            result.y_true == result.classes[code], result.proba[:, code], name=name, ax=axes
+        )
+    axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate")
+    axes.get_legend().remove()
+    axes.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+    note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
+    heading(axes, "ROC curves", note)
+
+
+def _draw_calibration(axes: Axes, result: Evaluation) -> None:
+    if len(result.classes) == 2:
+        positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
+        what = f"P({shown_names(result.classes)[1]})"
+    else:
+        positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
+        what = "probability of the predicted class"
+    # Rounding may leave a little more than one, which scikit-learn refuses.
+    CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
+    axes.set(xlabel=what, ylabel="share that came true", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.get_legend().remove()
+    heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")

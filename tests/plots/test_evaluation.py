@@ -1,0 +1,109 @@
+"""Figures of evaluations: a row of panels for each model; files are stable."""
+
+import os
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from bayesgraph.classifiers.evaluation import Evaluation
+from bayesgraph.errors import DataError, FileFormatError, MissingDependencyError
+from bayesgraph.plots import evaluation_figure, save_figure
+
+MAGIC = {".svg": b"<?xml", ".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
+
+
+def made_up(n_classes, name="model", *, names="class {}", n=400, seed=0):
+    random = np.random.default_rng(seed)
+    classes = np.array([names.format(i) for i in range(n_classes)])
+    codes = random.integers(0, n_classes, n)
+    logits = random.normal(size=(n, n_classes))
+    logits[np.arange(n), codes] += 1.5
+    proba = np.exp(logits)
+    proba /= proba.sum(axis=1, keepdims=True)
+    y_true, y_pred = classes[codes], classes[proba.argmax(axis=1)]
+    fold_accuracy = np.array([np.mean(y_true == y_pred)])
+    return Evaluation(name, classes, y_true, y_pred, proba, fold_accuracy, 0.1, 0.1, None)
+
+
+def entries(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_one_row_for_each_model():
+    figure = evaluation_figure([made_up(4, name) for name in ("Naive Bayes", "TAN", "forest")])
+    assert len(figure.axes) == 9
+    titles = [axes.get_title(loc="left") for axes in figure.axes[::3]]
+    assert titles == ["Naive Bayes", "TAN", "forest"]
+    with pytest.raises(DataError, match="at least one"):
+        evaluation_figure([])
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_every_count_is_written(n_classes):
+    result = made_up(n_classes)
+    axes = evaluation_figure([result]).axes[0]
+    written = [text.get_text().replace(",", "") for text in axes.texts]
+    assert sorted(t for t in written if t.isdigit()) == sorted(map(str, result.confusion.flat))
+
+
+def test_two_classes_make_one_curve():
+    result = made_up(2)
+    _, roc, calibration = evaluation_figure([result]).axes
+    area = metrics.roc_auc_score(result.y_true == "class 1", result.proba[:, 1])
+    assert entries(roc) == [f"class 1 (AUC = {area:.2f})"]
+    assert calibration.get_xlabel() == "P(class 1)"
+
+
+def test_more_classes_make_a_curve_each():
+    _, roc, calibration = evaluation_figure([made_up(5)]).axes
+    assert len(entries(roc)) == 5
+    assert calibration.get_xlabel() == "probability of the predicted class"
+
+
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_saved_twice_the_same_and_dollars_are_not_formulas(suffix, tmp_path):
+    contents = set()
+    for i in range(2):
+        figure = evaluation_figure([made_up(3, "$", names="${}_{{$")])
+        save_figure(figure, tmp_path / f"{i}{suffix}")
+        contents.add((tmp_path / f"{i}{suffix}").read_bytes())
+    (content,) = contents
+    assert content.startswith(MAGIC[suffix])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_unknown_suffix(tmp_path):
+    with pytest.raises(FileFormatError, match=r"'\.svg', '\.png', '\.pdf'"):
+        save_figure(evaluation_figure([made_up(2)]), tmp_path / "figure.gif")
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    with pytest.raises(MissingDependencyError, match=r"bayesgraph\[plot\]"):
+        evaluation_figure([made_up(2)])
+
+
+def test_no_display_is_needed(tmp_path):
+    script = (
+        "import sys\n"
+        "from test_evaluation import evaluation_figure, made_up, save_figure\n"
+        "save_figure(evaluation_figure([made_up(2)]), sys.argv[1])\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
+    environment["MPLBACKEND"] = "tkagg"
+    command = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "figure.png")]
+    subprocess.run(command, check=True, env=environment, timeout=120, cwd=os.path.dirname(__file__))
+
+
+def test_the_users_settings_stay_out_and_unchanged(tmp_path):
+    contents = []
+    for size in (9, 30):
+        with mpl.rc_context({"font.size": size, "axes.grid": True}):
+            save_figure(evaluation_figure([made_up(2)]), tmp_path / f"{size}.png")
+            assert mpl.rcParams["font.size"] == size
+        contents.append((tmp_path / f"{size}.png").read_bytes())
+    assert contents[0] == contents[1]
