@@ -159,8 +159,8 @@ def test_a_root_that_feeds_more_than_the_tree_stays_in_the_factor():
 
 def test_two_trees_on_one_discrete_root():
     other = bg.Discrete("other", [0, 1, 2])
-    cpd = bg.TreeCPD(other, bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5],
-                     bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])), [PLACE, SICK])  # fmt: skip
+    inner = bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])
+    cpd = bg.TreeCPD(other, bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5], inner), [PLACE, SICK])
     net = bg.BayesianNetwork([*network().cpds, cpd])
     oracle = TreeOracle(net)
     for row in ({}, {"other": 2}, {"age": 50.0, "other": 0}, {"sick": True}):

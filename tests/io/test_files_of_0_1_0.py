@@ -209,7 +209,8 @@ def test_files_of_0_1_0_answer_as_they_did(file: str) -> None:
 
 @pytest.mark.parametrize("file", REMOVED)
 def test_kinds_that_were_removed_are_refused(file: str) -> None:
-    with pytest.raises(bg.errors.FileFormatError, match=r"kind 'bag'; bayesgraph 0\.1\.0 was the last"):
+    said = r"kind 'bag'; bayesgraph 0\.1\.0 was the last"
+    with pytest.raises(bg.errors.FileFormatError, match=said):
         bg.load(FOLDER / file)
 
 
