@@ -11,10 +11,7 @@ from .classifiers import DecisionTreeNetworkClassifier as DecisionTreeNetworkCla
 from .classifiers import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .classifiers import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
 from .classifiers import KDBClassifier as KDBClassifier
-from .classifiers import LinearDiscriminantClassifier as LinearDiscriminantClassifier
 from .classifiers import NaiveBayesClassifier as NaiveBayesClassifier
-from .classifiers import QuadraticDiscriminantClassifier as QuadraticDiscriminantClassifier
-from .classifiers import SelectiveKDBClassifier as SelectiveKDBClassifier
 from .classifiers import StreamingNaiveBayesClassifier as StreamingNaiveBayesClassifier
 from .classifiers import (
     StreamingWeightedNaiveBayesClassifier as StreamingWeightedNaiveBayesClassifier,

@@ -73,7 +73,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "aode-backoff": lambda: bg.AODEClassifier(**_GRANULAR),
     "tan-averaged": lambda: bg.AveragedTANClassifier(discretizer="mdlp"),
     "kdb": lambda: bg.KDBClassifier(**_GRANULAR),
-    "selective-kdb": lambda: bg.SelectiveKDBClassifier(loss="log", **_GRANULAR),
+    "selective-kdb": lambda: bg.BayesianNetworkClassifier(
+        partial(bg.selective_kdb, loss="log"), **_GRANULAR
+    ),
     "hill-climb": lambda: bg.BayesianNetworkClassifier("hill_climb", discretizer="mdlp"),
     "tree": lambda: bg.DecisionTreeNetworkClassifier(ccp_alpha="cv"),
     "wanbia": bg.WeightedNaiveBayesClassifier,

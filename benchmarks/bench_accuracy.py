@@ -14,7 +14,7 @@ the mean squared difference between class probabilities and 0/1 targets over row
 loss in nats (probabilities below 1e-15 count as that), and seconds to fit one fold (median).
 
 --try NAME=EXPRESSION adds a model of `bg`, `np` and `partial`, such as
---try "strong=bg.TANClassifier(alpha=0.1)". Without --models it is then the only one.
+--try "strong=bg.TANClassifier(smoothing=0.1)". Without --models it is then the only one.
 
 --cache FILE keeps each fold's result under the set, the model and how it was made, for a rerun to
 take up. It does not know when the library changes: delete it then.

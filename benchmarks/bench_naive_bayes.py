@@ -151,8 +151,8 @@ def discriminant(rows: int, columns: int) -> Iterator[Row]:
     y = random.integers(0, _CLASSES, rows)
     mixing = np.eye(columns) + 0.5 * random.normal(size=(columns, columns)) / np.sqrt(columns)
     X = random.normal(size=(rows, columns)) @ mixing + 0.1 * y[:, None]
-    linear = bg.LinearDiscriminantClassifier(), LinearDiscriminantAnalysis(solver="lsqr")
-    quadratic = bg.QuadraticDiscriminantClassifier(), QuadraticDiscriminantAnalysis()
+    linear = bg.DiscriminantAnalysisClassifier(), LinearDiscriminantAnalysis(solver="lsqr")
+    quadratic = bg.DiscriminantAnalysisClassifier("class"), QuadraticDiscriminantAnalysis()
     yield from compared(f"LDA {rows:,} x {columns}", *linear, X, y)
     yield from compared(f"QDA {rows:,} x {columns}", *quadratic, X, y)
 

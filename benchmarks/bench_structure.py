@@ -168,12 +168,12 @@ def em(n: int, d: int, *, repeats: int) -> Iterator[Row]:
     frame = frame.mask(holes)
     frame["y"] = y.astype(str)
     arcs = [("y", name) for name in names] + list(itertools.pairwise(names))
-    template = bg.BayesianNetwork.fit(arcs, frame, alpha=1.0)
+    template = bg.BayesianNetwork.fit(arcs, frame, smoothing=1.0)
     marked = frame.fillna("?")
     tol = 1e-5
 
     def ours() -> Any:
-        return bg.BayesianNetwork.fit(arcs, frame, missing="em", alpha=1.0, tol=tol)
+        return bg.BayesianNetwork.fit(arcs, frame, missing="em", smoothing=1.0, tol=tol)
 
     def peer() -> Any:
         shape = pyagrum.BayesNet()

@@ -50,9 +50,11 @@ print(f"{len(documents):,} docstrings on {topic.nunique()} topics\n")
 print("Five-fold cross-validation, an estimator of words behind a vectorizer of scikit-learn:")
 words_only = {"stop_words": "english", "min_df": 3, "token_pattern": "[A-Za-z]{3,}"}
 estimators = {
-    "multinomial": bg.NaiveBayesClassifier("multinomial", alpha=0.1),
-    "  predictive": bg.NaiveBayesClassifier("multinomial", alpha=0.1, estimation="predictive"),
-    "Bernoulli": bg.NaiveBayesClassifier("bernoulli", alpha=0.1),
+    "multinomial": bg.NaiveBayesClassifier("multinomial", smoothing=0.1),
+    "  predictive": bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(alpha=0.1, estimation="predictive")
+    ),
+    "Bernoulli": bg.NaiveBayesClassifier("bernoulli", smoothing=0.1),
     "complement": bg.ComplementNaiveBayesClassifier(),
     "  normalised": bg.ComplementNaiveBayesClassifier(norm=True),
 }
@@ -71,7 +73,7 @@ print("\nAll words are one node, a vector of counts; columns of a table give the
 vectorizer = CountVectorizer(**words_only)
 counts = vectorizer.fit_transform(documents)
 table = pd.DataFrame(counts.toarray(), columns=vectorizer.get_feature_names_out())
-clf = bg.NaiveBayesClassifier("multinomial", alpha=0.1).fit(table, topic)
+clf = bg.NaiveBayesClassifier("multinomial", smoothing=0.1).fit(table, topic)
 print(f"  {clf.network_}")
 print(clf.top_items(6), "\n")
 

@@ -68,7 +68,7 @@ class Case:
     without: Mapping[str, str] = field(default_factory=dict)
     updates_complete_rows: bool = False
     likelihood: bool = True
-    searched: tuple[str, tuple[Any, ...]] = ("alpha", (0.5, 2.0))
+    searched: tuple[str, tuple[Any, ...]] = ("smoothing__alpha", (0.5, 2.0))
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -197,13 +197,26 @@ _POWERED = {
 CLASSIFIERS = (
     Case("nb", bg.NaiveBayesClassifier),
     Case("nb-all-categorical", partial(bg.NaiveBayesClassifier, categorical="all")),
-    Case("nb-maximum-likelihood", partial(bg.NaiveBayesClassifier, alpha=0.01, shrinkage=0.0)),
-    Case("nb-map", partial(bg.NaiveBayesClassifier, estimation="map", alpha=2.0)),
-    Case("nb-ml", partial(bg.NaiveBayesClassifier, estimation="ml"), kinds=("continuous", "mixed")),
-    Case("nb-predictive", partial(bg.NaiveBayesClassifier, estimation="predictive")),
+    Case(
+        "nb-maximum-likelihood",
+        partial(bg.NaiveBayesClassifier, smoothing=bg.Smoothing(alpha=0.01, shrinkage=0.0)),
+    ),
+    Case(
+        "nb-map",
+        partial(bg.NaiveBayesClassifier, smoothing=bg.Smoothing(estimation="map", alpha=2.0)),
+    ),
+    Case(
+        "nb-ml",
+        partial(bg.NaiveBayesClassifier, smoothing=bg.Smoothing(estimation="ml")),
+        kinds=("continuous", "mixed"),
+    ),
+    Case(
+        "nb-predictive",
+        partial(bg.NaiveBayesClassifier, smoothing=bg.Smoothing(estimation="predictive")),
+    ),
     Case(
         "nb-unbiased",
-        partial(bg.NaiveBayesClassifier, "gaussian", ddof=1, shrinkage=0.0),
+        partial(bg.NaiveBayesClassifier, "gaussian", smoothing=bg.Smoothing(ddof=1, shrinkage=0.0)),
         kinds=("continuous",),
     ),
     Case(
@@ -214,7 +227,7 @@ CLASSIFIERS = (
     ),
     Case(
         "nb-kernel-scott",
-        partial(bg.NaiveBayesClassifier, "kernel", bandwidth="scott"),
+        partial(bg.NaiveBayesClassifier, "kernel", smoothing=bg.Smoothing(bandwidth="scott")),
         kinds=("continuous", "positive"),
     ),
     Case(
@@ -225,7 +238,7 @@ CLASSIFIERS = (
     ),
     Case(
         "nb-lognormal-map",
-        partial(bg.NaiveBayesClassifier, "lognormal", estimation="map"),
+        partial(bg.NaiveBayesClassifier, "lognormal", smoothing=bg.Smoothing(estimation="map")),
         kinds=("positive",),
         without=_LOGNORMAL,
     ),
@@ -237,7 +250,9 @@ CLASSIFIERS = (
     ),
     Case(
         "nb-poisson-predictive",
-        partial(bg.NaiveBayesClassifier, "poisson", estimation="predictive"),
+        partial(
+            bg.NaiveBayesClassifier, "poisson", smoothing=bg.Smoothing(estimation="predictive")
+        ),
         kinds=("counts",),
         without=_POSITIVE,
     ),
@@ -249,19 +264,25 @@ CLASSIFIERS = (
     ),
     Case(
         "nb-multinomial-map",
-        partial(bg.NaiveBayesClassifier, "multinomial", estimation="map", alpha=2.0),
+        partial(
+            bg.NaiveBayesClassifier,
+            "multinomial",
+            smoothing=bg.Smoothing(estimation="map", alpha=2.0),
+        ),
         kinds=("counts",),
         without=_POSITIVE,
     ),
     Case(
         "nb-multinomial-predictive",
-        partial(bg.NaiveBayesClassifier, "multinomial", estimation="predictive"),
+        partial(
+            bg.NaiveBayesClassifier, "multinomial", smoothing=bg.Smoothing(estimation="predictive")
+        ),
         kinds=("counts",),
         without=_POSITIVE,
     ),
     Case(
         "nb-bernoulli",
-        partial(bg.NaiveBayesClassifier, "bernoulli", threshold=1.0),
+        partial(bg.NaiveBayesClassifier, "bernoulli", smoothing=bg.Smoothing(threshold=1.0)),
         kinds=("counts",),
         without=_POSITIVE,
     ),
@@ -275,13 +296,13 @@ CLASSIFIERS = (
     Case("nb-varied", partial(bg.NaiveBayesClassifier, _VARIED), kinds=("varied",), named=True),
     Case(
         "nb-varied-kernels",
-        partial(bg.NaiveBayesClassifier, _KERNELS, alpha={"a": [1, 2, 3]}),
+        partial(bg.NaiveBayesClassifier, _KERNELS, smoothing=bg.Smoothing(alpha={"a": [1, 2, 3]})),
         kinds=("varied",),
         named=True,
     ),
     Case(
         "nb-varied-predictive",
-        partial(bg.NaiveBayesClassifier, _VARIED, estimation="predictive"),
+        partial(bg.NaiveBayesClassifier, _VARIED, smoothing=bg.Smoothing(estimation="predictive")),
         kinds=("varied",),
         named=True,
     ),
@@ -292,9 +313,12 @@ CLASSIFIERS = (
     Case(
         "tan-backoff",
         partial(bg.TANClassifier, smoothing="backoff"),
-        searched=("strength", (1.0, 10.0)),
+        searched=("smoothing__strength", (1.0, 10.0)),
     ),
-    Case("tan-marginal", partial(bg.TANClassifier, smoothing="marginal", strength=2.0)),
+    Case(
+        "tan-marginal",
+        partial(bg.TANClassifier, smoothing=bg.Smoothing(scheme="marginal", strength=2.0)),
+    ),
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
     # The first of its class, of which everything is asked: it pays for no search of structures.
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
@@ -343,10 +367,15 @@ CLASSIFIERS = (
     Case("kdb-modl", partial(bg.KDBClassifier, smoothing="backoff", discretizer="modl")),
     Case("kdb-1", partial(bg.KDBClassifier, 1)),
     Case("kdb-3", partial(bg.KDBClassifier, 3)),
-    Case("selective-kdb", bg.SelectiveKDBClassifier, searched=("loss", ("log", "0-1"))),
+    Case("selective-kdb", partial(bg.BayesianNetworkClassifier, "selective_kdb")),
     Case(
         "selective-kdb-mdlp",
-        partial(bg.SelectiveKDBClassifier, loss="log", smoothing="marginal", discretizer="mdlp"),
+        partial(
+            bg.BayesianNetworkClassifier,
+            partial(bg.selective_kdb, loss="log"),
+            smoothing="marginal",
+            discretizer="mdlp",
+        ),
     ),
     Case("forward", partial(bg.BayesianNetworkClassifier, "forward_selection")),
     Case(
@@ -401,39 +430,44 @@ CLASSIFIERS = (
     ),
     Case(
         "tree",
-        partial(bg.DecisionTreeNetworkClassifier, alpha=1.0, min_weight_fraction_leaf=0.05),
+        partial(bg.DecisionTreeNetworkClassifier, smoothing=1.0, min_weight_fraction_leaf=0.05),
         class_is_root=False,
         without=_TREE,
     ),
     Case(
         "tree-gini",
-        partial(bg.DecisionTreeNetworkClassifier, criterion="gini", alpha=0.1, max_leaf_nodes=9),
+        partial(
+            bg.DecisionTreeNetworkClassifier, criterion="gini", smoothing=0.1, max_leaf_nodes=9
+        ),
         class_is_root=False,
         without=_TREE,
     ),
     Case(
         "lda",
-        bg.LinearDiscriminantClassifier,
+        bg.DiscriminantAnalysisClassifier,
         kinds=("continuous",),
         updates_complete_rows=True,
-        searched=("unbiased", (False, True)),
+        searched=("smoothing__ddof", (0, 1)),
     ),
     Case(
         "qda",
-        bg.QuadraticDiscriminantClassifier,
+        partial(bg.DiscriminantAnalysisClassifier, "class"),
         kinds=("continuous",),
         updates_complete_rows=True,
-        searched=("shrinkage", (None, 0.1)),
+        searched=("regularization", (None, 0.1)),
     ),
     Case(
         "lda-shrunken",
-        partial(bg.DiscriminantAnalysisClassifier, "shared", shrinkage="ledoit_wolf"),
+        partial(bg.DiscriminantAnalysisClassifier, "shared", regularization="ledoit_wolf"),
         kinds=("continuous",),
         searched=("covariance", ("shared", "class")),
     ),
     Case("aode", bg.AODEClassifier),
     Case("aode-modl", partial(bg.AODEClassifier, discretizer="modl"), without=_INTERVALS),
-    Case("aode-rare", partial(bg.AODEClassifier, min_rows=12, alpha=0.5)),
+    Case(
+        "aode-rare",
+        partial(bg.AODEClassifier, min_rows=12, smoothing=bg.Smoothing(alpha=0.5, scheme="m")),
+    ),
     Case("tan-averaged", partial(bg.AveragedTANClassifier, n_trees=8)),
     *(
         Case(f"{prefix}-{name}", partial(estimator, discretizer=name), without=_INTERVALS)
@@ -446,7 +480,7 @@ CLASSIFIERS = (
     Case("complement", bg.ComplementNaiveBayesClassifier, kinds=("counts",), without=_COMPLEMENT),
     Case(
         "complement-norm",
-        partial(bg.ComplementNaiveBayesClassifier, norm=True, alpha=0.1),
+        partial(bg.ComplementNaiveBayesClassifier, norm=True, smoothing=0.1),
         kinds=("counts",),
         without=_COMPLEMENT,
     ),

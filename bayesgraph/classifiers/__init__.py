@@ -1,28 +1,19 @@
 """scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
 
-from bayesgraph.classifiers.any_structure import (
-    BayesianNetworkClassifier,
-    WeightedNaiveBayesClassifier,
-)
+from bayesgraph.classifiers.aode import AODEClassifier
+from bayesgraph.classifiers.bayesian_network import BayesianNetworkClassifier
 from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
-from bayesgraph.classifiers.discriminant import (
-    DiscriminantAnalysisClassifier,
-    LinearDiscriminantClassifier,
-    QuadraticDiscriminantClassifier,
-)
-from bayesgraph.classifiers.mixtures import AODEClassifier, AveragedTANClassifier
-from bayesgraph.classifiers.network_classifiers import (
-    KDBClassifier,
-    NaiveBayesClassifier,
-    SelectiveKDBClassifier,
-    TANClassifier,
-)
-from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
-from bayesgraph.classifiers.trees import (
+from bayesgraph.classifiers.decision_trees import (
     DecisionTreeNetworkClassifier,
     DecisionTreeNetworkRegressor,
 )
+from bayesgraph.classifiers.discriminant import DiscriminantAnalysisClassifier
+from bayesgraph.classifiers.kdb import KDBClassifier
+from bayesgraph.classifiers.naive_bayes import NaiveBayesClassifier
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
+from bayesgraph.classifiers.tan import AveragedTANClassifier, TANClassifier
+from bayesgraph.classifiers.weighted_naive_bayes import WeightedNaiveBayesClassifier
 
 __all__ = [
     "AODEClassifier",
@@ -33,10 +24,7 @@ __all__ = [
     "DecisionTreeNetworkRegressor",
     "DiscriminantAnalysisClassifier",
     "KDBClassifier",
-    "LinearDiscriminantClassifier",
     "NaiveBayesClassifier",
-    "QuadraticDiscriminantClassifier",
-    "SelectiveKDBClassifier",
     "StreamingNaiveBayesClassifier",
     "StreamingWeightedNaiveBayesClassifier",
     "TANClassifier",

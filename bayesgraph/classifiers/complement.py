@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.rows import row_evidence
+from bayesgraph.classifiers.network_classifier import NetworkClassifier
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.row_evidence import row_evidence
 from bayesgraph.cpds import MultinomialCPD, TableCPD
 from bayesgraph.errors import DataTypeError, quoted
 from bayesgraph.explain import Contrast, Contributions, explain
@@ -27,6 +30,7 @@ from bayesgraph.variables import CountVector, Discrete, Name
 _LEAST_ALPHA = 1e-10
 
 
+@estimator
 class ComplementNaiveBayesClassifier(NetworkClassifier):
     """Complement naive Bayes for counts of words: robust where classes differ in size.
 
@@ -45,8 +49,9 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     Parameters
     ----------
-    alpha : float, array_like of shape (n_items,), or mapping from name to either, default 1.0
-        Pseudo-count of each item in each complement; at least 1e-10.
+    smoothing : float or Smoothing, default "dirichlet"
+        Its `alpha` is the pseudo-count of each item in each complement, at least 1e-10: one for
+        all, one for each, or a mapping from name to either.
     norm : bool, default False
         Divide the weights of each class by their sum (the second normalisation of the paper), which
         evens out classes whose words are more dependent.
@@ -58,18 +63,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     Attributes
     ----------
-    network_ : FactorGraph
-        The prior of the class, and the complements' multinomials with their exponents.
-    classes_ : ndarray, shape (n_classes,)
-    statistics_ : Statistics
-        Sums of the counts: what `partial_fit` adds to and `forget` subtracts from.
-    layout_ : Layout
-        Which columns make up which vector of counts.
-    target_ : Discrete
-    features_ : tuple of CountVector
-    n_features_in_ : int
-    feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
+    {attributes}
 
     Examples
     --------
@@ -81,12 +75,13 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     ['spam', 'spam', 'ham', 'ham']
     """
 
-    network_: FactorGraph  # type: ignore[assignment]  # what it refuses is refused below
-    # Parameters of other classifiers; class weights would shift a prior that the score lacks.
-    class_weight = None
-    categorical = None
-    distributions = "multinomial"
-    unseen = "missing"
+    _model_name = "FactorGraph"
+    _reads = ("alpha",)
+
+    network_: FactorGraph = field(init=False)  # type: ignore[assignment]
+
+    norm: bool = False
+    items: ArrayLike | None = None
 
     _declined = frozenset(METHODS) - {Joint}
     _because = (
@@ -94,27 +89,15 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         "distribution of documents. Use NaiveBayesClassifier('multinomial')."
     )
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        norm: bool = False,
-        items: Any = None,
-        priors: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.norm = norm
-        self.items = items
-        self.priors = priors
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # As ComplementNB: scikit-learn's checks come with Gaussian clusters, shifted to positive.
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _smoothing(self) -> Smoothing:
-        return Smoothing(self.alpha)
+    @property
+    def _distributions(self) -> str:
+        return "multinomial"
 
     def _network(
         self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete

@@ -18,7 +18,7 @@ from bayesgraph.classifiers.inputs import (
     known_columns,
     known_table,
     target_column,
-    weighted_rows,
+    weighted,
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.discretize import (
@@ -35,7 +35,6 @@ from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import as_frame
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
 
 ClassCodes = NDArray[np.signedinteger[Any]]
@@ -138,17 +137,13 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         labels = target_column(y)[0] if self.supervised else None
         found = fit_columns(self, X, None if labels is None else len(labels), sparse=False)
-        weights = checked_weights(sample_weight, found.n_rows)
         classes = factorise(labels, "y") if labels is not None else None
         codes = np.zeros(found.n_rows, dtype=np.int64) if classes is None else classes.codes
-        rows = weighted_rows(sample_weight, found.n_rows)
-        if rows is not None:
-            found, codes, weights = found.take(rows), codes[rows], weights[rows]
+        found, codes, weights = weighted(found, codes, sample_weight)
         self.layout_ = make_layout(found.typed(), None, self.categorical)
         table = fit_table(found, self.layout_)
         n_classes = 1 if classes is None else len(classes.states)
-        weight = weights if weights.size else None
-        self.variables_ = self.find_variables(table, codes, n_classes, weight)
+        self.variables_ = self.find_variables(table, codes, n_classes, weights)
         return self
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
-from bayesgraph.classifiers.base import NetworkClassifier
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.labels import checked_priors
+from bayesgraph.classifiers.network_classifier import NetworkClassifier
+from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -27,59 +30,6 @@ from bayesgraph.variables import Discrete
 
 # Rows whose deviations stay in the cache.
 _BLOCK = 4096
-
-_SHARED_PARAMETERS = """
-    structure : {"full", "diagonal", "spherical"}
-        Free covariances, uncorrelated features, or uncorrelated features of one variance.
-    shrinkage : float in [0, 1], "ledoit_wolf", "oas" or None
-        Share by which each class's covariance is drawn towards the identity times its mean
-        variance, in the units of the features; or the name of a formula that chooses the share, in
-        units of each class's standard deviations (scikit-learn's "auto" is "ledoit_wolf").
-    unbiased : bool, default False
-        Divide by the rows less the means estimated (N - K, or N_k - 1), not by N.
-    var_smoothing : float, default 1e-6
-        Share of each column's variance that is added to it, so that collinear columns have a
-        density; 0 is maximum likelihood. More than in the other classifiers: a whole matrix is
-        inverted, and the fewer columns are independent the more digits that takes.
-    priors : array_like, shape (n_classes,), or "uniform", optional
-        Class probabilities, instead of their shares of the rows. The covariances do not depend on
-        them.
-    class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
-    tol, max_iter : float and int
-        Where values are missing, full covariances are found by expectation-maximisation: stop when
-        a step moves no mean and no covariance by more than this in standard deviations, and warn
-        after so many steps.
-"""
-_ATTRIBUTES = """
-    Attributes
-    ----------
-    network_ : BayesianNetwork
-        The class and one block of jointly Gaussian features; ask it anything.
-    classes_ : ndarray, shape (n_classes,)
-    means_ : ndarray, shape (n_classes, n_features)
-    covariance_ : ndarray, shape (n_features, n_features) or (n_classes, n_features, n_features)
-    w_ : ndarray, shape (n_classes, n_features)
-        Shared covariance only. Log odds are linear: ``softmax(X @ w_.T + w0_)`` are the class
-        probabilities of complete rows; with two classes, the logistic function of the difference.
-    w0_ : ndarray, shape (n_classes,)
-    scalings_ : ndarray, shape (n_features, min(n_classes - 1, n_features))
-        Discriminant axes; see `transform`.
-    explained_variance_ratio_ : ndarray, shape (min(n_classes - 1, n_features),)
-        Share of each axis in the variance between the classes.
-    n_iter_ : int
-        Steps of expectation-maximisation; 1 where nothing was missing.
-    target_, features_, n_features_in_, feature_names_in_
-        As for the other classifiers.
-"""
-
-
-def _with_parameters(cls: type) -> type:
-    """Write the shared parts into a docstring."""
-    text = cls.__doc__ or ""
-    text = text.replace("\n    {parameters}\n", _SHARED_PARAMETERS)
-    cls.__doc__ = text.replace("\n    {attributes}\n", _ATTRIBUTES)
-    return cls
 
 
 class _Discriminants(NamedTuple):
@@ -130,68 +80,100 @@ class _Discriminants(NamedTuple):
 
 
 def _updatable(estimator: Any) -> bool:
-    if estimator.shrinkage == "ledoit_wolf":
+    if estimator.regularization == "ledoit_wolf":
         raise AttributeError(
-            "shrinkage='ledoit_wolf' takes the rows themselves, so that there is no partial_fit; "
-            "choose 'oas' or a number."
+            "regularization='ledoit_wolf' takes the rows themselves, so that there is no "
+            "partial_fit; choose 'oas' or a number."
         )
     return True
 
 
-class _JointGaussianClassifier(
+@estimator
+class DiscriminantAnalysisClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     NetworkClassifier,
 ):
-    """What linear and quadratic discriminant analysis have in common: all but a choice."""
+    """Discriminant analysis: the features are jointly Gaussian given the class.
 
-    covariance: str
-    # What the base class reads besides: there is nothing discrete but the class.
-    alpha = 0.0
-    categorical = None
-    unseen = "missing"
+    With one covariance for all classes the log odds are linear in the features (Fisher 1936), with
+    one for each they are quadratic. Missing features are marginalised exactly in prediction; in
+    fitting they are taken to be missing at random.
 
-    def __init__(
-        self,
-        *,
-        structure: str = "full",
-        shrinkage: float | str | None = None,
-        unbiased: bool = False,
-        var_smoothing: float = 1e-6,
-        priors: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.structure = structure
-        self.shrinkage = shrinkage  # type: ignore[assignment]
-        self.unbiased = unbiased
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    Parameters
+    ----------
+    covariance : {"shared", "class"}
+    structure : {"full", "diagonal", "spherical"}
+        Free covariances, uncorrelated features, or uncorrelated features of one variance.
+    regularization : float in [0, 1], "ledoit_wolf", "oas" or None
+        Share by which each class's covariance is drawn towards the identity times its mean
+        variance, in the units of the features; or the name of a formula that chooses the share, in
+        units of each class's standard deviations (scikit-learn's "auto" is "ledoit_wolf").
+    smoothing : float or Smoothing, default "dirichlet"
+        Its `var_smoothing` is the share of each column's variance that is added to it, so that
+        collinear columns have a density, and with ``ddof=1`` squares are divided by the rows less
+        the means estimated (N - K, or N_k - 1). An `alpha` that names the class smooths the prior.
+    priors : array_like, shape (n_classes,), or "uniform", optional
+        Class probabilities, instead of their shares of the rows. The covariances do not depend on
+        them.
+    class_weight : mapping from class to weight, or "balanced", optional
+        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
+    tol, max_iter : float and int
+        Where values are missing, full covariances are found by expectation-maximisation: stop when
+        a step moves no mean and no covariance by more than this in standard deviations, and warn
+        after so many steps.
 
-    def _model(self) -> CovarianceModel:
-        return CovarianceModel(
-            self.covariance,
-            self.structure,
-            self.shrinkage,
-            self.unbiased,
-            self.var_smoothing,
-            self.tol,
-            self.max_iter,
-        )
+    Attributes
+    ----------
+    network_ : BayesianNetwork
+        The class and one block of jointly Gaussian features; ask it anything.
+    classes_ : ndarray, shape (n_classes,)
+    means_ : ndarray, shape (n_classes, n_features)
+    covariance_ : ndarray, shape (n_features, n_features) or (n_classes, n_features, n_features)
+    w_ : ndarray, shape (n_classes, n_features)
+        Shared covariance only. Log odds are linear: ``softmax(X @ w_.T + w0_)`` are the class
+        probabilities of complete rows; with two classes, the logistic function of the difference.
+    w0_ : ndarray, shape (n_classes,)
+    scalings_ : ndarray, shape (n_features, min(n_classes - 1, n_features))
+        Discriminant axes; see `transform`.
+    explained_variance_ratio_ : ndarray, shape (min(n_classes - 1, n_features),)
+        Share of each axis in the variance between the classes.
+    n_iter_ : int
+        Steps of expectation-maximisation; 1 where nothing was missing.
+    target_, features_, n_features_in_, feature_names_in_
+        As for the other classifiers.
 
-    def _smoothing(self) -> Smoothing:
-        model = self._model()
-        return Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=model.var_smoothing)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = DiscriminantAnalysisClassifier().fit(X, y)
+    >>> clf.transform(X).shape
+    (150, 2)
+    >>> clf.query(evidence={"x2": 4.5}).argmax
+    1
+    """
+
+    _reads = ("alpha", "ddof", "var_smoothing")
+    _fitted = ("n_iter_",)
+
+    n_iter_: int = field(init=False)
+
+    covariance: str = field(default="shared", kw_only=False)
+    structure: str = "full"
+    regularization: float | str | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def _network(
         self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
     ) -> BayesianNetwork:
+        model = CovarianceModel(
+            self.covariance, self.structure, self.regularization, smoothing, self.tol, self.max_iter
+        )
         network, self.n_iter_ = estimate_discriminant(
-            source, self._model(), priors=checked_priors(self.priors, target)
+            source, model, priors=checked_priors(self.priors, target)
         )
         return network
 
@@ -203,7 +185,7 @@ class _JointGaussianClassifier(
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:
-        """See NetworkClassifier; not with shrinkage="ledoit_wolf", which takes the rows."""
+        """See NetworkClassifier; not with regularization="ledoit_wolf", which takes the rows."""
         return super().partial_fit(X, y, classes, sample_weight)
 
     # ------------------------------------------------------------------------------- prediction
@@ -328,93 +310,3 @@ class _JointGaussianClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = False
         return tags
-
-
-@_with_parameters
-class DiscriminantAnalysisClassifier(_JointGaussianClassifier):
-    """Discriminant analysis: the features are jointly Gaussian given the class.
-
-    With one covariance for all classes the log odds are linear in the features (Fisher 1936), with
-    one for each they are quadratic. Missing features are marginalised exactly in prediction; in
-    fitting they are taken to be missing at random.
-
-    Parameters
-    ----------
-    covariance : {"shared", "class"}
-    {parameters}
-    {attributes}
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = DiscriminantAnalysisClassifier().fit(X, y)
-    >>> clf.transform(X).shape
-    (150, 2)
-    >>> clf.query(evidence={"x2": 4.5}).argmax
-    1
-    """
-
-    def __init__(
-        self,
-        covariance: str = "shared",
-        *,
-        structure: str = "full",
-        shrinkage: float | str | None = None,
-        unbiased: bool = False,
-        var_smoothing: float = 1e-6,
-        priors: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.covariance = covariance
-        super().__init__(
-            structure=structure,
-            shrinkage=shrinkage,
-            unbiased=unbiased,
-            var_smoothing=var_smoothing,
-            priors=priors,
-            class_weight=class_weight,
-            tol=tol,
-            max_iter=max_iter,
-        )
-
-
-@_with_parameters
-class LinearDiscriminantClassifier(_JointGaussianClassifier):
-    """Linear discriminant analysis: one covariance for all classes.
-
-    Parameters
-    ----------
-    {parameters}
-    {attributes}
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = LinearDiscriminantClassifier().fit(X, y)
-    >>> clf.score(X, y)
-    0.98
-    >>> clf.explained_variance_ratio_.round(4).tolist()
-    [0.9912, 0.0088]
-    """
-
-    covariance = "shared"
-
-
-@_with_parameters
-class QuadraticDiscriminantClassifier(_JointGaussianClassifier):
-    """Quadratic discriminant analysis: a covariance for each class.
-
-    Parameters
-    ----------
-    {parameters}
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> QuadraticDiscriminantClassifier().fit(X, y).score(X, y)
-    0.98
-    """
-
-    covariance = "class"

@@ -27,7 +27,8 @@ from bayesgraph.classifiers.checks import (
     no_table,
     unusable_labels,
 )
-from bayesgraph.classifiers.layout import Layout, is_sparse
+from bayesgraph.classifiers.labels import class_weights
+from bayesgraph.classifiers.layout import Layout, is_sparse, make_layout
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.columns import (
     Column,
@@ -67,12 +68,6 @@ def is_frame(X: Any) -> bool:
     if isinstance(X, Mapping):
         return not hasattr(X, "toarray")  # a sparse matrix in dictionary form is one too
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
-
-
-def weighted_rows(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the rows of positive weight; None if that is all of them."""
-    weights = checked_weights(sample_weight, n_rows)
-    return np.flatnonzero(weights) if not weights.all() else None
 
 
 @dataclass(frozen=True)
@@ -257,6 +252,45 @@ def fit_table(found: Columns, layout: Layout) -> Table:
                 return table
     columns = layout.grouped(found.as_columns())
     return infer_variables(columns, layout.categorical, layout.declared(columns))
+
+
+def weighted(
+    found: Columns, y: NDArray[Any], sample_weight: ArrayLike | None, class_weight: Any = None
+) -> tuple[Columns, NDArray[Any], Floats | None]:
+    """Return the rows that have a weight, what is known of them, and their weights, if any."""
+    if class_weight is None and sample_weight is None:
+        return found, y, None
+    weights = checked_weights(sample_weight, len(y))
+    if class_weight is not None:
+        balance = class_weights(class_weight, y)
+        weights = checked_weights(balance * weights if len(weights) else balance, len(y))
+    if weights.all():
+        return found, y, weights
+    # A row of no weight must not even add a state.
+    rows = np.flatnonzero(weights)
+    return found.take(rows), y[rows], weights[rows]
+
+
+def training_table(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    *,
+    sparse: bool = False,
+    distributions: Any = None,
+) -> tuple[Table, NDArray[Any], Floats | None]:
+    """Return the rows that have a weight as an encoded table, their y, and their weights, if any.
+
+    Notes names, number and layout of the columns on the estimator.
+    """
+    found = fit_columns(
+        estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
+    )
+    class_weight = getattr(estimator, "class_weight", None)
+    found, y, weights = weighted(found, y, sample_weight, class_weight)
+    estimator.layout_ = make_layout(found.typed(), distributions, estimator.categorical)
+    return fit_table(found, estimator.layout_), y, weights
 
 
 def known_table(

@@ -1,68 +1,82 @@
-"""Parameters that most classifiers have, told once."""
+"""Parameters of estimators: declared and documented once, with the smoothing in one place."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-_PARAMETERS = """
-    alpha : float, array_like or mapping from name to either, default 1.0
-        Dirichlet pseudo-count for each cell of a table (1 is Laplace's rule); see Smoothing.
-    smoothing : {"dirichlet", "m", "marginal", "backoff"}, default "dirichlet"
-        What tables are drawn towards: equal shares, by `alpha` in each cell or by `strength` rows
-        in all; the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or what is known of
-        fewer parents, one dropped after the other, the class last. See Smoothing.
-    strength : float, optional
-        Rows' worth of what tables are drawn towards, where that is not `alpha`; by default 1 for
-        "m", and the number of states for "marginal" and "backoff".
-    shrinkage : float, default 20.0
-        Rows' worth of prior with which each class's covariance is drawn towards the pooled one; 0
-        estimates every class by itself.
-    var_smoothing : float, default 1e-9
-        Share of each column's variance that is added to it.
-    priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
-        Class probabilities, instead of their shares of the rows.
-    class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
-    categorical : list of column names, or "all", optional
-        Numeric columns to take as discrete.
-    discretizer : {"width", "frequency", "mdlp", "modl"} or Discretizer, optional
-        Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
-        stays a number. MODL also makes groups of categories. Columns to which the user gave a
-        family of distributions stay numbers.
-    unseen : {"missing", "error"}
-        What becomes of a category that was not there in fitting.
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 
-    Attributes
-    ----------
-    network_ : BayesianNetwork
-        The fitted model; ask it anything.
-    classes_ : ndarray, shape (n_classes,)
-    statistics_ : Statistics
-        Of all rows so far: what `partial_fit` adds to and `forget` subtracts from.
-    layout_ : Layout
-        Which columns make up which feature.
-    target_ : Discrete
-        The class variable of the network.
-    features_ : tuple of Variable
-        The features, in the order of the columns.
-    n_features_in_ : int
-    feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
-"""
+EstimatorT = TypeVar("EstimatorT", bound=type)
 
 
-_ENTRY = re.compile(r"\n    (\w+) : .*(?:\n {8}.*)*")
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(cls: EstimatorT) -> EstimatorT:
+    """Give an estimator the `__init__` of its parameters: its annotations and those of its bases.
 
-
-def with_parameters(cls: type) -> type:
-    """Write the shared parameters that a class takes into its docstring."""
-    taken = {*inspect.signature(cls).parameters}
-    head, tail = _PARAMETERS.split("\n    Attributes\n", 1)
-    own = "".join(m.group(0) for m in _ENTRY.finditer("\n" + head) if m.group(1) in taken)
-    known = {**vars(cls), **getattr(cls, "__annotations__", {})}
-    model = known.get("_model_name", "BayesianNetwork")
-    tail = tail.replace("network_ : BayesianNetwork", f"network_ : {model}")
-    text = f"{own}\n\n    Attributes\n{tail}\n"
-    cls.__doc__ = (cls.__doc__ or "").replace("\n    {parameters}\n", text)
+    In its docstring ``{parameters}`` stands for what its bases say of their parameters, and
+    ``{attributes}`` for what they say of their attributes.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
+    taken = inspect.signature(made).parameters.keys() - inspect.get_annotations(made)
+    parameters = "".join(
+        text for doc in bases for name, text in _entries(doc, "Parameters") if name in taken
+    )
+    attributes = "".join(text for doc in bases for _, text in _entries(doc, "Attributes"))
+    attributes = attributes.replace("BayesianNetwork", made._model_name)
+    doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
+    made.__doc__ = doc.replace("    {attributes}\n", attributes)
     return cls
+
+
+def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
+    """Yield the first name of each entry in a section of a docstring, and its text."""
+    _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
+    text = rest.partition("\n\n")[0] + "\n"
+    for found in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
+        yield found[1], found[0]
+
+
+class Smoothed:
+    """Mixed into estimators whose parameter `smoothing` is a name, a number or a Smoothing."""
+
+    smoothing: Any
+    # What the estimator reads of a Smoothing, where that is not all of it.
+    _reads: ClassVar[Collection[str]] = ()
+    # Attributes of a fitted estimator that files hold besides those that all have.
+    _fitted: ClassVar[Collection[str]] = ()
+    # The name on the command line, if it has one, and the arguments that it means.
+    command: ClassVar[str | None] = None
+    command_options: ClassVar[Mapping[str, Any]] = {}
+    # What `network_` is, for the docstring.
+    _model_name: ClassVar[str] = "BayesianNetwork"
+
+    def _smoothing(self) -> Smoothing:
+        """Return the smoothing.
+
+        Raises
+        ------
+        DataError
+            If it sets what this estimator does not read.
+        """
+        found = as_smoothing(self.smoothing)
+        ignored = {n: v for n, v in found.changed().items() if self._reads and n not in self._reads}
+        if ignored:
+            raise DataError(
+                f"{type(self).__name__} reads {quoted(self._reads)} of a smoothing, and would "
+                f"ignore {ignored}."
+            )
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the smoothing as ``smoothing__alpha``; see scikit-learn."""
+        own = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
+        super().set_params(**own)  # type: ignore[misc]
+        if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in own}:
+            self.smoothing = as_smoothing(self.smoothing).set_params(**rest)
+        return self

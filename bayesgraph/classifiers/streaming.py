@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers import prediction
-from bayesgraph.classifiers.base import checked_batches
+from bayesgraph.classifiers import graph_classifier
 from bayesgraph.classifiers.checks import (
     bounded_weights,
     check_announced,
@@ -22,6 +21,7 @@ from bayesgraph.classifiers.checks import (
     single_label,
     single_weight,
 )
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -33,7 +33,7 @@ from bayesgraph.classifiers.inputs import (
 )
 from bayesgraph.classifiers.labels import joined_classes
 from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
@@ -153,6 +153,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     """
 
     star_: StreamingStar
+
+    command = "stream"
 
     def __init__(
         self,
@@ -564,8 +566,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         check_fitted(self, "star_")
         found, _ = self._table(X)
         result: NDArray[Any] = np.empty(0)
-        for start in range(0, max(1, found.n_rows), prediction._CHUNK_ROWS):
-            rows = slice(start, min(start + prediction._CHUNK_ROWS, found.n_rows))
+        for start in range(0, max(1, found.n_rows), graph_classifier._CHUNK_ROWS):
+            rows = slice(start, min(start + graph_classifier._CHUNK_ROWS, found.n_rows))
             encoded = self._columns.known(found.take(rows), self.star_, self.unseen)
             part = finish(self._scored(encoded))
             if not rows.start:

@@ -64,6 +64,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     online learning. UAI 2013.
     """
 
+    command = "stream-weighted"
+
     def __init__(
         self,
         exponents: str = "mixed",

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import typer
 
 from bayesgraph.cli.commands import app
-from bayesgraph.cli.models import ModelName
 from bayesgraph.errors import BayesGraphError
 
-__all__ = ["ModelName", "main"]
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

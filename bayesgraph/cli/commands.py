@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 import typer
+import typer.core
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
@@ -15,7 +16,15 @@ from rich.table import Table as RichTable
 # The package's names load when they are used: --help and --version answer at once.
 import bayesgraph as bg
 from bayesgraph.cli.evidence import evidence_of, named, values_of
-from bayesgraph.cli.models import ModelName, check_taken, families, make_classifier
+from bayesgraph.cli.models import (
+    check_taken,
+    estimators,
+    families,
+    make_classifier,
+)
+from bayesgraph.cli.models import (
+    models as all_models,
+)
 from bayesgraph.cli.printing import (
     confusion_table,
     measures_table,
@@ -37,7 +46,7 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.prediction import GraphClassifier
+    from bayesgraph.classifiers.graph_classifier import GraphClassifier
     from bayesgraph.models.model import Model
 
 app = typer.Typer(
@@ -66,7 +75,16 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(help="Text that means missing in a CSV, besides an empty cell, NA and NaN."),
 ]
-Alpha = Annotated[float, typer.Option(help="Pseudo-count for each cell of a table.")]
+Alpha = Annotated[
+    float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
+]
+SmoothingName = Annotated[
+    str | None,
+    typer.Option(
+        "--smoothing",
+        help="What sparse tables are drawn towards: dirichlet, m, marginal or backoff.",
+    ),
+]
 DiscretizerName = Annotated[
     str | None,
     typer.Option(
@@ -86,23 +104,37 @@ Evidence = Annotated[
 ]
 
 
+class _NamesModels(typer.core.TyperCommand):
+    """A command whose help lists the models, which takes to import them all."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with the names of the models in their place."""
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            parameter.help = text.replace("{models}", f"Models: {', '.join(all_models())}.")  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
 def _console() -> Console:
     # Made when needed: the stream may have been replaced since the module was imported.
     return Console(highlight=False, soft_wrap=True)
 
 
-@app.command(epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph")
+@app.command(
+    cls=_NamesModels, epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph"
+)
 def fit(
     data: Data,
     target: Target,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
     model: Annotated[
-        ModelName, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree.")
-    ] = ModelName.AUTO,
+        str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
+    ] = "auto",
     categorical: Categorical = None,
     drop: Drop = None,
     missing: Missing = None,
-    alpha: Alpha = 1.0,
+    alpha: Alpha = None,
+    smoothing: SmoothingName = None,
     distribution: Annotated[
         list[str] | None,
         typer.Option(
@@ -142,6 +174,7 @@ def fit(
     options = {
         "distributions": families(distribution),
         "discretizer": discretizer,
+        "smoothing": smoothing,
         "summary": summary,
         "decay": decay,
         "window": window,
@@ -213,13 +246,15 @@ def update(
 
 
 @app.command(
-    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model tan --cv 10"
+    cls=_NamesModels,
+    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model tan --cv 10",
 )
 def evaluate(
     data: Data,
     target: Target,
     model: Annotated[
-        list[ModelName] | None, typer.Option(help="May be repeated; all models by default.")
+        list[str] | None,
+        typer.Option(help="May be repeated; all estimators by default. {models}"),
     ] = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
@@ -232,17 +267,18 @@ def evaluate(
     categorical: Categorical = None,
     drop: Drop = None,
     missing: Missing = None,
-    alpha: Alpha = 1.0,
+    alpha: Alpha = None,
+    smoothing: SmoothingName = None,
     discretizer: DiscretizerName = None,
 ) -> None:
     """Judge models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
-    chosen = dict.fromkeys(model or list(ModelName))
-    options = {"discretizer": discretizer}
+    chosen = dict.fromkeys(model or estimators())
+    options = {"discretizer": discretizer, "smoothing": smoothing}
     check_taken(chosen, options)
     X, y = _features_and_labels(data, target, drop, missing)
-    models = {name.value: make_classifier(name, categorical, alpha, options) for name in chosen}
+    models = {name: make_classifier(name, categorical, alpha, options) for name in chosen}
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),

@@ -2,107 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, quoted
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.prediction import GraphClassifier
+    from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
 
-class ModelName(StrEnum):
-    """Models that the command line fits."""
-
-    AUTO = "auto"
-    NB = "nb"
-    WEIGHTED = "weighted"
-    TAN = "tan"
-    AODE = "aode"
-    KDB = "kdb"
-    FOREST = "forest"
-    CHOW_LIU = "chow-liu"
-    TREE = "tree"
-    STREAM = "stream"
-    STREAM_WEIGHTED = "stream-weighted"
+def estimators() -> dict[str, Callable[..., GraphClassifier]]:
+    """Return the estimators that have a name on the command line, the one to begin with first."""
+    classes = [getattr(bg, name) for name in dir(bg) if name.endswith("Classifier")]
+    named = {c.command: partial(c, **c.command_options) for c in classes if c.command}
+    return {"auto": named.pop("auto"), **named}
 
 
-_ESTIMATORS = {
-    ModelName.AUTO: "BayesianNetworkClassifier",
-    ModelName.NB: "NaiveBayesClassifier",
-    ModelName.WEIGHTED: "WeightedNaiveBayesClassifier",
-    ModelName.TAN: "TANClassifier",
-    ModelName.AODE: "AODEClassifier",
-    ModelName.KDB: "KDBClassifier",
-    ModelName.STREAM: "StreamingNaiveBayesClassifier",
-    ModelName.STREAM_WEIGHTED: "StreamingWeightedNaiveBayesClassifier",
-}
-_STREAMS = (ModelName.STREAM, ModelName.STREAM_WEIGHTED)
-_WITH_INTERVALS = tuple(name for name in ModelName if name not in (*_STREAMS, ModelName.TREE))
-
-# Which models take an option, by the name of the estimator's parameter and of the option.
-_TAKERS: dict[str, tuple[str, tuple[ModelName, ...]]] = {
-    "distributions": ("--distribution", (ModelName.NB,)),
-    "discretizer": ("--discretizer", _WITH_INTERVALS),
-    "summary": ("--summary", _STREAMS),
-    "decay": ("--decay", _STREAMS),
-    "window": ("--window", _STREAMS),
-    "detector": ("--detector", _STREAMS),
-}
+def models() -> dict[str, Callable[..., GraphClassifier]]:
+    """Return all models: the estimators, and the structure learners that have none of their own."""
+    learners = {
+        name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
+        for name in bg.BayesianNetworkClassifier.learners
+    }
+    return {**estimators(), **{n: m for n, m in learners.items() if n not in estimators()}}
 
 
-def check_taken(models: Collection[ModelName], options: Mapping[str, Any]) -> None:
-    """Refuse an option that was given and that none of the models takes.
+def _takes(model: str, parameter: str) -> bool:
+    return parameter in inspect.signature(models()[model]).parameters
+
+
+def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
+    """Refuse an unknown model, and an option that was given and that none of the models takes.
+
+    Parameters
+    ----------
+    names : names of models
+    options : mapping from parameter of an estimator to value
+        None where it was not given.
 
     Raises
     ------
     DataError
     """
+    for name in names:
+        if name not in models():
+            raise DataError(f"--model is one of {quoted(models())}; got {name!r}.")
     for parameter, value in options.items():
-        option, takers = _TAKERS[parameter]
-        if value is not None and not set(takers) & set(models):
-            several = len(models) > 1
+        if value is not None and not any(_takes(name, parameter) for name in names):
+            *others, last = [name for name in models() if _takes(name, parameter)]
+            takers = f"{', '.join(others)} or {last}" if others else last
+            several = len(names) > 1
             raise DataError(
-                f"{option} goes with --model {_listed(takers)}; the model{'s are' * several}"
-                f"{' is' * (not several)} {', '.join(models)}."
+                f"--{parameter.removesuffix('s')} goes with --model {takers}; the "
+                f"model{'s are' if several else ' is'} {', '.join(names)}."
             )
 
 
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
-
-
 def make_classifier(
-    model: ModelName,
+    model: str,
     categorical: Sequence[str] | None,
-    alpha: float,
+    alpha: float | None,
     options: Mapping[str, Any],
 ) -> GraphClassifier:
     """Return the classifier of a name, with those of the options that it takes.
 
     Parameters
     ----------
-    model : ModelName
+    model : str
     categorical : names, or ["all"], or None
-    alpha : float
+    alpha : float, optional
+        Pseudo-count, instead of the one of the model's smoothing.
     options : mapping from parameter to value
         Those of `check_taken`; None where one was not given.
     """
     named: Any = list(categorical) if categorical else None
-    chosen = {
-        name: value
-        for name, value in options.items()
-        if value is not None and model in _TAKERS[name][1]
-    }
-    chosen |= {"alpha": alpha, "categorical": "all" if named == ["all"] else named}
-    if model is ModelName.TREE:
-        return bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **chosen)
-    if model in _ESTIMATORS:
-        return getattr(bg, _ESTIMATORS[model])(**chosen)  # type: ignore[no-any-return]
-    return bg.BayesianNetworkClassifier(model.value.replace("-", "_"), **chosen)
+    chosen = {n: v for n, v in options.items() if v is not None and _takes(model, n)}
+    chosen["categorical"] = "all" if named == ["all"] else named
+    classifier = models()[model](**chosen)
+    if alpha is not None:
+        smooths = _takes(model, "smoothing")
+        classifier.set_params(**{"smoothing__alpha" if smooths else "alpha": alpha})
+    return classifier
 
 
 def families(items: Sequence[str] | None) -> str | dict[str, str] | None:

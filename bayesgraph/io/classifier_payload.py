@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,10 @@ import networkx as nx
 import numpy as np
 
 from bayesgraph import classifiers
+from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.layout import Layout
-from bayesgraph.classifiers.learners import LEARNERS
-from bayesgraph.classifiers.prediction import GraphClassifier
-from bayesgraph.classifiers.trees import DecisionTreeNetworkRegressor
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
@@ -23,76 +23,78 @@ from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.io.weighted_payload import WEIGHTED
+from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
+from bayesgraph.learning.structure import LEARNERS, card_of
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-CLASSES: dict[str, type[GraphClassifier]] = {
-    name: getattr(classifiers, name)
-    for name in (
-        "AODEClassifier",
-        "AveragedTANClassifier",
-        "BayesianNetworkClassifier",
-        "ComplementNaiveBayesClassifier",
-        "DecisionTreeNetworkClassifier",
-        "DiscriminantAnalysisClassifier",
-        "KDBClassifier",
-        "LinearDiscriminantClassifier",
-        "NaiveBayesClassifier",
-        "QuadraticDiscriminantClassifier",
-        "SelectiveKDBClassifier",
-        "TANClassifier",
-        "WeightedNaiveBayesClassifier",
-    )
-}
 # Objects of our own that are parameters.
-_OBJECTS: dict[str, Mapping[str, Any]] = {"discretizer": DISCRETIZERS, "detector": DETECTORS}
-# Those whose model is a factor graph.
-_FACTOR_GRAPHS = ("ComplementNaiveBayesClassifier",)
+_OBJECTS: dict[str, Mapping[str, Any]] = {
+    "discretizer": DISCRETIZERS,
+    "detector": DETECTORS,
+    "smoothing": {"Smoothing": Smoothing},
+}
 _MODELS: dict[str, Kind] = {
     "network": NETWORK,
     "factor graph": FACTOR_GRAPH,
     "mixture": MIXTURE,
     "weighted network": WEIGHTED,
 }
-# What some estimators have besides.
-_NUMBERS = ("ccp_alpha_", "n_iter_")
-_ARRAYS = ("edge_probabilities_",)
+_REGRESSOR = "DecisionTreeNetworkRegressor"
+# Parameters of 0.1.0 that are now values of a Smoothing, which has them under the same names.
+_OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}
+# Classes of 0.1.0 that are others with an argument.
+_FORMER: dict[str, tuple[str, dict[str, Any]]] = {
+    "LinearDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "shared"}),
+    "QuadraticDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "class"}),
+    "SelectiveKDBClassifier": ("BayesianNetworkClassifier", {"exponents": None}),
+}
 
 
-def _encode(model: GraphClassifier, arrays: ArrayWriter) -> dict[str, Any]:
-    at = {variable: i for i, variable in enumerate(model.network_.variables)}
-    return {
+def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
+    variables = model.network_.variables
+    at = {variable: i for i, variable in enumerate(variables)}
+    kind = next(name for name, kind in _MODELS.items() if kind.holds(model.network_))
+    item: dict[str, Any] = {
         "estimator": type(model).__name__,
         "parameters": {
             name: encode_parameter(name, value)
             for name, value in model.get_params(deep=False).items()
         },
-        "model": _model_kind(model.network_),
-        "network": _MODELS[_model_kind(model.network_)].encode(model.network_, arrays),
+        "model": kind,
+        "network": _MODELS[kind].encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
-        "label_type": model.classes_.dtype.str,
         "named": hasattr(model, "feature_names_in_"),
         "layout": encode_layout(model.layout_),
-        "numbers": _encode_numbers(model),
-        "arrays": {
-            name: arrays.add(name, getattr(model, name)) for name in _ARRAYS if hasattr(model, name)
-        },
-        **_encode_choice(model),
-        **_encode_statistics(model, arrays),
+        "numbers": {},
+        "arrays": {},
+        "variables": {},
     }
+    if hasattr(model, "classes_"):
+        item["label_type"] = model.classes_.dtype.str
+    for name in model._fitted:
+        value = getattr(model, name, None)
+        if isinstance(value, Choice):
+            item["choice"] = _encode_choice(value)
+        elif isinstance(value, Variable):
+            item["variables"][name] = at[value]
+        elif isinstance(value, np.ndarray):
+            item["arrays"][name] = arrays.add(name, value)
+        elif value is not None:
+            item["numbers"][name] = encode_value(value)
+    if hasattr(model, "statistics_"):
+        item["statistics"] = encode_statistics(model.statistics_, variables, arrays)
+    return item
 
 
-def _encode_choice(model: Any) -> dict[str, Any]:
+def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return what was tried where tables were trained to predict."""
-    if not hasattr(model, "choice_"):
-        return {}
-    choice = model.choice_
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
         [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
     ]
-    return {"choice": {"structure": choice.structure, "candidates": rows}}
+    return {"structure": choice.structure, "candidates": rows}
 
 
 def _decode_choice(item: Any) -> Choice:
@@ -102,90 +104,57 @@ def _decode_choice(item: Any) -> Choice:
     return Choice(str(item["structure"]), shares, losses)
 
 
-def _encode_statistics(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
-    if not hasattr(model, "statistics_"):
-        return {}
-    variables = model.network_.variables
-    return {"statistics": encode_statistics(model.statistics_, variables, arrays)}
-
-
-def _model_kind(model: Any) -> str:
-    return next(name for name, kind in _MODELS.items() if kind.holds(model))
-
-
-def _encode_numbers(model: Any) -> dict[str, Any]:
-    return {name: encode_value(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
-
-
-def _decode_numbers(model: Any, numbers: Any) -> None:
-    for name in _NUMBERS:
-        if name in numbers:
-            setattr(model, name, decode_value(numbers[name]))
-
-
-def _decode(item: Any, arrays: ArrayReader) -> GraphClassifier:
+def _decode(item: Any, arrays: ArrayReader) -> Any:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = CLASSES[item["estimator"]](**parameters)
-    # Files of earlier versions do not say: there only one estimator had no network.
-    earlier = "factor graph" if item["estimator"] in _FACTOR_GRAPHS else "network"
-    model.network_ = _MODELS[item.get("model", earlier)].decode(item["network"], arrays)
+    model = _estimator(item.get("estimator", _REGRESSOR), parameters)
+    model.network_ = _MODELS[item.get("model", "network")].decode(item["network"], arrays)
     variables = model.network_.variables
-    target = variables[item["target"]]
-    if not isinstance(target, Discrete):
-        raise ValueError(f"the class {target.name!r} is not discrete")
-    model.target_ = target
+    model.target_ = target = variables[item["target"]]
     model.features_ = tuple(variables[at] for at in item["features"])
-    model.layout_ = decode_layout(item, model.features_)
+    model.layout_ = decode_layout(item["layout"])
     model.n_features_in_ = len(model.layout_.columns)
-    dtype = np.dtype(item["label_type"])
-    model.classes_ = np.empty(target.cardinality, dtype=dtype)
-    model.classes_[:] = target.states
+    if "label_type" in item:
+        if not isinstance(target, Discrete):
+            raise ValueError(f"the class {target.name!r} is not discrete")
+        model.classes_ = np.empty(target.cardinality, dtype=np.dtype(item["label_type"]))
+        model.classes_[:] = target.states
     if item["named"]:
         model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
-    _decode_numbers(model, item.get("numbers", {}))
+    others = {"leaf_": item["leaf"]} if "leaf" in item else item.get("variables", {})  # 0.1.0
+    found = {
+        **{name: decode_value(value) for name, value in item["numbers"].items()},
+        **{name: arrays.take(value) for name, value in item.get("arrays", {}).items()},
+        **{name: variables[at] for name, at in others.items()},
+    }
     if "choice" in item:
-        model.choice_ = _decode_choice(item["choice"])
-    for name, reference in item.get("arrays", {}).items():
-        if name in _ARRAYS:
-            setattr(model, name, arrays.take(reference))
-    if "statistics" in item:  # files of earlier versions have none
+        found["choice_"] = _decode_choice(item["choice"])
+    for name in model._fitted:
+        if name in found:
+            setattr(model, name, found[name])
+    if isinstance(model, DecisionTreeNetworkRegressor) and not (
+        isinstance(target, Continuous) and isinstance(model.leaf_, Discrete)
+    ):
+        raise ValueError(f"{target.name!r} and {model.leaf_.name!r} are no number and its leaf")
+    if "statistics" in item:
         model.statistics_ = decode_statistics(item["statistics"], variables, arrays)
     return model
 
 
-def _encode_regressor(model: DecisionTreeNetworkRegressor, arrays: ArrayWriter) -> dict[str, Any]:
-    at = {variable: i for i, variable in enumerate(model.network_.variables)}
-    return {
-        "parameters": {
-            name: encode_parameter(name, value)
-            for name, value in model.get_params(deep=False).items()
-        },
-        "network": NETWORK.encode(model.network_, arrays),
-        "target": at[model.target_],
-        "leaf": at[model.leaf_],
-        "layout": encode_layout(model.layout_),
-        "features": [at[variable] for variable in model.features_],
-        "named": hasattr(model, "feature_names_in_"),
-        "numbers": _encode_numbers(model),
-    }
-
-
-def _decode_regressor(item: Any, arrays: ArrayReader) -> DecisionTreeNetworkRegressor:
-    parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = DecisionTreeNetworkRegressor(**parameters)
-    model.network_ = NETWORK.decode(item["network"], arrays)
-    variables = model.network_.variables
-    target, leaf = variables[item["target"]], variables[item["leaf"]]
-    if not (isinstance(target, Continuous) and isinstance(leaf, Discrete)):
-        raise ValueError(f"{target.name!r} and {leaf.name!r} are no number and its leaf")
-    model.target_, model.leaf_ = target, leaf
-    model.features_ = tuple(variables[at] for at in item["features"])
-    model.layout_ = decode_layout(item, model.features_)
-    model.n_features_in_ = len(model.layout_.columns)
-    if item["named"]:
-        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
-    _decode_numbers(model, item["numbers"])
-    return model
+def _estimator(name: str, parameters: dict[str, Any]) -> Any:
+    """Return an estimator; names and parameters of 0.1.0 become those of today."""
+    if name in _FORMER:
+        name, fixed = _FORMER[name]
+        parameters |= fixed
+    if "loss" in parameters:
+        options = {option: parameters.pop(option) for option in ("k", "loss")}
+        parameters["structure"] = partial(LEARNERS["selective_kdb"].learn, **options)
+    if "unbiased" in parameters:
+        parameters["regularization"] = parameters.pop("shrinkage")
+        parameters["ddof"] = int(parameters.pop("unbiased"))
+    if given := {key: parameters.pop(key) for key in _OF_SMOOTHING & parameters.keys()}:
+        scheme = parameters.get("smoothing", "dirichlet")
+        parameters["smoothing"] = Smoothing(scheme=scheme, **given)
+    return getattr(classifiers, name)(**parameters)
 
 
 def encode_layout(layout: Layout) -> dict[str, Any]:
@@ -201,11 +170,8 @@ def encode_layout(layout: Layout) -> dict[str, Any]:
     }
 
 
-def decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
-    """Return the layout of a file's item; that of its features for files that have none."""
-    if "layout" not in item:  # files of versions that had one column for each feature
-        return Layout(tuple(v.name for v in features))
-    layout = item["layout"]
+def decode_layout(layout: Any) -> Layout:
+    """Return the layout that `encode_layout` encoded."""
     return Layout(
         tuple(decode_value(name) for name in layout["columns"]),
         {decode_value(name): str(family) for name, family in layout["families"]},
@@ -219,12 +185,10 @@ def decode_layout(item: Any, features: Sequence[Variable]) -> Layout:
 
 def encode_parameter(name: str, value: Any) -> Any:
     """Return a constructor's argument as JSON that tells lists, tuples and learners apart."""
-    if isinstance(value, partial) and value.func in LEARNERS.values() and not value.args:
-        learner = _key(LEARNERS, value.func)
-        options = {key: encode_parameter(key, v) for key, v in value.keywords.items()}
+    if found := card_of(value):
+        learner, given = found
+        options = {key: encode_parameter(key, v) for key, v in given.items()}
         return {"learner": learner, "options": options}
-    if callable(value) and value in LEARNERS.values():
-        return {"learner": _key(LEARNERS, value), "options": {}}
     if kind := next((k for k, known in _OBJECTS.items() if type(value) in known.values()), None):
         options = {key: encode_parameter(key, v) for key, v in value.get_params().items()}
         return {kind: _key(_OBJECTS[kind], type(value)), "options": options}
@@ -263,7 +227,7 @@ def decode_parameter(item: Any) -> Any:
     """Return the argument that `encode_parameter` encoded."""
     if "learner" in item:
         options = _decode_options(item)
-        learner = LEARNERS[item["learner"]]
+        learner = LEARNERS[item["learner"]].learn
         return partial(learner, **options) if options else learner
     if kind := next((k for k in _OBJECTS if k in item), None):
         return _OBJECTS[kind][item[kind]](**_decode_options(item))
@@ -281,7 +245,12 @@ def decode_parameter(item: Any) -> Any:
     return decode_value(item["value"])
 
 
-CLASSIFIER = Kind(lambda model: type(model) in CLASSES.values(), _encode, _decode)
-REGRESSOR = Kind(
-    lambda model: type(model) is DecisionTreeNetworkRegressor, _encode_regressor, _decode_regressor
-)
+def _holds(model: Any) -> bool:
+    """Tell whether a file of this kind holds a model: an estimator of ours that is no stream."""
+    name = type(model).__name__
+    ours = name in classifiers.__all__ and getattr(classifiers, name) is type(model)
+    return ours and not isinstance(model, StreamingNaiveBayesClassifier)
+
+
+CLASSIFIER = Kind(lambda model: _holds(model) and hasattr(model, "classes_"), _encode, _decode)
+REGRESSOR = Kind(_holds, _encode, _decode)

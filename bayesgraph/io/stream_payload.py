@@ -84,7 +84,7 @@ def _encoded(what: str, values: Sequence[Any]) -> list[Any]:
 def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = CLASSES[item["estimator"]](**parameters)
-    model.layout_ = decode_layout(item, ())
+    model.layout_ = decode_layout(item["layout"])
     columns = model.layout_.columns
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")

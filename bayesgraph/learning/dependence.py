@@ -19,8 +19,8 @@ from bayesgraph.learning.arcs import (
     by_score,
     class_scores,
 )
-from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.learning.structure import Structure, below_class, target_of
+from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
+from bayesgraph.learning.structure import Structure, below_class, learner, target_of
 from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -28,9 +28,10 @@ from bayesgraph.variables import Discrete, Name, Variable
 _MOST_CELLS = 1 << 21
 
 
+@learner(counts_ahead={"k": (0, 1)})
 def kdb(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     k: int = 2,
     required: Iterable[Any] | None = None,
@@ -46,7 +47,7 @@ def kdb(
     Parameters
     ----------
     source : CountSource
-    smoothing : Smoothing, optional
+    smoothing : name, number or Smoothing
         Of the moments behind the scores.
     k : int, default 2
         Parents of a feature besides the class: 0 is naive Bayes.
@@ -64,7 +65,7 @@ def kdb(
     k = at_least("k", k, 0)
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
-    _, chosen, gains = ranked_parents(source, features, smoothing or Smoothing(), k, rules)
+    _, chosen, gains = ranked_parents(source, features, as_smoothing(smoothing), k, rules)
     return below_class(target, features, _named(features, chosen, gains))
 
 
@@ -145,9 +146,10 @@ def _named(
     }
 
 
+@learner(counts_ahead=True)
 def superparent(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     parent: Name | None = None,
     score: str = "likelihood",
@@ -179,7 +181,7 @@ def superparent(
     features = source.features
     names = [v.name for v in features]
     allowed = ArcRules.of(None, forbidden, names).admissible(features)
-    scores = arc_scores(source, source.pairs(Pairs(features, target)), smoothing or Smoothing())
+    scores = arc_scores(source, source.pairs(Pairs(features, target)), as_smoothing(smoothing))
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
         rows = max(float(scores.rows.max(initial=0.0)), 1.0)

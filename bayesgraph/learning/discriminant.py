@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from bayesgraph.variables import Continuous, Discrete
 
 COVARIANCES = ("shared", "class")
 STRUCTURES = ("full", "diagonal", "spherical")
-SHRINKAGES = ("ledoit_wolf", "oas")
+REGULARIZATIONS = ("ledoit_wolf", "oas")
 
 # Rows whose deviations stay in the cache.
 _BLOCK = 1024
@@ -37,25 +37,23 @@ class CovarianceModel:
         One covariance for all classes (linear discriminants) or one for each (quadratic).
     structure : {"full", "diagonal", "spherical"}
         Free, uncorrelated features, or uncorrelated features of the same variance.
-    shrinkage : float in [0, 1], "ledoit_wolf", "oas" or None
+    regularization : float in [0, 1], "ledoit_wolf", "oas" or None
         Draws each class's full covariance S, by a share s, towards a multiple of the identity:
         ``(1 - s) S + s (tr S / d) 1``. A number is taken in the units of the features. The names
         choose the share by formula and apply it in units of each class's standard deviations
         (Ledoit and Wolf 2004; Chen, Wiesel, Eldar and Hero 2010, equation 23).
-    unbiased : bool
-        Divide by the rows less the means that were estimated, N - K or N_k - 1, and not by N.
-    var_smoothing : float
-        Share of each column's total variance that is added to its variances; 1 is added for a
-        constant column.
+    smoothing : Smoothing
+        `var_smoothing` is the share of each column's total variance that is added to its variances
+        (1 is added for a constant column); with a `ddof` of 1, squares are divided by the rows less
+        the means that were estimated, N - K or N_k - 1, and not by N.
     tolerance, max_iter
         Of expectation-maximisation, where values are missing; see `complete_normal`.
     """
 
     covariance: str = "shared"
     structure: str = "full"
-    shrinkage: float | str | None = None
-    unbiased: bool = False
-    var_smoothing: float = 1e-6
+    regularization: float | str | None = None
+    smoothing: Smoothing = field(default_factory=Smoothing)
     tolerance: float = 1e-6
     max_iter: int = 1000
 
@@ -65,26 +63,26 @@ class CovarianceModel:
                 raise DataError(
                     f"{name}= is one of {quoted(options)}; got {getattr(self, name)!r}."
                 )
-        self._check_shrinkage()
-        Smoothing(var_smoothing=self.var_smoothing)
+        self._check_regularization()
         if not self.tolerance >= 0:
             raise DataError(f"tol= takes a number that is not negative; got {self.tolerance!r}.")
         if not self.max_iter >= 1:
             raise DataError(f"max_iter= takes a number of steps, 1 or more; got {self.max_iter!r}.")
 
-    def _check_shrinkage(self) -> None:
-        value = self.shrinkage
+    def _check_regularization(self) -> None:
+        value = self.regularization
         if value is None:
             return
         number = isinstance(value, (int, float, np.number)) and 0 <= value <= 1
-        if not number and value not in SHRINKAGES:
+        if not number and value not in REGULARIZATIONS:
             raise DataError(
-                f"shrinkage= takes a number from 0 to 1, {quoted(SHRINKAGES)} or None; got "
-                f"{value!r}."
+                f"regularization= takes a number from 0 to 1, {quoted(REGULARIZATIONS)} or None; "
+                f"got {value!r}."
             )
         if self.structure != "full":
             raise DataError(
-                f"shrinkage= is for structure='full'; {self.structure!r} has nothing to shrink."
+                f"regularization= is for structure='full'; {self.structure!r} has no covariances "
+                "to draw towards the identity."
             )
 
     @property
@@ -148,7 +146,7 @@ def estimate_discriminant(
         block = _diagonal_block(
             target, features, model, counts, (moments.count, moments.mean, moments.square)
         )
-    prior = class_prior(target, counts, priors)
+    prior = class_prior(target, counts, priors, model.smoothing)
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
 
 
@@ -181,14 +179,14 @@ def _full_block(
             target.cardinality,
             table_source.weights,
             shared=model.shared,
-            var_smoothing=model.var_smoothing,
+            var_smoothing=model.smoothing.var_smoothing,
             tolerance=model.tolerance,
             max_iter=model.max_iter,
         )
         statistics, n_iter = completed.statistics, completed.n_iter
         rows = _Rows(completed.values, completed.group, completed.weights)
-    elif model.shrinkage == "ledoit_wolf":
-        table_source = _with_rows(source, "shrinkage='ledoit_wolf' needs")
+    elif model.regularization == "ledoit_wolf":
+        table_source = _with_rows(source, "regularization='ledoit_wolf' needs")
         table = table_source.table
         rows = _Rows(table.values, table.column(target), table_source.weights)
     together = statistics.merged(0)
@@ -199,7 +197,7 @@ def _full_block(
     covariance = safe_divide(scatter.sum(axis=0), free.sum())
     if not model.shared:
         covariance = np.where(free > 0, safe_divide(scatter, free), covariance)
-    covariance = covariance + np.diag(Smoothing(var_smoothing=model.var_smoothing).ridge(total))
+    covariance = covariance + np.diag(model.smoothing.ridge(total))
     mean = np.where(statistics.counts[:, None] > 0, statistics.mean, together.mean)
     try:
         return JointGaussianCPD(features, mean, covariance, [target]), n_iter
@@ -214,14 +212,14 @@ def _with_rows(source: CountSource, what: str) -> TableSource:
     if not isinstance(source, TableSource):
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
-            "rows with missing values, or use structure='diagonal' or a shrinkage in numbers."
+            "rows with missing values, or use structure='diagonal' or a number as regularization."
         )
     return source
 
 
 def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
     """Return what sums of products are divided by; a class of one row tells no covariance."""
-    return count - np.minimum(count, 1.0) if model.unbiased else count
+    return count - np.minimum(count, 1.0) if model.smoothing.ddof else count
 
 
 def class_covariances(
@@ -245,10 +243,10 @@ def class_covariances(
         For "ledoit_wolf".
     """
     covariance = safe_divide(statistics.comoment, statistics.counts[:, None, None])
-    if model.shrinkage is None:
+    if model.regularization is None:
         return covariance
     scale = np.ones(statistics.mean.shape)
-    if isinstance(model.shrinkage, str):
+    if isinstance(model.regularization, str):
         variance = covariance.diagonal(axis1=1, axis2=2)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     unit = covariance / scale[:, :, None] / scale[:, None, :]
@@ -268,9 +266,9 @@ def _shares(
     rows: _Rows | None,
 ) -> Floats:
     """Return the share by which each class's covariance is shrunken."""
-    if not isinstance(model.shrinkage, str):
-        return np.full(len(unit), float(model.shrinkage or 0.0))
-    if model.shrinkage == "oas":
+    if not isinstance(model.regularization, str):
+        return np.full(len(unit), float(model.regularization or 0.0))
+    if model.regularization == "oas":
         return oas_share(unit, statistics.counts, d)
     assert rows is not None  # `_full_block` sees to it
     fourth = fourth_moments(rows.values, rows.group, rows.weights, statistics.mean, scale)
@@ -364,7 +362,7 @@ def _diagonal_block(
     overall = safe_divide((count * mean).sum(axis=0), seen)
     mean = np.where(count > 0, mean, overall)
     spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
-    ridge = Smoothing(var_smoothing=model.var_smoothing).ridge(safe_divide(spread, seen))
+    ridge = model.smoothing.ridge(safe_divide(spread, seen))
     free = _degrees_of_freedom(model, count)
     axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
     rest = free.sum(axis=axes, keepdims=True)

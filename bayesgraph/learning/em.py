@@ -111,7 +111,9 @@ def expectation_maximization(
     parameters from the completed rows as from any others. With ``(N + alpha) / sum`` for tables
     that is the mode under Dirichlet priors of parameters alpha + 1 (Dempster, Laird, Rubin 1977,
     section 2), so that the log likelihood plus alpha times the sum of the logs of all table entries
-    never falls; with alpha 0 it is the log likelihood itself.
+    never falls; with alpha 0 it is the log likelihood itself. Variances that `shrinkage` draws
+    towards the pooled ones, which the rows decide as well, are the maximum of no such sum: there
+    the log likelihood may end a little below its maximum.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unkn
 from bayesgraph.graph import build_dag
 from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
@@ -65,15 +65,14 @@ def fit_network(
     *,
     variables: Iterable[Variable] = (),
     categorical: Any = None,
-    alpha: float = 1.0,
-    shrinkage: float = 0.0,
+    smoothing: SmoothingLike = "dirichlet",
     sample_weight: ArrayLike | None = None,
     missing: str | None = None,
     hidden: Iterable[Discrete] = (),
     restarts: int = 1,
     max_iter: int = 1000,
     tol: float = 1e-6,
-    random_state: Any = None,
+    random_state: Any = 0,
 ) -> BayesianNetwork:
     """Return a network of given arcs with parameters from a table.
 
@@ -94,7 +93,7 @@ def fit_network(
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
     # Before any work: a cycle or an unknown name is told at once.
     build_dag([*columns, *unseen], pairs)
-    smoothing = Smoothing(alpha, shrinkage)
+    chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
     for variable in declared:
         if variable.name not in columns:
@@ -103,9 +102,9 @@ def fit_network(
     structure = Structure((*table.variables, *unseen.values()), tuple(pairs))
     if by_em:
         weights = checked_weights(sample_weight, table.n_rows)
-        return expectation_maximization(structure, table, weights, smoothing, iterations)
+        return expectation_maximization(structure, table, weights, chosen, iterations)
     source = TableSource(table, sample_weight=sample_weight)
-    return estimate_network(structure, source, smoothing)
+    return estimate_network(structure, source, chosen)
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:

@@ -16,11 +16,12 @@ from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.row_search import climb_by_rows
 from bayesgraph.learning.scores import SCORES, Gains
-from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
     below_class,
     check_source,
+    learner,
     target_of,
 )
 from bayesgraph.statistics import CountSource
@@ -29,9 +30,10 @@ from bayesgraph.variables import Discrete, Variable
 _DROP, _ADD, _REVERSE = range(3)
 
 
+@learner(counts_ahead={"max_parents": (0, 1), "score": SCORES})
 def hill_climb(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     score: str = "bic",
     ess: float = 1.0,
@@ -47,7 +49,7 @@ def hill_climb(
     Parameters
     ----------
     source : CountSource
-    smoothing : Smoothing, optional
+    smoothing : name, number or Smoothing
         Of the variances of continuous columns.
     score : {"bic", "aic", "bdeu", "likelihood", "fcll", "cll"}
         * "bic", "aic": log likelihood less log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for each
@@ -84,16 +86,17 @@ def hill_climb(
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     if score == "cll":
-        rows = LeaveOneOut(source, target, smoothing or Smoothing())
+        rows = LeaveOneOut(source, target, as_smoothing(smoothing))
         return below_class(target, features, climb_by_rows(rows, features, most, rules))
-    gains = Gains(source, smoothing or Smoothing(), score, ess)
+    gains = Gains(source, as_smoothing(smoothing), score, ess)
     climber = Climber(features, target, gains, most, rules)
     return below_class(target, features, climber.climb())
 
 
+@learner(counts_ahead={"max_parents": (0, 1)})
 def unrestricted(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     score: str = "bic",
     ess: float = 1.0,
@@ -119,7 +122,7 @@ def unrestricted(
     check_source(source, "unrestricted")
     target = source.target
     columns = source.features if target is None else (target, *source.features)
-    gains = Gains(source, smoothing or Smoothing(), score, ess)
+    gains = Gains(source, as_smoothing(smoothing), score, ess)
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
     climber = Climber(columns, None, gains, at_least("max_parents", max_parents, 0), rules)
     return below_class(None, columns, climber.climb())

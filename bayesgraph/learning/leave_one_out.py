@@ -241,7 +241,7 @@ class _Discrete(_Term):
 
     def _levels(self) -> list[int]:
         """Return how many configurations each table merges, from that of the class alone on."""
-        if self.rows.smoothing.tables != "backoff":
+        if self.rows.smoothing.scheme != "backoff":
             return [1]
         found = [1]
         for parent in reversed([p for p in self.parents if isinstance(p, Discrete)]):

@@ -10,7 +10,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.leaves import LEAVES, distribution_of
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.smoothing import Smoothing, shares
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
@@ -36,7 +36,7 @@ def estimate_network(
     structure : Structure
     source : CountSource
     smoothing : Smoothing
-        The class itself is not smoothed: its prior is its share of the rows.
+        The prior of the class is its share of the rows, smoothed only by an `alpha` that names it.
     priors : ndarray, shape (K,), optional
         Of the class, instead of its share.
     distributions : mapping from variable to name, optional
@@ -136,10 +136,10 @@ def estimate_table(
     target: Discrete | None,
     priors: Floats | None,
 ) -> TableCPD:
-    """Return the table of a child; that of a class without parents is given, or not smoothed."""
+    """Return the table of a child; of a class without parents see `class_prior`."""
     counts = statistics.counts
     if child == target and not parents:
-        return TableCPD(child, class_prior(child, counts, priors))
+        return TableCPD(child, class_prior(child, counts, priors, smoothing))
     if child == target and priors is not None:
         names = quoted(p.name for p in parents)
         raise DataError(
@@ -150,12 +150,18 @@ def estimate_table(
     return TableCPD(child, smoothing.table(counts, child, kept), parents)  # type: ignore[arg-type]
 
 
-def class_prior(target: Discrete, counts: Floats, priors: Floats | None) -> Floats:
-    """Return the distribution of the class: as given, or its share of the rows, not smoothed."""
+def class_prior(
+    target: Discrete, counts: Floats, priors: Floats | None, smoothing: Smoothing
+) -> Floats:
+    """Return the distribution of the class: as given, or its share of the rows.
+
+    The shares are smoothed if the mapping `smoothing.alpha` names the class, and then only.
+    """
     if priors is not None:
         return priors
-    total = counts.sum()
-    return counts / total if total > 0 else np.full(len(counts), 1.0 / target.cardinality)
+    if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
+        counts = smoothing.weighted(counts, smoothing.pseudo_counts(target, len(counts)))
+    return shares(counts, 1.0 / target.cardinality)
 
 
 def estimate_gaussian(

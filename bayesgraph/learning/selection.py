@@ -11,8 +11,15 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
-from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.learning.structure import Structure, below_class, learned_by, star, target_of
+from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
+from bayesgraph.learning.structure import (
+    Structure,
+    below_class,
+    learned_by,
+    learner,
+    star,
+    target_of,
+)
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.variables import Variable
 
@@ -20,9 +27,10 @@ from bayesgraph.variables import Variable
 _MOST_HELD = 1 << 25
 
 
+@learner(counts_ahead=False)
 def selective_kdb(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     k: int = 5,
     loss: str = "rmse",
@@ -39,7 +47,7 @@ def selective_kdb(
     ----------
     source : CountSource
         One that has the rows.
-    smoothing : Smoothing, optional
+    smoothing : name, number or Smoothing
         Of the tables and moments behind the predictions.
     k : int, default 5
         The most parents of a feature besides the class.
@@ -59,7 +67,7 @@ def selective_kdb(
     one_of("loss", loss, LOSSES)
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
-    smoothing = smoothing or Smoothing()
+    smoothing = as_smoothing(smoothing)
     order, chosen, gains = ranked_parents(source, features, smoothing, most, rules)
     rows = LeaveOneOut(source, target, smoothing)
     required_of = rules.forced(features).sum(axis=0)
@@ -116,9 +124,10 @@ def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure
 # ------------------------------------------------------------------------------ forward selection
 
 
+@learner(counts_ahead=False)
 def forward_selection(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     learner: Callable[..., Structure] = star,
     loss: str = "log",
@@ -134,7 +143,7 @@ def forward_selection(
     ----------
     source : CountSource
         One that has the rows.
-    smoothing : Smoothing, optional
+    smoothing : name, number or Smoothing
     learner : learner, default star
         Of the structure over the features chosen, such as `bayesgraph.tan`.
     loss : {"log", "rmse", "0-1"}
@@ -150,7 +159,7 @@ def forward_selection(
     one_of("loss", loss, LOSSES)
     features = source.features
     most = len(features) if max_features is None else at_least("max_features", max_features, 0)
-    smoothing = smoothing or Smoothing()
+    smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
     rows.learn(((), v) for v in features)

@@ -1,21 +1,21 @@
-"""How counts and moments become probabilities and covariances, for scores and CPDs alike."""
+"""Smoothing: counts and moments become probabilities and covariances, for scores and CPDs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Discrete, Variable
 
 ESTIMATIONS = ("mean", "map", "ml", "predictive")
-TABLES = ("dirichlet", "m", "marginal", "backoff")
+SCHEMES = ("dirichlet", "m", "marginal", "backoff")
 _HIERARCHIES = ("marginal", "backoff")
 
 
@@ -58,9 +58,12 @@ def shares(cells: Floats, otherwise: Floats | float) -> Floats:
     return np.where(total > 0, safe_divide(cells, total), otherwise)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Smoothing:
-    """Regularisation of tables and Gaussians.
+    """Regularisation of tables and Gaussians: what `smoothing=` takes everywhere.
+
+    A name alone is short for ``Smoothing(scheme=name)``, a number for ``Smoothing(alpha=number)``.
+    Estimators search and set its values one by one: ``smoothing__shrinkage``.
 
     Attributes
     ----------
@@ -68,7 +71,8 @@ class Smoothing:
         Dirichlet pseudo-count added to each cell of a table: one for all states, or one for each
         (1 is Laplace's rule). For presence it is the beta prior of both outcomes; for Poisson
         counts the rows' worth of a gamma prior around the column's mean. Variables that a mapping
-        does not name take 1.
+        does not name take 1. The class of a classifier is smoothed only where a mapping names it:
+        otherwise its prior is its share of the rows.
     shrinkage : float
         Weight, in rows, with which the covariance of each configuration of the discrete parents is
         drawn towards the pooled within-class covariance:
@@ -97,7 +101,7 @@ class Smoothing:
         number in units of the columns. n is the sum of the weights.
     threshold : float
         A count above it is presence.
-    tables : {"dirichlet", "m", "marginal", "backoff"}
+    scheme : {"dirichlet", "m", "marginal", "backoff"}
         What tables P(x | parents) are drawn towards. N counts the rows of a configuration u of the
         parents, s is `strength`:
 
@@ -123,13 +127,13 @@ class Smoothing:
     ddof: int = 0
     bandwidth: float | str = "silverman"
     threshold: float = 0.0
-    tables: str = "dirichlet"
+    scheme: str = "dirichlet"
     strength: float | None = None
 
     def __post_init__(self) -> None:
         one_of("estimation", self.estimation, ESTIMATIONS)
         one_of("ddof", self.ddof, (0, 1))
-        self._check_tables()
+        self._check_scheme()
         if isinstance(self.bandwidth, str):
             one_of("bandwidth", self.bandwidth, ("silverman", "scott"))
         elif not (_is_number(self.bandwidth) and self.bandwidth > 0):
@@ -149,10 +153,41 @@ class Smoothing:
                     f"{name} takes a finite number that is not negative; got {value!r}."
                 )
 
-    def _check_tables(self) -> None:
-        one_of("smoothing", self.tables, TABLES)
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
+        return f"Smoothing({changed})"
+
+    def changed(self) -> dict[str, Any]:
+        """Return the values that are not the defaults."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if not self._is_default(f)}
+
+    def _is_default(self, field: Any) -> bool:
+        value = getattr(self, field.name)
+        return isinstance(value, (str, float, int, type(None))) and bool(value == field.default)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all values by name, as scikit-learn's estimators do."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self, **params: Any) -> Smoothing:
+        """Return a smoothing with other values; this one stays as it is.
+
+        Raises
+        ------
+        DataError
+            For a name that is no parameter.
+        """
+        for name in params:
+            one_of("a parameter of Smoothing", name, self.get_params())
+        return replace(self, **params)
+
+    def __sklearn_clone__(self) -> Smoothing:
+        return self
+
+    def _check_scheme(self) -> None:
+        one_of("smoothing", self.scheme, SCHEMES)
         if self.strength is not None:
-            if self.tables == "dirichlet":
+            if self.scheme == "dirichlet":
                 raise DataError(
                     "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
                     "'dirichlet' is alpha."
@@ -163,7 +198,7 @@ class Smoothing:
                 )
         if self.is_hierarchy and self.estimation == "map":
             raise DataError(
-                f"estimation='map' is the mode of one Dirichlet distribution, and {self.tables!r} "
+                f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
                 "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
             )
 
@@ -204,17 +239,17 @@ class Smoothing:
             return 0.0
         if self.strength is not None:
             return self.strength
-        return 1.0 if self.tables == "m" else float(n_states)
+        return 1.0 if self.scheme == "m" else float(n_states)
 
     @property
     def is_hierarchy(self) -> bool:
         """Whether tables are drawn towards what is known of fewer parents."""
-        return self.tables in _HIERARCHIES
+        return self.scheme in _HIERARCHIES
 
     def state_counts(self, variable: Discrete) -> Floats:
         """Return the prior counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
-        own = self.pull(n) / n if self.tables == "m" else self.pseudo_counts(variable, n)
+        own = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
         return np.broadcast_to(own, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
@@ -236,7 +271,7 @@ class Smoothing:
             cells = self.weighted(counts, self.state_counts(variable))
             return shares(cells, 1.0 / counts.shape[-1])
         axes = tuple(range(counts.ndim - 1))
-        if self.tables == "backoff":
+        if self.scheme == "backoff":
             axes = (axes[-2] if kept == axes[-1] and len(axes) > 1 else axes[-1],)
             kept = None if kept is None else kept - (axes[0] < kept)
         towards = self.table(counts.sum(axis=axes), variable, kept)
@@ -270,3 +305,28 @@ class Smoothing:
         full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
         rows = full - self.ddof * (full > 0)
         return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
+
+
+SmoothingLike: TypeAlias = Smoothing | str | float
+
+
+def as_smoothing(value: object) -> Smoothing:
+    """Return the Smoothing that a scheme's name or a number of pseudo-counts is short for.
+
+    Raises
+    ------
+    DataTypeError
+        For anything else.
+    DataError
+        For a name that is no scheme, and a number that is no pseudo-count.
+    """
+    if isinstance(value, Smoothing):
+        return value
+    if isinstance(value, str):
+        return Smoothing(scheme=value)
+    if isinstance(value, (int, float, np.number)):
+        return Smoothing(alpha=value)
+    raise DataTypeError(
+        f"smoothing= takes one of {quoted(SCHEMES)}, a number of pseudo-counts or a Smoothing; got "
+        f"{value!r}."
+    )

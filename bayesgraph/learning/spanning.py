@@ -16,11 +16,12 @@ from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
 from bayesgraph.learning.scores import FCLL_CONTRAST, FCLL_LIKELIHOOD
-from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
     below_class,
     check_source,
+    learner,
     target_of,
 )
 from bayesgraph.statistics import CountSource, Pairs
@@ -31,9 +32,10 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 _Worth: TypeAlias = Callable[[ArcScores], Floats]
 
 
+@learner(counts_ahead=True)
 def tan(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     root: Name | None = None,
     score: str = "likelihood",
@@ -50,7 +52,7 @@ def tan(
     Parameters
     ----------
     source : CountSource
-    smoothing : Smoothing, optional
+    smoothing : name, number or Smoothing
         Of the moments behind the scores.
     root : name, optional
         Of the tree; by default the first discrete feature, or the first one if all are continuous.
@@ -79,9 +81,10 @@ def tan(
     return _augmented(source, smoothing, target, features, root, worth, rules)
 
 
+@learner(counts_ahead=True)
 def forest(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     root: Name | None = None,
     score: str | float = "bic",
@@ -109,9 +112,10 @@ def forest(
     return _augmented(source, smoothing, target, features, root, worth, rules, pays=True)
 
 
+@learner(counts_ahead=True)
 def chow_liu(
     source: CountSource,
-    smoothing: Smoothing | None = None,
+    smoothing: SmoothingLike = "dirichlet",
     *,
     root: Name | None = None,
     required: Iterable[Any] | None = None,
@@ -156,16 +160,16 @@ def _net(score: str | float, scores: ArcScores) -> Floats:
     return scores.gains - score
 
 
-def _fcll(source: CountSource, smoothing: Smoothing | None, scores: ArcScores) -> Floats:
+def _fcll(source: CountSource, smoothing: SmoothingLike, scores: ArcScores) -> Floats:
     columns = source.features
     summary = source.pairs(Pairs(columns, None))
-    without = arc_scores(source, summary, smoothing or Smoothing())
+    without = arc_scores(source, summary, as_smoothing(smoothing))
     return FCLL_LIKELIHOOD * scores.gains + FCLL_CONTRAST * (scores.gains - without.gains)
 
 
 def _augmented(
     source: CountSource,
-    smoothing: Smoothing | None,
+    smoothing: SmoothingLike,
     given: Discrete | None,
     columns: tuple[Variable, ...],
     root: Name | None,
@@ -180,7 +184,7 @@ def _augmented(
     gains = np.zeros((len(columns), len(columns)))
     if len(columns) > 1:
         summary = source.pairs(Pairs(columns, given))
-        scores = arc_scores(source, summary, smoothing or Smoothing())
+        scores = arc_scores(source, summary, as_smoothing(smoothing))
         gains = np.maximum(scores.gains, scores.gains.T)
         edges = _tree_edges(columns, worth(scores), rules, pays=pays)
     found = [(columns[i], columns[j], float(gains[i, j])) for i, j in edges]

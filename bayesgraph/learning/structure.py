@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import networkx as nx
 
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.graph import Arc, build_dag
-from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.smoothing import Smoothing, SmoothingLike
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Variable
 
@@ -58,7 +60,64 @@ class Structure:
         return build_dag([v.name for v in self.variables], self.arcs)
 
 
-def star(source: CountSource, smoothing: Smoothing | None = None) -> Structure:
+@dataclass(frozen=True)
+class LearnerCard:
+    """What estimators, files and the command line know of a structure learner.
+
+    Attributes
+    ----------
+    learn : callable
+        From a count source and a smoothing to a Structure.
+    counts_ahead : bool, or mapping from option to values
+        Whether all that the learner asks for is known before the data are, so that rows can be
+        added and forgotten; or the values of its options with which it is.
+    """
+
+    learn: Callable[..., Structure]
+    counts_ahead: bool | Mapping[str, Collection[Any]]
+
+    def counts_ahead_with(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether the learner counts ahead with some options, the others at their defaults."""
+        if isinstance(self.counts_ahead, bool):
+            return self.counts_ahead
+        defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
+        given = {**defaults, **options}
+        return all(given[name] in values for name, values in self.counts_ahead.items())
+
+
+# The one list of structure learners: a learner that declares itself is in it.
+LEARNERS: dict[str, LearnerCard] = {}
+LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
+
+
+def learner(
+    *, counts_ahead: bool | Mapping[str, Collection[Any]]
+) -> Callable[[LearnerT], LearnerT]:
+    """Register a structure learner under the name of its function; see `LearnerCard`."""
+
+    def register(function: LearnerT) -> LearnerT:
+        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
+        return function
+
+    return register
+
+
+def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the name and the options of a registered learner or a partial of it, else None."""
+    options: Mapping[str, Any] = {}
+    if isinstance(value, partial) and not value.args:
+        value, options = value.func, value.keywords
+    return next(((n, options) for n, card in LEARNERS.items() if card.learn is value), None)
+
+
+def counts_ahead(value: Any) -> bool:
+    """Tell whether a learner asks for nothing that depends on the data; one not registered may."""
+    found = card_of(value)
+    return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
+
+
+@learner(counts_ahead=True)
+def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
     Asks for nothing: what is counted depends on the distributions of the features.

@@ -124,7 +124,7 @@ def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
     return result
 
 
-def leaf_probabilities(tree: Tree, counts: Floats, alpha: float) -> Floats:
+def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
     """Return the distributions at the nodes from counts of classes, shape (n_nodes, n_classes).
 
     ``(n_c + m * q_c) / (n + m)`` with the class's share q_c of all rows and m = alpha * n_classes

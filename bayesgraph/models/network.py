@@ -169,15 +169,14 @@ class BayesianNetwork(Model):
         *,
         variables: Iterable[Variable] = (),
         categorical: Any = None,
-        alpha: float = 1.0,
-        shrinkage: float = 0.0,
+        smoothing: Any = "dirichlet",
         sample_weight: ArrayLike | None = None,
         missing: str | None = None,
         hidden: Iterable[Discrete] = (),
         restarts: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> BayesianNetwork:
         """Estimate the parameters of a given graph from a table.
 
@@ -194,11 +193,9 @@ class BayesianNetwork(Model):
             state is an error.
         categorical : list of column names or "all", optional
             Numeric columns to take as discrete.
-        alpha : float
-            Dirichlet pseudo-count for each cell of a table; 0 is maximum likelihood.
-        shrinkage : float
-            Rows' worth of prior with which each configuration's covariance is drawn towards the
-            pooled one; 0 is maximum likelihood.
+        smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
+            Of tables and Gaussians; a number is the Dirichlet pseudo-count for each cell of a
+            table. ``Smoothing(estimation="ml")`` is maximum likelihood.
         sample_weight : array_like, shape (n_rows,), optional
         missing : {"available", "em"}, optional
             * "available": each family uses the rows that are complete in it. The default.
@@ -216,8 +213,8 @@ class BayesianNetwork(Model):
             Iterations of each start; one warning (NotConvergedWarning) if these are too few.
         tol : float
             EM stops when an iteration gains less, in nats a row.
-        random_state : int or numpy Generator, optional
-            Of the starts.
+        random_state : int or numpy Generator, default 0
+            Of the starts; None draws others each time.
 
         Examples
         --------
@@ -238,8 +235,7 @@ class BayesianNetwork(Model):
             frame,
             variables=variables,
             categorical=categorical,
-            alpha=alpha,
-            shrinkage=shrinkage,
+            smoothing=smoothing,
             sample_weight=sample_weight,
             missing=missing,
             hidden=hidden,

@@ -26,7 +26,7 @@ from bayesgraph.plots.style import (
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.prediction import GraphClassifier
+    from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
 # Points on a side: the lines between classes are interpolated, so these need not be pixels.
 _GRID_POINTS = 160

@@ -40,7 +40,7 @@ from bayesgraph.plots.style import (
 from bayesgraph.variables import Discrete, Variable
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.base import NetworkClassifier
+    from bayesgraph.classifiers.network_classifier import NetworkClassifier
 
 _POINTS = 100.0
 _WIDTH, _ROW = 8.6, 0.62

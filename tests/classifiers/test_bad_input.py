@@ -289,7 +289,7 @@ def test_a_variance_of_zero_that_nothing_smooths(estimator):
     with pytest.raises(
         DataError, match=r"'dose' is constant in some (configuration|class).*var_smoothing"
     ):
-        estimator(var_smoothing=0.0, shrinkage=0.0).fit(table, Y)
+        estimator(smoothing=bg.Smoothing(var_smoothing=0.0, shrinkage=0.0)).fit(table, Y)
 
 
 def test_missing_target_of_a_count_source():
@@ -303,11 +303,9 @@ def test_missing_target_of_a_count_source():
 # ------------------------------------------------------------------------------- the parameters
 
 BAD_PARAMETERS = {
-    "negative alpha": ({"alpha": -1.0}, ValueError, "alpha.*-1"),
-    "NaN alpha": ({"alpha": np.nan}, ValueError, "alpha.*nan"),
-    "text alpha": ({"alpha": "one"}, ValueError, "alpha.*'one'"),
-    "negative shrinkage": ({"shrinkage": -0.5}, ValueError, "shrinkage.*-0.5"),
-    "infinite smoothing": ({"var_smoothing": np.inf}, ValueError, "var_smoothing.*inf"),
+    "negative alpha": ({"smoothing": -1.0}, ValueError, "alpha.*-1"),
+    "NaN alpha": ({"smoothing": np.nan}, ValueError, "alpha.*nan"),
+    "text alpha": ({"smoothing": "one"}, ValueError, "smoothing.*'one'"),
     "too few priors": ({"priors": [1.0]}, ValueError, "(?i)number of priors.*'no', 'yes'"),
     "negative prior": ({"priors": [-0.5, 1.5]}, ValueError, "(?i)priors must be non-negative"),
     "priors not of sum one": ({"priors": [0.5, 0.6]}, ValueError, "(?i)sum of the priors"),
@@ -362,7 +360,7 @@ BAD_STRUCTURES = {
         ValueError,
         "'class' cannot have continuous parents; got 'age'",
     ),
-    "unknown learner": ("tam", ValueError, "'star', 'tan', 'forest', 'chow_liu'.*'tam'"),
+    "unknown learner": ("tam", ValueError, "'star', 'kdb', .*'tam'"),
     "numbers": ([1, 2], GraphError, r"\(parent, child\) pairs; got 1"),
     "a number": (3, ValueError, "structure=.*3"),
     "nothing": (None, ValueError, "structure=.*None"),
@@ -444,9 +442,9 @@ def test_evidence_that_does_not_fit():
 
 def test_impossible_rows_get_the_prior_and_one_warning():
     table = {"a": ["x", "x", "y", "y"], "b": ["u", "u", "v", "v"]}
-    classifier = bg.NaiveBayesClassifier(alpha=0.0).fit(table, ["k", "k", "k", "l"])
+    classifier = bg.NaiveBayesClassifier(smoothing=0.0).fit(table, ["k", "k", "k", "l"])
     impossible = {"a": ["x", "x", "y"], "b": ["v", "u", "u"]}
-    strict = bg.NaiveBayesClassifier(alpha=0.0).fit(table, ["k", "k", "l", "l"])
+    strict = bg.NaiveBayesClassifier(smoothing=0.0).fit(table, ["k", "k", "l", "l"])
     with pytest.warns(bg.errors.ImpossibleEvidenceWarning, match="2 of 3 rows") as caught:
         proba = strict.predict_proba(impossible)
     assert len(caught) == 1
@@ -480,7 +478,9 @@ def test_collinear_parents_that_nothing_smooths_are_named():
     a = np.random.default_rng(0).normal(size=50)
     frame = {"a": a, "b": 2 * a, "c": a + 1}
     arcs = [("a", "c"), ("b", "c"), ("class", "c")]
-    clf = bg.BayesianNetworkClassifier(arcs, var_smoothing=0.0, shrinkage=0.0)
+    clf = bg.BayesianNetworkClassifier(
+        arcs, smoothing=bg.Smoothing(var_smoothing=0.0, shrinkage=0.0)
+    )
     with pytest.raises(bg.errors.DataError, match="var_smoothing"):
         clf.fit(frame, np.arange(50) % 2)
 

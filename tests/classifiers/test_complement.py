@@ -46,7 +46,7 @@ def test_equals_scikit_learn(container, norm, alpha, weights):
     counts = np.where(np.arange(ITEMS) == 8, 0.0, X) if np.all(alpha == 0.0) else X
     theirs = ComplementNB(alpha=np.maximum(alpha, 1e-10), norm=norm, fit_prior=norm)
     theirs.fit(counts, Y, weights)
-    ours = bg.ComplementNaiveBayesClassifier(alpha=alpha, norm=norm)
+    ours = bg.ComplementNaiveBayesClassifier(smoothing=bg.Smoothing(alpha=alpha), norm=norm)
     ours.fit(container(counts), Y, sample_weight=weights)
     assert_same(ours, theirs, counts, container(counts))
     joint = theirs.predict_joint_log_proba(counts)
@@ -163,7 +163,7 @@ def test_counts_have_no_posterior():
 
 def test_a_file_keeps_it(tmp_path):
     for norm in (False, True):
-        classifier = bg.ComplementNaiveBayesClassifier(norm=norm, alpha=0.3).fit(X, Y)
+        classifier = bg.ComplementNaiveBayesClassifier(norm=norm, smoothing=0.3).fit(X, Y)
         classifier.save(tmp_path / "complement.bayesgraph")
         again = bg.load(tmp_path / "complement.bayesgraph")
         assert again.get_params() == classifier.get_params()

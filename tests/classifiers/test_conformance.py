@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
-from bayesgraph.classifiers import prediction
+from bayesgraph.classifiers import graph_classifier
 from bayesgraph.cpds import DirichletMultinomialCPD, MultinomialCPD
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
@@ -473,7 +473,7 @@ def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
     # Where two classes are equally probable, rounding decides.
     ranked = np.sort(expected[1], axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > 1e-9
-    monkeypatch.setattr(prediction, "_CHUNK_ROWS", n)
+    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", n)
     for ask, whole in zip(case.asks, expected, strict=True):
         found = getattr(classifier, ask)(data.polars())
         assert found.dtype == whole.dtype
@@ -510,7 +510,7 @@ def test_numbers_that_are_never_observed_say_nothing(case, kind):
 def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
     data = cases.make_data(kind)
     classifier = case.estimator().fit(data.matrix(), data.y)
-    monkeypatch.setattr(prediction, "_CHUNK_ROWS", 500)
+    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", 500)
     rows = np.tile(data.matrix(), (100, 1))
     for ask in case.asks:
         peaks = []
@@ -527,7 +527,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
 def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
-    monkeypatch.setattr(prediction, "_CHUNK_ROWS", 500)
+    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", 500)
     data = cases.make_data("varied", 6000).with_missing()
     classifier = bg.NaiveBayesClassifier({"d": "poisson", ("e", "f", "g"): "multinomial"})
     frame = data.polars() if library == "polars" else data.pandas()

@@ -23,12 +23,15 @@ shrinkages = pytest.mark.parametrize(
 STRUCTURES = ("full", "diagonal", "spherical")
 
 
+PLAIN = bg.Smoothing(var_smoothing=0.0)
+
+
 def linear(**parameters):
-    return bg.LinearDiscriminantClassifier(**{"var_smoothing": 0.0, **parameters})
+    return bg.DiscriminantAnalysisClassifier(**{"smoothing": PLAIN, **parameters})
 
 
 def quadratic(**parameters):
-    return bg.QuadraticDiscriminantClassifier(**{"var_smoothing": 0.0, **parameters})
+    return bg.DiscriminantAnalysisClassifier("class", **{"smoothing": PLAIN, **parameters})
 
 
 # ------------------------------------------------------------------------------- scikit-learn
@@ -37,7 +40,7 @@ def quadratic(**parameters):
 @data
 @shrinkages
 def test_linear_equals_scikit_learn(X, y, ours, theirs):
-    found = linear(shrinkage=ours).fit(X, y)
+    found = linear(regularization=ours).fit(X, y)
     expected = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=theirs).fit(X, y)
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
@@ -48,7 +51,7 @@ def test_linear_equals_scikit_learn(X, y, ours, theirs):
 @data
 @shrinkages
 def test_quadratic_equals_scikit_learn(X, y, ours, theirs):
-    found = quadratic(shrinkage=ours).fit(X, y)
+    found = quadratic(regularization=ours).fit(X, y)
     expected = QuadraticDiscriminantAnalysis(
         solver="eigen", shrinkage=theirs, store_covariance=True
     ).fit(X, y)
@@ -116,7 +119,7 @@ def test_linear_by_hand():
     np.testing.assert_allclose(clf.predict_proba(asked)[:, 1], expected, rtol=1e-13)
     assert clf.predict(asked).tolist() == ["left", "right", "left"]
     np.testing.assert_allclose(clf.transform([[3.0, 5.0], [4.0, 0.0]]), [[0.0], [1.0]], atol=1e-14)
-    unbiased = linear(unbiased=True).fit(X, [0] * 4 + [1] * 4)
+    unbiased = linear(smoothing=bg.Smoothing(var_smoothing=0.0, ddof=1)).fit(X, [0] * 4 + [1] * 4)
     np.testing.assert_allclose(unbiased.covariance_, np.eye(2) * 8 / 6, atol=1e-15)
 
 
@@ -155,7 +158,7 @@ def test_two_classes_have_a_logistic_function():
 @pytest.mark.parametrize("make", [linear, quadratic])
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_missing_features_are_marginalised(X, y, make, structure):
-    clf = make(structure=structure, var_smoothing=1e-6).fit(X, y)
+    clf = make(structure=structure, smoothing=bg.Smoothing(var_smoothing=1e-6)).fit(X, y)
     rows = X[::7].copy()
     rows[np.random.default_rng(0).random(rows.shape) < 0.4] = np.nan
     rows[0] = np.nan
@@ -186,7 +189,7 @@ def test_missing_values_in_fitting_lose_little():
     X, y = DATA["iris"]
     gone = np.random.default_rng(0).random(X.shape) < 0.25
     for make in (linear, quadratic):
-        clf = make(var_smoothing=1e-6).fit(np.where(gone, np.nan, X), y)
+        clf = make(smoothing=bg.Smoothing(var_smoothing=1e-6)).fit(np.where(gone, np.nan, X), y)
         assert clf.n_iter_ > 1
         assert clf.score(X, y) > 0.95
         assert np.isnan(clf.transform(np.where(gone, np.nan, X))[gone.any(axis=1)]).all()
@@ -210,10 +213,10 @@ def test_more_columns_than_rows_have_a_density(make):
     random = np.random.default_rng(0)
     X = random.normal(size=(20, 40))
     X[10:] += 3.0
-    clf = make(var_smoothing=1e-6).fit(X, [0] * 10 + [1] * 10)
+    clf = make(smoothing=bg.Smoothing(var_smoothing=1e-6)).fit(X, [0] * 10 + [1] * 10)
     assert np.isfinite(clf.log_likelihood(X)).all()
     assert clf.score(X, [0] * 10 + [1] * 10) == 1.0
-    shrunken = make(shrinkage="ledoit_wolf").fit(X, [0] * 10 + [1] * 10)
+    shrunken = make(regularization="ledoit_wolf").fit(X, [0] * 10 + [1] * 10)
     assert shrunken.score(random.normal(size=(50, 40)), [0] * 50) > 0.9
     with pytest.raises(ValueError, match="singular"):
         make().fit(X, [0] * 10 + [1] * 10)
@@ -223,7 +226,7 @@ def test_names_labels_and_frames():
     X, y = DATA["iris"]
     frame = pd.DataFrame(X, columns=["sl", "sw", "pl", "pw"])
     labels = pd.Series(np.array(["setosa", "versicolor", "virginica"])[y], name="kind")
-    clf = bg.DiscriminantAnalysisClassifier("class", shrinkage=0.1).fit(frame, labels)
+    clf = bg.DiscriminantAnalysisClassifier("class", regularization=0.1).fit(frame, labels)
     assert clf.target_.name == "kind"
     assert clf.query(evidence={"pl": 1.4}).argmax == "setosa"
     assert clf.transform(frame).shape == (150, 2)

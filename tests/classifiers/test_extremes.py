@@ -61,8 +61,7 @@ def test_five_thousand_discrete_features(case, text):
     assert np.isfinite(finite(classifier, given)).all()
     assert classifier.score(given, y) == 1.0
     assert (classifier.log_likelihood(given) < -5000).all()
-    alpha = classifier.alpha
-    peer = CategoricalNB(alpha=alpha, min_categories=5).fit(X, y)
+    peer = CategoricalNB(min_categories=5).fit(X, y)
     np.testing.assert_allclose(
         classifier.predict_log_proba(given), peer.predict_log_proba(X), rtol=1e-9, atol=1e-9
     )
@@ -220,7 +219,7 @@ def test_the_most_probable_explanation_is_not_the_row_of_argmaxima():
     # P(c) = .4, .6; the first class leaves `a` certain, the second spreads over its states.
     rows = [("k", "x")] * 40 + [("l", s) for s in "xyz" for _ in range(20)]
     y, a = zip(*rows, strict=True)
-    classifier = bg.NaiveBayesClassifier(alpha=0.0).fit({"a": list(a)}, list(y))
+    classifier = bg.NaiveBayesClassifier(smoothing=0.0).fit({"a": list(a)}, list(y))
     assert classifier.query().argmax == "l"
     assert classifier.predict({"a": [None]})[0] == "l"
     best = classifier.most_probable()
@@ -233,7 +232,9 @@ def test_the_most_probable_explanation_is_not_the_row_of_argmaxima():
 def test_gaussian_naive_bayes_of_scikit_learn():
     data = cases.make_data("continuous", 200)
     X = data.matrix()
-    ours = bg.NaiveBayesClassifier(shrinkage=0.0, var_smoothing=0.0).fit(X, data.y)
+    ours = bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0)).fit(
+        X, data.y
+    )
     peer = GaussianNB(var_smoothing=0.0).fit(X, data.y)
     for j, cpd in enumerate(ours.network_.cpds[1:]):
         np.testing.assert_allclose(cpd.mean, peer.theta_[:, j], rtol=1e-12)
@@ -252,7 +253,7 @@ def test_categorical_naive_bayes_of_scikit_learn(alpha):
     X = (random.integers(4, size=(150, 6)) + y[:, None] * (random.random((150, 6)) < 0.4)) % 4
     weights = random.uniform(0.1, 3, size=150)
     for sample_weight in (None, weights):
-        ours = bg.NaiveBayesClassifier(alpha=alpha, categorical="all")
+        ours = bg.NaiveBayesClassifier(smoothing=bg.Smoothing(alpha=alpha), categorical="all")
         ours.fit(X, y, sample_weight=sample_weight)
         peer = CategoricalNB(alpha=alpha).fit(X, y, sample_weight=sample_weight)
         for cpd, log_table in zip(ours.network_.cpds[1:], peer.feature_log_prob_, strict=True):

@@ -15,14 +15,20 @@ import bayesgraph as bg
 
 FAMILIES = {
     "gaussian": ("continuous", {}),
-    "gaussian-map": ("continuous", {"estimation": "map"}),
-    "student": ("continuous", {"estimation": "predictive"}),
+    "gaussian-map": ("continuous", {"smoothing": bg.Smoothing(estimation="map")}),
+    "student": ("continuous", {"smoothing": bg.Smoothing(estimation="predictive")}),
     "kernel": ("continuous", {"distributions": "kernel"}),
     "lognormal": ("positive", {"distributions": "lognormal"}),
     "poisson": ("counts", {"distributions": "poisson"}),
-    "negative-binomial": ("counts", {"distributions": "poisson", "estimation": "predictive"}),
+    "negative-binomial": (
+        "counts",
+        {"distributions": "poisson", "smoothing": bg.Smoothing(estimation="predictive")},
+    ),
     "categorical": ("counts", {"distributions": "categorical"}),
-    "bernoulli": ("counts", {"distributions": "bernoulli", "threshold": 1.0}),
+    "bernoulli": (
+        "counts",
+        {"distributions": "bernoulli", "smoothing": bg.Smoothing(threshold=1.0)},
+    ),
 }
 every = pytest.mark.parametrize("family", FAMILIES)
 
@@ -122,7 +128,9 @@ def test_words_whose_counts_are_missing(estimation, missing):
     # probability of the known words in their order is that of all documents of a length that have
     # these words (and others in between), over that of all that have as many.
     data = cases.make_data("counts")
-    classifier = bg.NaiveBayesClassifier("multinomial", alpha=2.0, estimation=estimation)
+    classifier = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(alpha=2.0, estimation=estimation)
+    )
     classifier.fit(data.matrix(), data.y)
     known = [i for i in range(4) if i not in missing]
     prior = classifier.query().probabilities
@@ -146,7 +154,9 @@ def test_words_whose_counts_are_missing(estimation, missing):
 @pytest.mark.parametrize("estimation", ["mean", "predictive"])
 def test_the_documents_of_a_length_are_a_distribution(estimation):
     data = cases.make_data("counts")
-    classifier = bg.NaiveBayesClassifier("multinomial", estimation=estimation)
+    classifier = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(estimation=estimation)
+    )
     classifier.fit(data.matrix(), data.y)
     for length in (0, 1, 4):
         documents = itertools.product(range(4), repeat=length)
@@ -169,7 +179,7 @@ def test_presence_of_all_documents_is_a_distribution():
 def test_columns_of_every_kind(estimation):
     data = cases.make_data("varied")
     families = {"d": "poisson", ("e", "f", "g"): "bernoulli"}
-    classifier = bg.NaiveBayesClassifier(families, estimation=estimation)
+    classifier = bg.NaiveBayesClassifier(families, smoothing=bg.Smoothing(estimation=estimation))
     classifier.fit(data.pandas(), data.y)
     values = {
         "a": (["low", "mid", "high"], None),

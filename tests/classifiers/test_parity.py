@@ -70,7 +70,9 @@ def test_gaussian(shape, weighted, options, offset):
     for priors in (None, random.dirichlet(np.full(k, 5.0))):
 
         def make(priors=priors):
-            return bg.NaiveBayesClassifier(var_smoothing=0.0, priors=priors, **options)
+            return bg.NaiveBayesClassifier(
+                smoothing=bg.Smoothing(var_smoothing=0.0, **options), priors=priors
+            )
 
         peer = GaussianNB(var_smoothing=0.0, priors=priors)
         if offset:
@@ -107,7 +109,9 @@ def test_categorical(shape, weighted, alpha):
     for priors in (None, random.dirichlet(np.full(k, 5.0))):
 
         def make(priors=priors):
-            return bg.NaiveBayesClassifier("categorical", alpha=alpha, priors=priors)
+            return bg.NaiveBayesClassifier(
+                "categorical", smoothing=bg.Smoothing(alpha=alpha), priors=priors
+            )
 
         assert_both_ways(
             random, make, CategoricalNB(alpha=alpha, class_prior=priors), X, y, weights
@@ -140,7 +144,9 @@ def test_multinomial(shape, weighted, alpha, form):
     for priors in (None, "uniform", random.dirichlet(np.full(k, 5.0))):
 
         def make(priors=priors):
-            return bg.NaiveBayesClassifier("multinomial", alpha=alpha, priors=priors)
+            return bg.NaiveBayesClassifier(
+                "multinomial", smoothing=bg.Smoothing(alpha=alpha), priors=priors
+            )
 
         given = None if isinstance(priors, str) else priors
         peer = MultinomialNB(alpha=alpha, fit_prior=priors is None, class_prior=given)
@@ -192,7 +198,7 @@ def test_bernoulli(shape, weighted, alpha, threshold, csr):
 
         def make(priors=priors):
             return bg.NaiveBayesClassifier(
-                "bernoulli", alpha=alpha, threshold=threshold, priors=priors
+                "bernoulli", smoothing=bg.Smoothing(alpha=alpha, threshold=threshold), priors=priors
             )
 
         if np.ndim(alpha):
@@ -209,7 +215,7 @@ def test_text_of_many_words(kind):
     X = sparse.random_array((300, 5000), density=0.01, rng=random, format="csr")
     X.data = np.ceil(3 * X.data)
     peer = (MultinomialNB if kind == "multinomial" else BernoulliNB)(alpha=0.1)
-    assert_both_ways(random, lambda: bg.NaiveBayesClassifier(kind, alpha=0.1), peer, X, y, None)
+    assert_both_ways(random, lambda: bg.NaiveBayesClassifier(kind, smoothing=0.1), peer, X, y, None)
 
 
 # -------------------------------------------------------------------------------- scipy.stats
@@ -256,10 +262,12 @@ def test_kernel_densities_of_a_given_bandwidth(seed, bandwidth):
         peer.fit(values[:, None], sample_weight=weights)
         return peer.score_samples(at[:, None])
 
-    classifier = bg.NaiveBayesClassifier("kernel", bandwidth=bandwidth).fit(X, y, w)
+    classifier = bg.NaiveBayesClassifier("kernel", smoothing=bg.Smoothing(bandwidth=bandwidth)).fit(
+        X, y, w
+    )
     assert_joint(classifier, X, y, log_joint(X, y, w, density))
     parts = in_chunks(np.random.default_rng(seed), bg.NaiveBayesClassifier(
-        "kernel", bandwidth=bandwidth), X, y, w)  # fmt: skip
+        "kernel", smoothing=bg.Smoothing(bandwidth=bandwidth)), X, y, w)  # fmt: skip
     assert_joint(parts, X, y, log_joint(X, y, w, density))
 
 
@@ -276,7 +284,7 @@ def test_kernel_densities_of_a_rule(rule):
             values, bw_method=1.06 * spread * len(values) ** -0.2 / values.std(ddof=1)
         ).logpdf(at)
 
-    classifier = bg.NaiveBayesClassifier("kernel", bandwidth=rule).fit(X, y)
+    classifier = bg.NaiveBayesClassifier("kernel", smoothing=bg.Smoothing(bandwidth=rule)).fit(X, y)
     assert_joint(classifier, X, y, log_joint(X, y, w, density))
 
 
@@ -302,7 +310,7 @@ def test_students_t(seed, shrinkage):
         return stats.t.logpdf(at, dof, mean, np.sqrt(variance * (1 + 1 / n)))
 
     classifier = bg.NaiveBayesClassifier(
-        estimation="predictive", shrinkage=shrinkage, var_smoothing=0.0
+        smoothing=bg.Smoothing(estimation="predictive", shrinkage=shrinkage, var_smoothing=0.0)
     ).fit(X, y, w)
     assert_joint(classifier, X, y, log_joint(X, y, w, density))
 
@@ -310,7 +318,7 @@ def test_students_t(seed, shrinkage):
 def test_students_t_is_the_integral_over_mean_and_variance():
     values = np.array([0.3, 1.1, -0.4, 2.0, 0.9])
     classifier = bg.NaiveBayesClassifier(
-        estimation="predictive", shrinkage=0.0, var_smoothing=0.0
+        smoothing=bg.Smoothing(estimation="predictive", shrinkage=0.0, var_smoothing=0.0)
     ).fit(values[:, None], ["only"] * 5)
     # p(mean, log variance | values) on a grid, under p(mean, variance) ~ 1 / variance.
     mean, log_variance = np.meshgrid(np.linspace(-20, 20, 801), np.linspace(-6, 12, 401))
@@ -334,7 +342,9 @@ def test_poisson(alpha, estimation):
         shape = weights @ values + prior * centre - (estimation == "map")
         return stats.poisson.logpmf(at, shape / (weights.sum() + prior))
 
-    classifier = bg.NaiveBayesClassifier("poisson", alpha=alpha, estimation=estimation)
+    classifier = bg.NaiveBayesClassifier(
+        "poisson", smoothing=bg.Smoothing(alpha=alpha, estimation=estimation)
+    )
     assert_joint(classifier.fit(X, y, w), X, y, log_joint(X, y, w, density))
 
 
@@ -346,7 +356,9 @@ def test_negative_binomial():
         exposure = weights.sum() + 2.0
         return stats.nbinom.logpmf(at, shape, exposure / (exposure + 1))
 
-    classifier = bg.NaiveBayesClassifier("poisson", alpha=2.0, estimation="predictive")
+    classifier = bg.NaiveBayesClassifier(
+        "poisson", smoothing=bg.Smoothing(alpha=2.0, estimation="predictive")
+    )
     assert_joint(classifier.fit(X, y, w), X, y, log_joint(X, y, w, density))
 
 
@@ -361,7 +373,7 @@ def test_lognormal(ddof):
         return stats.lognorm.logpdf(at, np.sqrt(variance), scale=np.exp(mean))
 
     classifier = bg.NaiveBayesClassifier(
-        "lognormal", shrinkage=0.0, var_smoothing=0.0, ddof=ddof
+        "lognormal", smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0, ddof=ddof)
     ).fit(X, y, w)
     assert_joint(classifier, X, y, log_joint(X, y, w, density))
 
@@ -382,7 +394,7 @@ def test_shrunken_gaussians(estimation):
         return stats.norm.logpdf(at, mean, np.sqrt(own + smoothing * total))
 
     classifier = bg.NaiveBayesClassifier(
-        estimation=estimation, shrinkage=shrinkage, var_smoothing=smoothing
+        smoothing=bg.Smoothing(estimation=estimation, shrinkage=shrinkage, var_smoothing=smoothing)
     ).fit(X, y, w)
     assert_joint(classifier, X, y, log_joint(X, y, w, density))
 
@@ -399,7 +411,9 @@ def test_dirichlet_multinomial(alpha):
         mass = [stats.dirichlet_multinomial.logpmf(x, a, x.sum()) for x in X.astype(int)]
         expected[:, c] = log_share + mass - coefficient
     for form in (np.asarray, sparse.csr_array):
-        classifier = bg.NaiveBayesClassifier("multinomial", alpha=alpha, estimation="predictive")
+        classifier = bg.NaiveBayesClassifier(
+            "multinomial", smoothing=bg.Smoothing(alpha=alpha, estimation="predictive")
+        )
         assert_joint(classifier.fit(form(X), y, w), form(X), y, expected)
 
 
@@ -412,5 +426,7 @@ def test_multinomial_is_that_of_scipy_but_for_the_coefficient(estimation):
         cells = w[y == c] @ X[y == c] + {"mean": 2.0, "map": 1.0, "ml": 0.0}[estimation]
         mass = stats.multinomial.logpmf(X, X.sum(axis=1), cells / cells.sum())
         expected[:, c] = np.log(w[y == c].sum() / w.sum()) + mass - coefficient
-    classifier = bg.NaiveBayesClassifier("multinomial", alpha=2.0, estimation=estimation)
+    classifier = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(alpha=2.0, estimation=estimation)
+    )
     assert_joint(classifier.fit(X, y, w), X, y, expected)

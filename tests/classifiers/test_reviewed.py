@@ -19,9 +19,9 @@ ONE_KNOWN = [[np.nan, 2.0, np.nan]]
 @pytest.mark.parametrize(
     "clf",
     [
-        NB("multinomial", alpha=1e-12),
-        NB("multinomial", alpha=1e-12, estimation="predictive"),
-        bg.ComplementNaiveBayesClassifier(alpha=1e-9),
+        NB("multinomial", smoothing=1e-12),
+        NB("multinomial", smoothing=bg.Smoothing(alpha=1e-12, estimation="predictive")),
+        bg.ComplementNaiveBayesClassifier(smoothing=1e-9),
     ],
     ids=["multinomial", "predictive", "complement"],
 )
@@ -33,7 +33,9 @@ def test_the_only_known_word_says_nothing_however_rare(clf):
 
 
 def test_an_impossible_word_among_missing_ones_rules_its_class_out():
-    clf = NB("multinomial", estimation="ml").fit(np.array([[5, 0, 1], [5, 4, 1.0]] * 3), [0, 1] * 3)
+    clf = NB("multinomial", smoothing=bg.Smoothing(estimation="ml")).fit(
+        np.array([[5, 0, 1], [5, 4, 1.0]] * 3), [0, 1] * 3
+    )
     np.testing.assert_array_equal(clf.predict_proba(ONE_KNOWN), [[0.0, 1.0]])
 
 
@@ -48,7 +50,7 @@ def test_labels_of_narrow_types(dtype):
     np.testing.assert_allclose(clf.network_.cpd("class").values, 0.25)
 
 
-@pytest.mark.parametrize("options", [{}, {"threshold": 1}], ids=["0", "1"])
+@pytest.mark.parametrize("options", [{}, {"smoothing": bg.Smoothing(threshold=1)}], ids=["0", "1"])
 def test_sparse_entries_of_one_place_are_one_count(options):
     X = sp.csr_matrix(([1.0, 1, 1, 2, 1, 1], [0, 0, 1, 2, 1, 1], [0, 2, 3, 4, 6]), shape=(4, 3))
     y = [0, 1, 0, 1]
@@ -60,7 +62,9 @@ def test_sparse_entries_of_one_place_are_one_count(options):
 
 
 def test_prediction_leaves_a_sparse_matrix_as_it_is():
-    clf = NB("multinomial", estimation="predictive").fit([[1, 2], [2, 1]], [0, 1])
+    clf = NB("multinomial", smoothing=bg.Smoothing(estimation="predictive")).fit(
+        [[1, 2], [2, 1]], [0, 1]
+    )
     Z = sp.csr_matrix((np.array([1.0, 2.0]), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
     for array in (Z.data, Z.indices, Z.indptr):
         array.flags.writeable = False
@@ -69,7 +73,7 @@ def test_prediction_leaves_a_sparse_matrix_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "clf", [NB(), bg.LinearDiscriminantClassifier(), bg.TANClassifier()], ids=["nb", "lda", "tan"]
+    "clf", [NB(), bg.DiscriminantAnalysisClassifier(), bg.TANClassifier()], ids=["nb", "lda", "tan"]
 )
 def test_rows_that_were_never_fitted_are_not_forgotten(clf):
     random = np.random.default_rng(0)
@@ -86,7 +90,7 @@ def test_fractional_weights_are_forgotten_to_the_last(seed):
     random = np.random.default_rng(seed)
     n = 20_000
     X, y, w = random.normal(size=(n, 1)) + 5, np.arange(n) % 2, random.random(n)
-    clf = NB(shrinkage=0).fit(X, y, w)
+    clf = NB(smoothing=bg.Smoothing(shrinkage=0)).fit(X, y, w)
     rows = np.flatnonzero(y == 0)
     for part in (rows[:-20], rows[-20:]):
         clf.forget(X[part], y[part], w[part])
@@ -97,7 +101,7 @@ def test_fractional_weights_are_forgotten_to_the_last(seed):
     ("clf", "wrong"),
     [
         (bg.DecisionTreeNetworkClassifier(max_depth=2), {"max_depth": -1}),
-        (NB(), {"var_smoothing": -1}),
+        (NB(), {"smoothing": -1}),
     ],
     ids=["tree", "nb"],
 )
@@ -117,10 +121,14 @@ def test_a_fit_that_fails_leaves_no_mixture(clf, wrong):
 @pytest.mark.parametrize("threshold", [np.nan, "a", None])
 def test_a_threshold_is_a_number(threshold):
     with pytest.raises(DataError, match="threshold takes a finite number"):
-        NB("bernoulli", threshold=threshold).fit(np.ones((4, 2)), [0, 1, 0, 1])
+        NB("bernoulli", smoothing=bg.Smoothing(threshold=threshold)).fit(
+            np.ones((4, 2)), [0, 1, 0, 1]
+        )
 
 
-@pytest.mark.parametrize("options", [{"distributions": "kernel"}, {"estimation": "predictive"}])
+@pytest.mark.parametrize(
+    "options", [{"distributions": "kernel"}, {"smoothing": bg.Smoothing(estimation="predictive")}]
+)
 def test_values_beyond_all_others_are_impossible_not_nan(options):
     clf = NB(**options).fit(np.arange(10.0)[:, None], [0, 1] * 5)
     proba = clf.predict_proba([[1e100]])
@@ -135,7 +143,7 @@ def test_threads_give_the_threads_of_matrix_products_back():
 
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 6))
-    clf = bg.QuadraticDiscriminantClassifier().fit(X, random.integers(0, 3, 3000))
+    clf = bg.DiscriminantAnalysisClassifier("class").fit(X, random.integers(0, 3, 3000))
     with threadpool_limits(2, "blas"):
         before = threads()
         assert set(before) == {2}
@@ -147,10 +155,10 @@ def test_threads_give_the_threads_of_matrix_products_back():
 def test_drawn_presence_exceeds_the_threshold():
     random = np.random.default_rng(0)
     X = random.poisson(3, (200, 4))
-    clf = NB("bernoulli", threshold=2).fit(X, random.integers(0, 2, 200))
+    clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=2)).fit(X, random.integers(0, 2, 200))
     drawn = clf.sample(500, random_state=0)["presence"].toarray()
     assert abs((drawn > 2).mean() - (X > 2).mean()) < 0.05
-    clf = NB("bernoulli", threshold=-1).fit(X, random.integers(0, 2, 200))
+    clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=-1)).fit(X, random.integers(0, 2, 200))
     with pytest.raises(UnsupportedModelError, match="count of 0 for presence"):
         clf.sample(5)
 
@@ -182,14 +190,16 @@ def test_balanced_weights_do_not_lose_a_model():
 
 def test_alpha_names_features():
     with pytest.raises(UnknownVariableError, match="Did you mean 'a'"):
-        NB(alpha={"A": 100.0}).fit(pd.DataFrame({"a": list("xyxyx")}), [0, 1, 0, 1, 1])
+        NB(smoothing=bg.Smoothing(alpha={"A": 100.0})).fit(
+            pd.DataFrame({"a": list("xyxyx")}), [0, 1, 0, 1, 1]
+        )
 
 
 def test_files_keep_the_number_of_steps(tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 3))
     X[::5, 1] = np.nan
-    clf = bg.LinearDiscriminantClassifier().fit(X, np.arange(60) % 2)
+    clf = bg.DiscriminantAnalysisClassifier().fit(X, np.arange(60) % 2)
     clf.save(tmp_path / "m.bayesgraph")
     back = bg.load(tmp_path / "m.bayesgraph")
     assert clf.n_iter_ > 1

@@ -132,7 +132,7 @@ def test_the_network_of_a_tree():
 @pytest.mark.parametrize("kind", cases.KINDS)
 def test_missing_values_are_summed_out_exactly(kind):
     data = cases.make_data(kind, 120).with_missing(0.4)
-    clf = bg.DecisionTreeNetworkClassifier(max_depth=4, alpha=1.0).fit(data.pandas(), data.y)
+    clf = bg.DecisionTreeNetworkClassifier(max_depth=4, smoothing=1.0).fit(data.pandas(), data.y)
     oracle = TreeOracle(clf.network_)
     proba = clf.predict_proba(data.pandas())
     log_likelihood = clf.log_likelihood(data.pandas())
@@ -148,7 +148,9 @@ def test_missing_values_are_summed_out_exactly(kind):
 def test_a_missing_value_beats_a_guess_by_the_mean():
     X, y = load_breast_cancer(return_X_y=True)
     train = np.arange(len(y)) % 2 == 0
-    clf = bg.DecisionTreeNetworkClassifier(min_samples_leaf=5, alpha=1.0).fit(X[train], y[train])
+    clf = bg.DecisionTreeNetworkClassifier(min_samples_leaf=5, smoothing=1.0).fit(
+        X[train], y[train]
+    )
     random = np.random.default_rng(0)
     holes = np.where(random.random(X.shape) < 0.3, np.nan, X)[~train]
     filled = np.where(np.isnan(holes), X[train].mean(axis=0), holes)
@@ -176,7 +178,7 @@ def test_what_only_missing_values_tell_is_left_out():
     np.testing.assert_allclose(clf.predict_proba(X), 0.5)
     X = np.column_stack([X[:, 0] * np.arange(40), np.arange(40) % 3])
     assert np.isfinite(
-        bg.DecisionTreeNetworkClassifier(alpha=1).fit(X, y).predict_log_proba(X)
+        bg.DecisionTreeNetworkClassifier(smoothing=1).fit(X, y).predict_log_proba(X)
     ).all()
 
 
@@ -229,18 +231,20 @@ def test_regression_fitted_with_missing_values():
 def test_variances_of_leaves():
     X = {"s": ["u", "u", "v", "v"]}
     y = [1.0, 3.0, 10.0, 10.0]
-    alone = bg.DecisionTreeNetworkRegressor(shrinkage=0.0).fit(X, y)
+    alone = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=0.0)).fit(X, y)
     floor = 1e-9 * np.var(y)
     np.testing.assert_allclose(alone.network_.cpd("target").variance, [1 + floor, floor])
-    drawn = bg.DecisionTreeNetworkRegressor(shrinkage=2.0).fit(X, y)
+    drawn = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=2.0)).fit(X, y)
     np.testing.assert_allclose(drawn.network_.cpd("target").variance, [0.75, 0.25])
     with pytest.raises(bg.errors.DataError, match="constant in some leaf"):
-        bg.DecisionTreeNetworkRegressor(shrinkage=0.0, var_smoothing=0.0).fit(X, y)
+        bg.DecisionTreeNetworkRegressor(
+            smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0)
+        ).fit(X, y)
     assert bg.DecisionTreeNetworkRegressor().fit(X, [2.0] * 4).predict(X).tolist() == [2.0] * 4
 
 
 def test_a_tree_of_too_many_leaves_is_refused(monkeypatch):
-    module = sys.modules["bayesgraph.classifiers.trees"]
+    module = sys.modules["bayesgraph.classifiers.decision_trees"]
     monkeypatch.setattr(module, "default_memory_limit", lambda: 1000)
     X = np.arange(40.0)[:, None]
     with pytest.raises(bg.errors.MemoryLimitError, match=r"40 leaves.*min_samples_leaf"):
@@ -320,9 +324,9 @@ def test_pruning_a_regression():
         ({"ccp_alpha": -1.0}, "ccp_alpha"),
         ({"max_depth": 0}, "max_depth"),
         ({"criterion": "magic"}, "criterion"),
-        ({"alpha": -1.0}, "alpha"),
+        ({"smoothing": -1.0}, "alpha"),
         ({"unseen": "ignore"}, "unseen"),
-        ({"class_weight": {"zebra": 2.0}}, "not in class_weight"),
+        ({"class_weight": {0: -2.0}}, "class_weight= maps"),
     ],
 )
 def test_unusable_parameters(parameters, message):

@@ -167,11 +167,13 @@ def test_matrices_as_columns(estimation, tmp_path):
         return classifier.predict_proba(X)
 
     def fitted(*data):
-        return bg.NaiveBayesClassifier(families, estimation=estimation).fit(*data)
+        return bg.NaiveBayesClassifier(families, smoothing=bg.Smoothing(estimation=estimation)).fit(
+            *data
+        )
 
     whole = fitted(X, y)
     np.testing.assert_allclose(proba(fitted({**X, "words": words}, y)), proba(whole), rtol=1e-12)
-    parts = bg.NaiveBayesClassifier(families, estimation=estimation)
+    parts = bg.NaiveBayesClassifier(families, smoothing=bg.Smoothing(estimation=estimation))
     parts.fit_batches(rows(a, b) for a, b in ((0, 20), (20, 50), (50, 80)))
     np.testing.assert_allclose(proba(parts), proba(whole), rtol=1e-9)
     parts.save(tmp_path / "model.bayesgraph")

@@ -334,7 +334,7 @@ def test_odds_of_two_impossible_classes_are_refused(certain):
 def test_impossible_rows_of_a_batch():
     X = pd.DataFrame({"u": ["p", "q", "q", "r", "r"], "v": ["k", "k", "l", "l", "l"]})
     y = ["a", "b", "b", "c", "c"]
-    classifier = bg.NaiveBayesClassifier(alpha=0.0).fit(X, y)
+    classifier = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, y)
     asked = pd.DataFrame({"u": ["q", "p", "r", "p"], "v": ["k", "k", "k", "l"]})
     with pytest.warns(ImpossibleEvidenceWarning, match="2 of 4 rows"):
         odds = classifier.log_odds(asked, positive="a", negative="c")

@@ -26,10 +26,12 @@ FRAME = dict(zip(WORDS, X.toarray().T.astype(float), strict=True))
 
 MODELS = {
     "multinomial": lambda: bg.NaiveBayesClassifier("multinomial"),
-    "predictive": lambda: bg.NaiveBayesClassifier("multinomial", estimation="predictive"),
+    "predictive": lambda: bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(estimation="predictive")
+    ),
     "bernoulli": lambda: bg.NaiveBayesClassifier("bernoulli"),
     "complement": bg.ComplementNaiveBayesClassifier,
-    "complement-norm": lambda: bg.ComplementNaiveBayesClassifier(norm=True, alpha=0.2),
+    "complement-norm": lambda: bg.ComplementNaiveBayesClassifier(norm=True, smoothing=0.2),
 }
 every = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
@@ -94,7 +96,9 @@ def test_presence_speaks_and_so_does_absence():
 
 
 def test_a_predictive_multinomial_has_a_term_for_the_length():
-    classifier = bg.NaiveBayesClassifier("multinomial", estimation="predictive").fit(FRAME, Y)
+    classifier = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(estimation="predictive")
+    ).fit(FRAME, Y)
     why = classifier.contributions(document(classifier, 0), positive="spam")
     assert set(why) == {"free", "money", "offer", "now", "counts"}
     assert why.term("counts").value == 5
@@ -165,7 +169,9 @@ def test_words_beside_features_that_the_engine_must_answer_for():
 
 
 def test_a_word_that_is_impossible_in_a_class():
-    classifier = bg.NaiveBayesClassifier("multinomial", estimation="ml").fit(FRAME, Y)
+    classifier = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(estimation="ml")
+    ).fit(FRAME, Y)
     why = classifier.contributions(document(classifier, 0), positive="spam", negative="work")
     assert why["money"] == np.inf
     assert why.total == np.inf

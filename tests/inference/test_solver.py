@@ -145,7 +145,7 @@ ESTIMATORS = {
     "default": bg.BayesianNetworkClassifier,
     "weighted": lambda: bg.WeightedNaiveBayesClassifier("variable"),
     "aode": bg.AODEClassifier,
-    "lda": bg.LinearDiscriminantClassifier,
+    "lda": bg.DiscriminantAnalysisClassifier,
     "tree": lambda: bg.DecisionTreeNetworkClassifier(max_depth=3),
     "stream": bg.StreamingNaiveBayesClassifier,
     "weighted stream": bg.StreamingWeightedNaiveBayesClassifier,

@@ -39,7 +39,7 @@ def mixed():
 def predictive():
     kept = ("text", "calls", "age")
     families = {name: FAMILIES[name] for name in kept if name in FAMILIES}
-    classifier = bg.NaiveBayesClassifier(families, estimation="predictive")
+    classifier = bg.NaiveBayesClassifier(families, smoothing=bg.Smoothing(estimation="predictive"))
     return classifier.fit({name: MIXED[name] for name in kept}, Y)
 
 

@@ -31,7 +31,9 @@ def frame(n=90, seed=0):
 
 def estimated(table, weights=None, **parameters):
     source = count_source(table, target="kind", sample_weight=weights)
-    model = CovarianceModel(**{"var_smoothing": 0.0, **parameters})
+    ddof, ridge = int(parameters.pop("unbiased", False)), parameters.pop("var_smoothing", 0.0)
+    smoothing = bg.Smoothing(var_smoothing=ridge, ddof=ddof)
+    model = CovarianceModel(smoothing=smoothing, **parameters)
     return estimate_discriminant(source, model).network
 
 
@@ -92,7 +94,7 @@ def test_shares_of_shrinkage_equal_scikit_learn():
 @pytest.mark.parametrize("shrinkage", ["ledoit_wolf", "oas"])
 def test_named_shrinkage_is_in_units_of_the_standard_deviations(shrinkage):
     table, values, code = frame()
-    block = estimated(table, covariance="class", shrinkage=shrinkage).blocks[1]
+    block = estimated(table, covariance="class", regularization=shrinkage).blocks[1]
     function = {"ledoit_wolf": ledoit_wolf, "oas": oas}[shrinkage]
     for g in range(3):
         part = values[code == g]
@@ -106,7 +108,7 @@ def test_a_number_draws_towards_the_mean_variance(shrinkage):
     table, values, code = frame()
     n, _, covariance = class_moments(values, code)
     pooled = np.tensordot(n, covariance, axes=1) / 90
-    block = estimated(table, shrinkage=shrinkage).blocks[1]
+    block = estimated(table, regularization=shrinkage).blocks[1]
     expected = (1 - shrinkage) * pooled + shrinkage * np.trace(pooled) / 3 * np.eye(3)
     np.testing.assert_allclose(block.covariance, expected, rtol=1e-11, atol=1e-14)
 
@@ -118,7 +120,7 @@ def test_weights_are_repetitions(shrinkage, covariance):
     weights = np.random.default_rng(1).integers(1, 4, size=90)
     rows = np.repeat(np.arange(90), weights)
     repeated = {name: column[rows] for name, column in table.items()}
-    choice = {"shrinkage": shrinkage, "covariance": covariance, "unbiased": True}
+    choice = {"regularization": shrinkage, "covariance": covariance, "unbiased": True}
     one, two = estimated(table, weights, **choice), estimated(repeated, **choice)
     np.testing.assert_allclose(one.blocks[1].mean, two.blocks[1].mean, rtol=1e-12)
     np.testing.assert_allclose(one.blocks[1].covariance, two.blocks[1].covariance, rtol=1e-10)
@@ -131,7 +133,9 @@ def test_weights_are_repetitions(shrinkage, covariance):
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 def test_statistics_of_batches_give_the_same_model(structure):
     table, _, _ = frame()
-    model = CovarianceModel(structure=structure, shrinkage="oas" if structure == "full" else None)
+    model = CovarianceModel(
+        structure=structure, regularization="oas" if structure == "full" else None
+    )
     whole = count_source(table, target="kind")
     expected = estimate_discriminant(whole, model).network
     parts = []
@@ -156,9 +160,9 @@ def test_what_needs_rows_says_so():
         remote = StatisticsSource(source.variables, source.target, source.statistics)
         return estimate_discriminant(remote, model)
 
-    from_statistics(table, shrinkage="oas")
+    from_statistics(table, regularization="oas")
     with pytest.raises(bg.errors.DataError, match=r"'ledoit_wolf' needs the rows.*statistics only"):
-        from_statistics(table, shrinkage="ledoit_wolf")
+        from_statistics(table, regularization="ledoit_wolf")
     table["u"][3] = np.nan
     with pytest.raises(bg.errors.DataError, match="Missing values in jointly Gaussian features"):
         from_statistics(table)
@@ -194,7 +198,7 @@ def test_constant_and_collinear_columns(covariance):
     block = estimated(table, covariance=covariance, var_smoothing=1e-6).blocks[1]
     at = [child.name for child in block.children].index("same")
     np.testing.assert_allclose(np.diagonal(block.covariance, axis1=-2, axis2=-1)[..., at], 1.0)
-    shrunken = estimated(table, covariance=covariance, shrinkage=0.1).blocks[1]
+    shrunken = estimated(table, covariance=covariance, regularization=0.1).blocks[1]
     assert np.isfinite(shrunken.roots).all()
 
 
@@ -213,10 +217,9 @@ def test_a_constant_within_a_class_is_refused_or_smoothed():
     [
         ({"covariance": "both"}, "covariance= is one of 'shared', 'class'; got 'both'"),
         ({"structure": "round"}, "structure= is one of 'full', 'diagonal', 'spherical'"),
-        ({"shrinkage": 1.5}, "from 0 to 1, 'ledoit_wolf', 'oas' or None; got 1.5"),
-        ({"shrinkage": "auto"}, "'ledoit_wolf', 'oas' or None; got 'auto'"),
-        ({"shrinkage": 0.1, "structure": "diagonal"}, "'diagonal' has nothing to shrink"),
-        ({"var_smoothing": -1.0}, "var_smoothing takes a finite number"),
+        ({"regularization": 1.5}, "from 0 to 1, 'ledoit_wolf', 'oas' or None; got 1.5"),
+        ({"regularization": "auto"}, "'ledoit_wolf', 'oas' or None; got 'auto'"),
+        ({"regularization": 0.1, "structure": "diagonal"}, "'diagonal' has no covariances"),
         ({"tolerance": -1.0}, "tol= takes a number that is not negative"),
         ({"max_iter": 0}, "max_iter= takes a number of steps"),
     ],

@@ -24,6 +24,9 @@ from bayesgraph.learning.expectation import Expectation
 
 NAMES = list("abcde")
 ARCS = [("a", "b"), ("b", "c"), ("a", "d"), ("c", "d"), ("d", "e")]
+ML = bg.Smoothing(alpha=0.0, shrinkage=0.0)
+# Only variances that are not drawn to others that change too are a maximum of something.
+UNSHRUNK = bg.Smoothing(shrinkage=0.0)
 
 
 def make_frame(n=60, seed=0, missing=0.25, states=3):
@@ -159,7 +162,9 @@ def test_a_tiny_network_against_direct_maximisation(alpha):
     a = random.integers(2, size=50)
     b = (a + (random.random(50) < 0.3)) % 2
     frame = pd.DataFrame({"a": a, "b": b}).astype(str).mask(random.random((50, 2)) < 0.3)
-    network = bg.BayesianNetwork.fit([("a", "b")], frame, missing="em", alpha=alpha, tol=1e-13)
+    network = bg.BayesianNetwork.fit(
+        [("a", "b")], frame, missing="em", smoothing=bg.Smoothing(alpha=alpha), tol=1e-13
+    )
     counts = pd.crosstab(frame["a"].fillna("-"), frame["b"].fillna("-"))
 
     def loss(logits):
@@ -193,7 +198,13 @@ def test_the_objective_never_falls(seed, alpha, name):
     arcs, hidden = STRUCTURES[name]
     frame = make_frame(30, seed)
     network = bg.BayesianNetwork.fit(
-        arcs, frame, missing="em", hidden=hidden, alpha=alpha, random_state=seed, tol=1e-4
+        arcs,
+        frame,
+        missing="em",
+        hidden=hidden,
+        smoothing=bg.Smoothing(alpha=alpha),
+        random_state=seed,
+        tol=1e-4,
     )
     history = network.em_
     assert np.diff(history.objective).min() > -1e-9
@@ -221,8 +232,8 @@ def test_em_uses_what_available_cases_throw_away():
     frame = pd.DataFrame({"a": a, "b": b}).astype(str)
     frame.loc[(a == 1) & (random.random(4000) < 0.8), "b"] = None
     arcs = [("b", "a")]
-    em = bg.BayesianNetwork.fit(arcs, frame, missing="em", alpha=0.0)
-    available = bg.BayesianNetwork.fit(arcs, frame, alpha=0.0)
+    em = bg.BayesianNetwork.fit(arcs, frame, missing="em", smoothing=0.0)
+    available = bg.BayesianNetwork.fit(arcs, frame, smoothing=0.0)
     assert em.cpd("b").values[1] == pytest.approx(b.mean(), abs=0.03)
     assert abs(available.cpd("b").values[1] - b.mean()) > 0.1
 
@@ -258,7 +269,7 @@ def test_gaussian_mixtures_equal_scikit_learn(covariance):
     if covariance == "full":
         arcs += [("x", "y"), ("x", "z"), ("y", "z")]
     network = bg.BayesianNetwork.fit(
-        arcs, frame, hidden=[HIDDEN], alpha=0.0, restarts=3, random_state=1, tol=1e-10
+        arcs, frame, hidden=[HIDDEN], smoothing=ML, restarts=3, random_state=1, tol=1e-10
     )
     values = frame.to_numpy()
     peer = GaussianMixture(
@@ -281,7 +292,7 @@ def test_mixtures_of_everything_with_gaps():
     frame[list("xyz")] = frame[list("xyz")].mask(holes)
     arcs = [("h", name) for name in [*NAMES, *"xyz"]] + [("a", "x")]
     network = bg.BayesianNetwork.fit(
-        arcs, frame, hidden=[HIDDEN], restarts=2, random_state=0, max_iter=5000
+        arcs, frame, hidden=[HIDDEN], smoothing=UNSHRUNK, restarts=2, max_iter=5000
     )
     assert np.diff(network.em_.objective).min() > -1e-6
     assert network.em_.log_likelihood == pytest.approx(network.log_likelihood(frame), rel=1e-10)

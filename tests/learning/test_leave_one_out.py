@@ -62,7 +62,7 @@ def test_terms_are_those_of_models_without_the_row(kinds, weighted):
 @pytest.mark.parametrize("strength", [None, 2.5])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_tables_are_smoothed_without_the_row(tables, strength, weighted):
-    smoothing = Smoothing(alpha=0.3, tables=tables, strength=strength)
+    smoothing = Smoothing(alpha=0.3, scheme=tables, strength=strength)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0, 3.0], 60) if weighted else None
     source = bg.count_source(make_frame(2, 5, 0, n=60), "y", sample_weight=weights)
     cll = bg.hill_climb(source, smoothing, score="cll", max_parents=3)

@@ -228,13 +228,15 @@ def test_fitting_a_given_graph():
     assert set(bg.BayesianNetwork.fit(graph, frame).graph.edges) == set(ARCS)
     for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.to_dict("list")):
         assert bg.BayesianNetwork.fit(ARCS, other) == network
-    # Defaults: Laplace's rule for tables, maximum likelihood but for a hair for Gaussians.
+    # Defaults: Laplace's rule for tables, 20 rows' worth of the column's variance for Gaussians.
     counts = pd.crosstab(frame["y"], frame["s"]).to_numpy() + 1
     np.testing.assert_allclose(
         network.cpd("s").values, counts / counts.sum(axis=1, keepdims=True), rtol=1e-14
     )
     pairs = frame[["y", "u"]].dropna().groupby("y")["u"]
-    np.testing.assert_allclose(network.cpd("u").variance, pairs.var(ddof=0), rtol=1e-6)
+    rows, squares = pairs.count(), pairs.var(ddof=0) * pairs.count()
+    variance = (squares + 20 * frame["u"].var(ddof=0)) / (rows + 20)
+    np.testing.assert_allclose(network.cpd("u").variance, variance, rtol=1e-6)
 
 
 def test_columns_that_no_arc_mentions():
@@ -263,10 +265,10 @@ def test_weights_are_repetitions():
 def test_options_of_fit():
     frame = make_frame(50)
     frame["k"] = np.arange(50) % 3
-    network = bg.BayesianNetwork.fit([("k", "y")], frame, categorical=["k"], alpha=0.0)
+    network = bg.BayesianNetwork.fit([("k", "y")], frame, categorical=["k"], smoothing=0.0)
     assert network.variable("k").states == (0, 1, 2)
     np.testing.assert_allclose(network.cpd("k").values, [17 / 50, 17 / 50, 16 / 50])
-    shrunk = bg.BayesianNetwork.fit([("y", "u")], frame, shrinkage=1e12)
+    shrunk = bg.BayesianNetwork.fit([("y", "u")], frame, smoothing=bg.Smoothing(shrinkage=1e12))
     assert np.ptp(shrunk.cpd("u").variance) < 1e-9
     mixed = frame.drop(columns=["u", "v", "w"])
     assert all(
@@ -288,8 +290,7 @@ BAD_FITS = {
     "a number": (3, {}, GraphError, "got 3"),
     "triples": ([("y", "s", "u")], {}, GraphError, r"pairs; got \('y', 's', 'u'\)"),
     "continuous parent": ([("u", "s")], {}, CPDError, "'s' cannot have continuous parents"),
-    "alpha": ([("y", "s")], {"alpha": -1}, DataError, "alpha.*-1"),
-    "shrinkage": ([("y", "s")], {"shrinkage": np.nan}, DataError, "shrinkage.*nan"),
+    "alpha": ([("y", "s")], {"smoothing": -1}, DataError, "alpha.*-1"),
     "categorical": ([("y", "s")], {"categorical": ["U"]}, UnknownVariableError, "Did you mean 'u'"),
     "weights": ([("y", "s")], {"sample_weight": [1.0]}, DataError, "300 rows"),
 }

@@ -93,7 +93,7 @@ def test_a_bag_agrees_with_itself_on_rows_that_a_member_rules_out():
     random = np.random.default_rng(3)
     y = np.array(list("aabbcc") * 3)
     X = {"u": random.permutation(y).tolist(), "v": np.array(list("pqrpqr") * 3).tolist()}
-    average, _ = bagged(bg.NaiveBayesClassifier(alpha=0.0), X, y, n=5, size=6, seed=3)
+    average, _ = bagged(bg.NaiveBayesClassifier(smoothing=0.0), X, y, n=5, size=6, seed=3)
     rows = {"u": ["a", "b", "c"], "v": ["r", "p", "q"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

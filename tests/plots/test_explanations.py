@@ -95,7 +95,7 @@ class TestWaterfall:
 
     def test_infinite_terms_are_arrows_after_the_others(self):
         X = pd.DataFrame({"u": ["p", "p", "q", "q"], "v": ["k", "l", "l", "l"]})
-        clf = bg.NaiveBayesClassifier(alpha=0.0).fit(X, ["a", "a", "b", "b"])
+        clf = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, ["a", "a", "b", "b"])
         axes = clf.contributions({"u": "q", "v": "l"}).plot().axes[0]
         assert row_labels(axes) == ["prior", "v = l", "u = q", "total"]
         assert [t for t in texts_of(axes) if "∞" in t][:2] == [" +∞ ", " +∞ "]
@@ -149,7 +149,9 @@ class TestNomogram:
     def test_branches_of_a_quadratic(self):
         random = np.random.default_rng(0)
         X = np.concatenate([random.normal(0, 1, 200), random.normal(0, 3, 200)])[:, None]
-        clf = bg.NaiveBayesClassifier(shrinkage=0.0).fit(X, np.repeat(["narrow", "wide"], 200))
+        clf = bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=0.0)).fit(
+            X, np.repeat(["narrow", "wide"], 200)
+        )
         axes = nomogram_figure(clf).axes[0]
         above = [t for t in axes.texts if 0.5 < t.get_position()[1] < 1]
         below = [t for t in axes.texts if 1 < t.get_position()[1] < 1.5]
@@ -157,7 +159,9 @@ class TestNomogram:
         # The log odds of the wide class rise to the right of zero and fall to its left.
         assert signs == {False}
         assert all(t.get_text()[0] in "−0" for t in below if t.get_text())
-        linear = bg.NaiveBayesClassifier(shrinkage=1e12).fit(X, np.repeat(["narrow", "wide"], 200))
+        linear = bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=1e12)).fit(
+            X, np.repeat(["narrow", "wide"], 200)
+        )
         nomogram_figure(linear)
 
     def test_features_are_left_out(self):
@@ -175,7 +179,7 @@ class TestNomogram:
             nomogram_figure(three, positive="setosa")
         nomogram_figure(three, positive="setosa", negative="virginica")
         X = pd.DataFrame({"u": ["p", "p", "q", "q"]})
-        certain = bg.NaiveBayesClassifier(alpha=0.0).fit(X, ["a", "a", "b", "b"])
+        certain = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, ["a", "a", "b", "b"])
         with pytest.raises(DataError, match="'u' = 'p' is impossible"):
             nomogram_figure(certain)
         with pytest.raises(DataError, match="1 or more"):
@@ -226,8 +230,12 @@ class TestBoundaries:
 
     def test_models_side_by_side(self):
         models = {
-            "quadratic": bg.NaiveBayesClassifier(shrinkage=0).fit(self.X, self.data.y),
-            "linear": bg.NaiveBayesClassifier(shrinkage=1e12).fit(self.X, self.data.y),
+            "quadratic": bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=0)).fit(
+                self.X, self.data.y
+            ),
+            "linear": bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=1e12)).fit(
+                self.X, self.data.y
+            ),
             "tree": self.clf,
             "forest": bg.BayesianNetworkClassifier("forest").fit(self.X, self.data.y),
         }

@@ -63,7 +63,7 @@ def test_counts_and_depth():
 
 def test_numbers_at_the_leaves():
     X, y = {"s": ["u", "u", "v", "v"]}, [1.0, 3.0, 11.0, 13.0]
-    reg = bg.DecisionTreeNetworkRegressor(shrinkage=0).fit(X, y)
+    reg = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=0)).fit(X, y)
     text = reg.tree_to_dot()
     assert "2.0 ± 1.0" in text
     assert "12.0 ± 1.0" in text

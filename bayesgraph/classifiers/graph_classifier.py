@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.deciding import Deciding
+from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.inputs import known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.parameters import Smoothed
 from bayesgraph.classifiers.questions import ModelQuestions
-from bayesgraph.classifiers.rows import row_evidence
+from bayesgraph.classifiers.row_evidence import row_evidence
 from bayesgraph.explain import Contrast, Contributions, TopItems, explain, top_items
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -28,7 +30,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 _CHUNK_ROWS = 1 << 15
 
 
-class GraphClassifier(ModelQuestions, Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClassifier(Smoothed, ModelQuestions, Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all classifiers: what a fitted network is asked.
 
     A subclass fits: it sets the attributes below.
@@ -41,7 +43,12 @@ class GraphClassifier(ModelQuestions, Deciding, ClassifierMixin, BaseEstimator):
     layout_: Layout
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    unseen: str
+    # Parameters that some subclasses lack.
+    class_weight: Mapping[Any, float] | str | None = None
+    categorical: Collection[Name] | str | None = None
+    discretizer: Discretizer | str | None = None
+    items: ArrayLike | None = None
+    unseen: str = "missing"
 
     @property
     def _takes_sparse(self) -> bool:

@@ -1,25 +1,28 @@
-"""Classifiers of any structure: chosen, learned or given, with or without exponents."""
+"""Bayesian networks as classifiers: structures chosen, learned or given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from bayesgraph.classifiers.base import NetworkClassifier, check_statistics
+import networkx as nx
+
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.learners import LEARNERS, counts_ahead, given_structure
-from bayesgraph.classifiers.parameters import with_parameters
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, check_statistics
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.errors import DataError, quoted, unknown_variable
+from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.exponents import exponents_between
 from bayesgraph.learning.exponents.conditional import SCHEMES
-from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
+from bayesgraph.learning.exponents.network import weighted_network
 from bayesgraph.learning.loglinear import Choice, train_network
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.learning.structure import learned_by
+from bayesgraph.learning.structure import LEARNERS, LearnerCard, counts_ahead, learned_by
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
@@ -29,8 +32,8 @@ from bayesgraph.variables import Discrete
 _MOST_INTERVALS = 32
 
 
-@with_parameters
-class BayesianNetworkClassifier(NetworkClassifier):
+@estimator
+class BayesianNetworkClassifier(ColumnClassifier):
     """The best readable network for a table, or a classifier of a structure that is chosen.
 
     Without arguments it chooses by itself: numbers become intervals, and a naive Bayes, or one
@@ -57,6 +60,10 @@ class BayesianNetworkClassifier(NetworkClassifier):
         :class:`WeightedNaiveBayesClassifier` does; `network_` is then a WeightedNetwork. "auto" is
         "cells" for the structure "auto", and else None.
     {parameters}
+
+    Attributes
+    ----------
+    {attributes}
     choice_ : Choice
         Of a network that was trained to predict: the penalties tried, their held-out losses in
         nats a row, and how much of each is in the model.
@@ -84,51 +91,24 @@ class BayesianNetworkClassifier(NetworkClassifier):
     2
     """
 
-    choice_: Choice
+    command: ClassVar[str] = "auto"
+    # The names that `structure` takes besides "auto".
+    learners: ClassVar[Mapping[str, LearnerCard]] = LEARNERS
+    _fitted = ("choice_",)
 
-    def __init__(
-        self,
-        structure: Any = "auto",
-        *,
-        exponents: str | None = "auto",
-        alpha: Any = 1.0,
-        smoothing: str = "dirichlet",
-        strength: float | None = None,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        priors: Any = None,
-        class_weight: Any = None,
-        categorical: Any = None,
-        discretizer: Any = None,
-        unseen: str = "missing",
-    ) -> None:
-        self.structure = structure
-        self.exponents = exponents
-        super().__init__(
-            alpha=alpha,
-            smoothing=smoothing,
-            strength=strength,
-            shrinkage=shrinkage,
-            var_smoothing=var_smoothing,
-            priors=priors,
-            class_weight=class_weight,
-            categorical=categorical,
-            discretizer=discretizer,
-            unseen=unseen,
-        )
+    choice_: Choice = field(init=False)
+
+    structure: Any = field(default="auto", kw_only=False)
+    exponents: str | None = "auto"
 
     @property
     def _is_auto(self) -> bool:
         return isinstance(self.structure, str) and self.structure == "auto"
 
     @property
-    def _schemes(self) -> tuple[str | None, ...]:
-        return ("auto", "cells", *SCHEMES, None)
-
-    @property
     def _weighs(self) -> bool:
         """Whether whole tables have exponents."""
-        return self.exponents in ALL_SCHEMES
+        return self.exponents in SCHEMES
 
     @property
     def _predicts(self) -> bool:
@@ -142,13 +122,13 @@ class BayesianNetworkClassifier(NetworkClassifier):
                     f"structure= is 'auto', one of {quoted(LEARNERS)}, a learner or a graph; got "
                     f"{self.structure!r}."
                 )
-            return LEARNERS[self.structure]
+            return LEARNERS[self.structure].learn
         if callable(self.structure):
             return partial(learned_by, "structure", self.structure)
         return partial(given_structure, self.structure)
 
     def _discretizer(self) -> Discretizer | None:
-        one_of("exponents", self.exponents, self._schemes)
+        one_of("exponents", self.exponents, ("auto", "cells", *SCHEMES, None))
         if self._is_auto and not self._predicts:
             raise DataError(
                 "structure='auto' is chosen for tables that are trained to predict; name a "
@@ -163,8 +143,9 @@ class BayesianNetworkClassifier(NetworkClassifier):
     def _counts_ahead(self) -> bool:
         if self._predicts or self._weighs:
             return False
-        named = isinstance(self.structure, str)
-        return counts_ahead(LEARNERS.get(self.structure) if named else self.structure)
+        if isinstance(self.structure, str):
+            return self.structure in LEARNERS and counts_ahead(LEARNERS[self.structure].learn)
+        return counts_ahead(self.structure) if callable(self.structure) else True
 
     def _network(
         self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
@@ -206,66 +187,22 @@ class BayesianNetworkClassifier(NetworkClassifier):
         return exponents_between(counted, self.network_)
 
 
-@with_parameters
-class WeightedNaiveBayesClassifier(BayesianNetworkClassifier):
-    """Naive Bayes whose features speak by exponents: redundant ones less, irrelevant ones not.
-
-    P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``. Numbers become intervals
-    by MDLP unless `discretizer` says otherwise. `network_` is a WeightedNetwork.
-
-    Parameters
-    ----------
-    exponents : str, default "variable"
-        * "variable": one in [0, 1] for each feature, of the highest conditional likelihood (WANBIA;
-          Zaidi, Cerquides, Carman, Webb 2013);
-        * "class": one for each feature and class, and a bias for each class;
-        * "mixed": a backbone that the classes share, and deviations drawn towards zero;
-        * "selective": averages over naive Bayes on subsets of the features, weighted by how much
-          they compress the classes (Boullé 2007);
-        * "fractional": few, by a prior that prefers zero (Hue, Boullé, Lemaire 2017);
-        * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
-        * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
-          filters, which look at the features one by one;
-        * "tree_depth": by how early trees ask for a feature (Hall 2007).
-    {parameters}
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> X, y = load_wine(return_X_y=True)
-    >>> clf = WeightedNaiveBayesClassifier().fit(X, y)
-    >>> round(float(clf.network_.exponents["x0"]), 1)
-    0.8
-    """
-
-    structure = "star"
-    _model_name = "WeightedNetwork"
-
-    def __init__(
-        self,
-        exponents: str = "variable",
-        *,
-        alpha: Any = 1.0,
-        smoothing: str = "dirichlet",
-        strength: float | None = None,
-        priors: Any = None,
-        class_weight: Any = None,
-        categorical: Any = None,
-        discretizer: Any = None,
-        unseen: str = "missing",
-    ) -> None:
-        self.exponents = exponents
-        NetworkClassifier.__init__(
-            self,
-            alpha=alpha,
-            smoothing=smoothing,
-            strength=strength,
-            priors=priors,
-            class_weight=class_weight,
-            categorical=categorical,
-            discretizer=discretizer,
-            unseen=unseen,
+def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:
+    """Return a graph of the user as a structure over the columns of a source."""
+    assert source.target is not None  # classifiers always set it
+    variables = (source.target, *source.features)
+    names = [v.name for v in variables]
+    if isinstance(graph, nx.DiGraph):
+        for node in graph:
+            if node not in names:
+                raise unknown_variable(node, names, where="structure=: the table")
+        arcs = list(graph.edges)
+    elif isinstance(graph, Iterable):
+        arcs = list(graph)
+    else:
+        raise DataError(
+            f"structure= takes a name, a learner, a networkx.DiGraph or a list of arcs; got "
+            f"{graph!r}."
         )
-
-    @property
-    def _schemes(self) -> tuple[str | None, ...]:
-        return ALL_SCHEMES
+    build_dag(names, arcs)
+    return Structure(variables, tuple(tuple(arc) for arc in arcs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,20 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
     Columns,
-    fit_columns,
-    fit_table,
     grown_variables,
     known_columns,
     known_table,
     target_column,
     target_name,
+    training_table,
+    weighted,
 )
-from bayesgraph.classifiers.labels import checked_priors, class_codes, class_weights, coded_labels
-from bayesgraph.classifiers.layout import VECTORS, make_layout
-from bayesgraph.classifiers.learners import counts_ahead
-from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
+from bayesgraph.classifiers.layout import VECTORS
+from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.table import check_unseen
@@ -38,9 +38,11 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
+from bayesgraph.learning.smoothing import SmoothingLike
+from bayesgraph.learning.structure import counts_ahead
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 _POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
@@ -55,42 +57,43 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
     return True
 
 
+@estimator
 class NetworkClassifier(GraphClassifier):
     """Base of the classifiers whose parameters are estimated from additive statistics.
 
     A subclass says which structure it learns, or how it learns the whole network.
+
+    Parameters
+    ----------
+    smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing, default "dirichlet"
+        What tables are drawn towards: equal shares, by a pseudo-count in each cell ("dirichlet") or
+        by some rows in all ("m"); the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or
+        what is known of fewer parents, one dropped after the other, the class last. A number is the
+        pseudo-count of "dirichlet", 1 being Laplace's rule. :class:`Smoothing` says all this and
+        how Gaussians are estimated; its values are searched as ``smoothing__shrinkage``.
+    priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
+        Class probabilities, instead of their shares of the rows.
+
+    Attributes
+    ----------
+    network_ : BayesianNetwork
+        The fitted model; ask it anything.
+    classes_ : ndarray, shape (n_classes,)
+    statistics_ : Statistics
+        Of all rows so far: what `partial_fit` adds to and `forget` subtracts from.
+    layout_ : Layout
+        Which columns make up which feature.
+    target_ : Discrete
+        The class variable of the network.
+    features_ : tuple of Variable
+        The features, in the order of the columns.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        If X had names that are all strings.
     """
 
-    statistics_: Statistics
-    # Parameters that some subclasses lack.
-    discretizer: Any = None
-    distributions: Any = None
-    items: Any = None
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        smoothing: str = "dirichlet",
-        strength: float | None = None,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        priors: Any = None,
-        class_weight: Any = None,
-        categorical: Any = None,
-        discretizer: Any = None,
-        unseen: str = "missing",
-    ) -> None:
-        self.alpha = alpha
-        self.smoothing = smoothing
-        self.strength = strength
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.class_weight = class_weight
-        self.categorical = categorical
-        self.discretizer = discretizer
-        self.unseen = unseen
+    smoothing: SmoothingLike = "dirichlet"
+    priors: ArrayLike | Mapping[Any, float] | str | None = None
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         """Return what learns the structure: naive Bayes, where a subclass does not say."""
@@ -100,18 +103,14 @@ class NetworkClassifier(GraphClassifier):
         """Tell whether what is counted is known before the data are."""
         return counts_ahead(self._learner())
 
-    def _smoothing(self) -> Smoothing:
-        return Smoothing(
-            self.alpha,
-            self.shrinkage,
-            self.var_smoothing,
-            tables=self.smoothing,
-            strength=self.strength,
-        )
-
     def _discretizer(self) -> Discretizer | None:
         """Return what finds the intervals of numeric columns, if anything does."""
         return chosen_discretizer(self.discretizer)
+
+    @property
+    def _distributions(self) -> Any:
+        """The families of distributions that the user or the estimator chose."""
+        return None
 
     @property
     def _takes_sparse(self) -> bool:
@@ -119,7 +118,8 @@ class NetworkClassifier(GraphClassifier):
 
     @property
     def _one_distribution(self) -> str | None:
-        return self.distributions if isinstance(self.distributions, str) else None
+        chosen = self._distributions
+        return chosen if isinstance(chosen, str) else None
 
     # ---------------------------------------------------------------------------------- fitting
 
@@ -149,10 +149,14 @@ class NetworkClassifier(GraphClassifier):
         check_unseen(self.unseen)
         self._forget_all()
         labels, name = target_column(y)
-        found = fit_columns(self, X, len(labels), sparse=self._takes_sparse, items=self.items)
-        found, labels, weights = self._weighted(found, labels, sample_weight)
-        self.layout_ = make_layout(found.typed(), self.distributions, self.categorical)
-        table = fit_table(found, self.layout_)
+        table, labels, weights = training_table(
+            self,
+            X,
+            labels,
+            sample_weight,
+            sparse=self._takes_sparse,
+            distributions=self._distributions,
+        )
         self.classes_, codes = coded_labels(labels, classes)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
@@ -163,22 +167,6 @@ class NetworkClassifier(GraphClassifier):
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):
             self.__dict__.pop(name, None)
-
-    def _weighted(
-        self, found: Columns, labels: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Columns, NDArray[Any], Floats | None]:
-        """Return the rows that have a weight, their labels, and the weights."""
-        if self.class_weight is None and sample_weight is None:
-            return found, labels, None
-        weights = checked_weights(sample_weight, len(labels))
-        if self.class_weight is not None:
-            balance = class_weights(self.class_weight, labels)
-            weights = checked_weights(balance * weights if len(weights) else balance, len(labels))
-        if weights.all():
-            return found, labels, weights
-        # A row of no weight must not even add a state.
-        rows = np.flatnonzero(weights)
-        return found.take(rows), labels[rows], weights[rows]
 
     def _with_intervals(
         self,
@@ -344,7 +332,7 @@ class NetworkClassifier(GraphClassifier):
         labels, _ = target_column(y)
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         check_consistent_length(range(found.n_rows), labels)
-        return self._weighted(found, labels, sample_weight)
+        return weighted(found, labels, sample_weight, self.class_weight)
 
     def _collected(
         self,
@@ -367,6 +355,30 @@ class NetworkClassifier(GraphClassifier):
         # As scikit-learn has it: its checks score on clouds of points, which are no counts.
         tags.classifier_tags.poor_score = self._one_distribution in VECTORS
         return tags
+
+
+@estimator
+class ColumnClassifier(NetworkClassifier):
+    """Base of the classifiers that take columns of any type.
+
+    Parameters
+    ----------
+    class_weight : mapping from class to weight, or "balanced", optional
+        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
+    categorical : list of column names, or "all", optional
+        Numeric columns to take as discrete.
+    discretizer : {"width", "frequency", "mdlp", "modl"} or Discretizer, optional
+        Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
+        stays a number. MODL also makes groups of categories. Columns to which the user gave a
+        family of distributions stay numbers.
+    unseen : {"missing", "error"}
+        What becomes of a category that was not there in fitting.
+    """
+
+    class_weight: Mapping[Any, float] | str | None = None
+    categorical: Collection[Name] | str | None = None
+    discretizer: Discretizer | str | None = None
+    unseen: str = "missing"
 
 
 def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
-    fit_columns,
-    fit_table,
     known_columns,
     known_table,
     number_column,
     target_column,
     target_name,
-    weighted_rows,
+    training_table,
 )
-from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.prediction import GraphClassifier
+from bayesgraph.classifiers.labels import coded_labels
+from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.parameters import Smoothed, estimator
 from bayesgraph.classifiers.questions import ModelQuestions
-from bayesgraph.classifiers.tree_growing import Pruning, encoded, grow
+from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.table import check_unseen
@@ -36,6 +35,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, format_bytes
 from bayesgraph.learning import Smoothing
+from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.trees import (
     estimate_roots,
     filled_from_above,
@@ -61,7 +61,14 @@ _GROWTH = (
 # Numbers held at once while responsibilities of leaves become predictions.
 _CHUNK_NUMBERS = 2**22
 
-_PARAMETERS = """max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
+
+@estimator
+class _GrownTree(Smoothed):
+    """Base of trees that scikit-learn grows.
+
+    Parameters
+    ----------
+    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
     max_leaf_nodes, min_impurity_decrease
         When to stop splitting, as for scikit-learn's trees. Numbers of rows count rows, whatever
         their weight.
@@ -73,25 +80,55 @@ _PARAMETERS = """max_depth, min_samples_split, min_samples_leaf, min_weight_frac
     one_standard_error : bool, default False
         Take the smallest tree whose cross-validated error is within one standard error of the
         least.
-"""
-_COMMON = """categorical : list of column names, or "all", optional
+    categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
     unseen : {"missing", "error"}
         What becomes of a category that was not there in fitting.
     random_state : int, default 0
         scikit-learn breaks ties between splits at random, and the folds are random.
-"""
+    """
+
+    _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
+
+    network_: BayesianNetwork = field(init=False)
+    layout_: Layout = field(init=False)
+    features_: tuple[Variable, ...] = field(init=False)
+    ccp_alpha_: float = field(init=False)
+
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    ccp_alpha: float | str = 0.0
+    cv: Any = 5
+    one_standard_error: bool = False
+    categorical: Collection[Name] | str | None = None
+    unseen: str = "missing"
+    random_state: Any = 0
+
+    def _grow(
+        self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
+    ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
+        """Return the splits, the features they ask, and the distributions of all features."""
+        growth = {name: getattr(self, name) for name in _GROWTH}
+        pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
+        splits, parents, self.ccp_alpha_ = grow(
+            learner, encoded(table), y, weights, growth, pruning
+        )
+        self.features_ = table.variables
+        return splits, parents, estimate_roots(table, weights, splits, parents)
+
+    def _tree(self, variable: Variable) -> TreeCPD:
+        check_is_fitted(self, "network_")
+        cpd = self.network_.cpd(variable.name)
+        assert isinstance(cpd, TreeCPD)  # fit makes it one
+        return cpd
 
 
-def _with_parameters(cls: type) -> type:
-    """Write the shared parameters into a docstring."""
-    text = (cls.__doc__ or "").replace("{parameters}\n", _PARAMETERS)
-    cls.__doc__ = text.replace("{common}\n", _COMMON)
-    return cls
-
-
-@_with_parameters
-class DecisionTreeNetworkClassifier(GraphClassifier):
+@estimator
+class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     """A decision tree as a network: the features that it asks are the parents of the class.
 
     scikit-learn grows and prunes the tree; it becomes the CPD of the class given the features,
@@ -108,15 +145,15 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
     ----------
     criterion : {"entropy", "gini", "log_loss"}
         By default the entropy, whose decrease is the gain in log likelihood of the leaves.
-    {parameters}
-    alpha : float, default 0.0
-        Pseudo-count for each class at each leaf, shared out as the classes are in all rows (the
-        m-estimate, Cestnik 1990). By default none: the leaves are what the splits were chosen for,
-        and the probabilities are scikit-learn's. With 1, large trees rank better (Provost and
-        Domingos 2003), and no class is ever impossible.
+    smoothing : float or Smoothing, default 0.0
+        Its `alpha` is the pseudo-count for each class at each leaf, shared out as the classes are
+        in all rows (the m-estimate, Cestnik 1990). By default none: the leaves are what the splits
+        were chosen for, and the probabilities are scikit-learn's. With 1, large trees rank better
+        (Provost and Domingos 2003), and no class is ever impossible.
     class_weight : mapping from label to weight, or "balanced", optional
         Factors on the weights of rows; the network is that of the reweighted rows.
-    {common}
+    {parameters}
+
     Attributes
     ----------
     network_ : BayesianNetwork
@@ -145,67 +182,32 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
     1
     """
 
-    ccp_alpha_: float
+    command: ClassVar[str] = "tree"
+    command_options: ClassVar[Mapping[str, Any]] = {"ccp_alpha": "cv", "smoothing": 1.0}
+    _reads = ("alpha",)
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "entropy",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float | str = 0.0,
-        cv: Any = 5,
-        one_standard_error: bool = False,
-        alpha: float = 0.0,
-        class_weight: Mapping[Any, float] | str | None = None,
-        categorical: Any = None,
-        unseen: str = "missing",
-        random_state: Any = 0,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.cv = cv
-        self.one_standard_error = one_standard_error
-        self.alpha = alpha
-        self.class_weight = class_weight
-        self.categorical = categorical
-        self.unseen = unseen
-        self.random_state = random_state
+    criterion: str = "entropy"
+    smoothing: SmoothingLike = 0.0
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate its leaves; see NetworkClassifier.fit."""
-        Smoothing(self.alpha)  # refuses a bad one
+        smoothing = self._smoothing()
         check_unseen(self.unseen)
+        # What was fitted before does not go with the columns to come.
+        self.__dict__.pop("network_", None)
         labels, name = target_column(y)
-        n_labels = len(labels)
-        rows = weighted_rows(sample_weight, n_labels)
-        if rows is not None:
-            labels, sample_weight = labels[rows], np.asarray(sample_weight)[rows]
-        table = _table(self, X, n_labels, rows)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        table, labels, found = training_table(self, X, labels, sample_weight)
+        weights = np.ones(len(labels)) if found is None else found
+        self.classes_, codes = coded_labels(labels)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
-        weights = _as_weights(sample_weight, len(labels))
-        weights = weights * compute_sample_weight(self.class_weight, labels)
-        growth, pruning = _settings(self)
-        splits, parents, self.ccp_alpha_ = grow(
-            DecisionTreeClassifier, encoded(table), codes, weights, growth, pruning
-        )
-        roots = estimate_roots(table, weights, splits, parents)
+        alpha = smoothing.pseudo_counts(target, len(self.classes_))
+        splits, parents, roots = self._grow(DecisionTreeClassifier, table, codes, weights)
         amounts = np.where(codes[:, None] == np.arange(len(self.classes_)), weights[:, None], 0.0)
         counts = node_sums(splits, parents, roots, table, amounts)
         tree = replace(
             splits,
-            values=leaf_probabilities(splits, counts, self.alpha),
+            values=leaf_probabilities(splits, counts, alpha),
             counts=counts.sum(axis=1),
         )
         gains = information_by_parent(splits, parents, counts)
@@ -214,16 +216,12 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
             arc_scores={(parent.name, target.name): gain for parent, gain in gains.items()},
         )
         self.target_ = target
-        self.features_ = table.variables
         return self
 
     @property
     def tree_(self) -> TreeCPD:
         """The tree: P(class | features)."""
-        check_is_fitted(self, "network_")
-        cpd = self.network_.cpd(self.target_.name)
-        assert isinstance(cpd, TreeCPD)  # fit makes it one
-        return cpd
+        return self._tree(self.target_)
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
@@ -234,8 +232,8 @@ class DecisionTreeNetworkClassifier(GraphClassifier):
         upward.call("render_tree", self.tree_, path, **options)
 
 
-@_with_parameters
-class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+@estimator
+class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regression tree as a network: features -> leaf -> number.
 
     The leaf is a hidden variable that the features decide, and the target is normal given the
@@ -251,12 +249,11 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
     ----------
     criterion : {"squared_error", "absolute_error", "poisson"}
         Of the splits; leaves predict their mean whatever it is.
+    smoothing : float or Smoothing, default "dirichlet"
+        Its `shrinkage` draws each leaf's variance towards the pooled one, and its `var_smoothing`
+        is the share of the target's total variance that is added to every leaf's.
     {parameters}
-    shrinkage : float, default 20.0
-        Rows' worth of prior with which each leaf's variance is drawn towards the pooled one.
-    var_smoothing : float, default 1e-9
-        Share of the target's total variance that is added to every leaf's.
-    {common}
+
     Attributes
     ----------
     network_ : BayesianNetwork
@@ -280,47 +277,15 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
     array([1.1 , 2.15])
     """
 
-    network_: BayesianNetwork
-    target_: Continuous
-    leaf_: Discrete
-    features_: tuple[Variable, ...]
-    layout_: Layout
-    ccp_alpha_: float
+    _reads = ("shrinkage", "var_smoothing", "ddof", "estimation")
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float | str = 0.0,
-        cv: Any = 5,
-        one_standard_error: bool = False,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        categorical: Any = None,
-        unseen: str = "missing",
-        random_state: Any = 0,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.cv = cv
-        self.one_standard_error = one_standard_error
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.categorical = categorical
-        self.unseen = unseen
-        self.random_state = random_state
+    _fitted = ("ccp_alpha_", "leaf_")
+
+    target_: Continuous = field(init=False)
+    leaf_: Discrete = field(init=False)
+
+    criterion: str = "squared_error"
+    smoothing: SmoothingLike = "dirichlet"
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate its leaves.
@@ -337,20 +302,13 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
         -------
         self
         """
-        smoothing = Smoothing(0.0, self.shrinkage, self.var_smoothing)
+        smoothing = self._smoothing()
         check_unseen(self.unseen)
+        self.__dict__.pop("network_", None)
         numbers, name = number_column(y)
-        n_numbers = len(numbers)
-        rows = weighted_rows(sample_weight, n_numbers)
-        if rows is not None:
-            numbers, sample_weight = numbers[rows], np.asarray(sample_weight)[rows]
-        table = _table(self, X, n_numbers, rows)
-        weights = _as_weights(sample_weight, len(numbers))
-        growth, pruning = _settings(self)
-        splits, parents, self.ccp_alpha_ = grow(
-            DecisionTreeRegressor, encoded(table), numbers, weights, growth, pruning
-        )
-        roots = estimate_roots(table, weights, splits, parents)
+        table, numbers, found = training_table(self, X, numbers, sample_weight)
+        weights = np.ones(len(numbers)) if found is None else found
+        splits, parents, roots = self._grow(DecisionTreeRegressor, table, numbers, weights)
         # Deviations from a number in their midst keep the digits of the squares.
         centre = float(np.average(numbers, weights=weights))
         deviation = numbers - centre
@@ -370,16 +328,12 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
             GaussianCPD(self.target_, centre + mean, variance, [self.leaf_]),
         ]
         self.network_ = BayesianNetwork(cpds)
-        self.features_ = table.variables
         return self
 
     @property
     def tree_(self) -> TreeCPD:
         """The tree: P(leaf | features)."""
-        check_is_fitted(self, "network_")
-        cpd = self.network_.cpd(self.leaf_.name)
-        assert isinstance(cpd, TreeCPD)  # fit makes it one
-        return cpd
+        return self._tree(self.leaf_)
 
     def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")
@@ -434,34 +388,6 @@ class DecisionTreeNetworkRegressor(ModelQuestions, RegressorMixin, BaseEstimator
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _settings(estimator: Any) -> tuple[dict[str, Any], Pruning]:
-    """Return what the learner is told, and how the tree is pruned."""
-    growth = {name: getattr(estimator, name) for name in _GROWTH}
-    pruning = Pruning(
-        estimator.ccp_alpha,
-        estimator.cv,
-        estimator.one_standard_error,
-        estimator.random_state,
-    )
-    return growth, pruning
-
-
-def _table(estimator: Any, X: Any, n_labels: int, rows: NDArray[np.intp] | None) -> Table:
-    """Return (some rows of) X as an encoded table, noting its columns on the estimator."""
-    # What was fitted before does not go with the columns to come.
-    estimator.__dict__.pop("network_", None)
-    found = fit_columns(estimator, X, n_labels, sparse=False)
-    found = found if rows is None else found.take(rows)
-    estimator.layout_ = make_layout(found.typed(), None, estimator.categorical)
-    return fit_table(found, estimator.layout_)
-
-
-def _as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), n_rows)
 
 
 def _check_size(splits: Tree) -> None:

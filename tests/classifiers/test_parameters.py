@@ -1,0 +1,126 @@
+"""Parameters of estimators: one smoothing for all, and one list of classes."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import bayesgraph as bg
+from bayesgraph import classifiers
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
+from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
+from bayesgraph.learning.structure import LEARNERS, counts_ahead
+
+FRAME = {"a": list("xxyyzzxy"), "b": [1.0, 2.0, 1.5, 4.0, 5.0, 6.0, 1.0, 4.5]}
+Y = np.array([0, 0, 0, 1, 1, 1, 0, 1])
+
+
+def subclasses(cls):
+    for found in cls.__subclasses__():
+        yield found
+        yield from subclasses(found)
+
+
+def test_every_estimator_is_exported_documented_and_has_one_name():
+    ours = {c for c in subclasses(GraphClassifier) if c.__module__.startswith("bayesgraph.")}
+    bases = {c for c in ours if c.__subclasses__() and not c.__name__.startswith("Streaming")}
+    found = {c.__name__ for c in ours - bases}
+    assert found == {*classifiers.__all__} - {"DecisionTreeNetworkRegressor"}
+    commands = [c.command for c in ours if c.command and "command" in vars(c)]
+    assert len({*commands}) == len(commands)
+    for name in classifiers.__all__:
+        cls = getattr(classifiers, name)
+        assert "{parameters}" not in cls.__doc__
+        assert "{attributes}" not in cls.__doc__
+        entries = cls.__doc__.partition("Attributes\n")[0]
+        if not name.startswith("Streaming"):
+            assert all(n in entries for n in inspect.signature(cls).parameters)
+
+
+@pytest.mark.parametrize("smoothing", ["dirichlet", 1, 1.0, bg.Smoothing()])
+def test_a_name_and_a_number_are_short_for_a_smoothing(smoothing):
+    expected = bg.NaiveBayesClassifier().fit(FRAME, Y).network_
+    assert bg.NaiveBayesClassifier(smoothing=smoothing).fit(FRAME, Y).network_ == expected
+    arcs = [("y", "a"), ("y", "b")]
+    frame = FRAME | {"y": list("ppqqpqpq")}
+    assert bg.BayesianNetwork.fit(arcs, frame, smoothing=smoothing) == bg.BayesianNetwork.fit(
+        arcs, frame
+    )
+    assert bg.tan(bg.count_source(frame, "y"), smoothing) == bg.tan(bg.count_source(frame, "y"))
+
+
+@pytest.mark.parametrize("smoothing", ["m", 2, bg.Smoothing(alpha=3.0)])
+def test_values_of_a_smoothing_are_set_one_by_one(smoothing):
+    clf = bg.TANClassifier(smoothing=smoothing).set_params(smoothing__shrinkage=5.0)
+    assert clf.smoothing.shrinkage == 5.0
+    assert clf.smoothing.scheme == ("m" if smoothing == "m" else "dirichlet")
+    again = clone(clf)
+    assert again.get_params()["smoothing__shrinkage"] == 5.0
+    assert bg.Smoothing() == bg.Smoothing(shrinkage=20.0)  # it stays what it was
+    pipeline = make_pipeline(FunctionTransformer(), clf)
+    assert pipeline.set_params(tanclassifier__smoothing__alpha=7)[-1].smoothing.alpha == 7
+
+
+def test_a_search_over_a_smoothing():
+    grid = {"smoothing__shrinkage": [0.0, 1.0], "smoothing__alpha": [0.5]}
+    X = np.column_stack([FRAME["b"], FRAME["b"][::-1]])
+    search = GridSearchCV(bg.NaiveBayesClassifier(), grid, cv=2).fit(X, Y)
+    assert search.best_estimator_.smoothing.alpha == 0.5
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "error", "message"),
+    [
+        ("laplace", DataError, "smoothing= is one of 'dirichlet', 'm', 'marginal', 'backoff'; got"),
+        (None, DataTypeError, "a number of pseudo-counts or a Smoothing; got None"),
+        ({"a": 1.0}, DataTypeError, "smoothing= takes one of"),
+        (-1.0, DataError, "alpha takes a finite number"),
+    ],
+)
+def test_a_wrong_smoothing_is_refused(smoothing, error, message):
+    with pytest.raises(error, match=message):
+        bg.NaiveBayesClassifier(smoothing=smoothing).fit(FRAME, Y)
+
+
+def test_values_that_an_estimator_would_ignore_are_refused():
+    clf = bg.DecisionTreeNetworkClassifier(smoothing="backoff")
+    with pytest.raises(DataError, match=r"reads 'alpha' of a smoothing, and would ignore"):
+        clf.fit(FRAME, Y)
+
+
+def test_an_alpha_that_names_the_class_smooths_its_prior():
+    y = np.array([0, 0, 0, 0, 0, 1, 1, 1])
+    for make in (bg.NaiveBayesClassifier, bg.TANClassifier, bg.AODEClassifier):
+        clf = make(smoothing=bg.Smoothing(alpha={"class": 50})).fit(FRAME, y)
+        np.testing.assert_allclose(clf.query().probabilities, [55 / 108, 53 / 108])
+        # A number is that of the features' tables.
+        clf = make(smoothing=50).fit(FRAME, y)
+        np.testing.assert_allclose(clf.query().probabilities, [5 / 8, 3 / 8])
+    numbers = {"b": FRAME["b"]}
+    clf = bg.DiscriminantAnalysisClassifier(smoothing=bg.Smoothing(alpha={"class": [1, 3]}))
+    np.testing.assert_allclose(clf.fit(numbers, y).query().probabilities, [0.5, 0.5])
+    with pytest.raises(UnknownVariableError, match="clas"):
+        bg.NaiveBayesClassifier(smoothing=bg.Smoothing(alpha={"clas": 5})).fit(FRAME, y)
+
+
+def test_every_learner_says_what_it_counts():
+    assert {*LEARNERS} == {
+        name
+        for name in dir(bg)
+        if getattr(getattr(bg, name), "__module__", "").startswith("bayesgraph.learning.")
+        and "smoothing" in getattr(getattr(bg, name), "__annotations__", ())
+        and inspect.isfunction(getattr(bg, name))
+    }
+    assert [counts_ahead(card.learn) for card in LEARNERS.values()].count(False) == 5
+
+
+def test_a_learner_that_does_not_declare_itself_adds_no_rows():
+    def own(source, smoothing):
+        return bg.tan(source, smoothing)
+
+    clf = bg.BayesianNetworkClassifier(own).fit(FRAME, Y)
+    assert not hasattr(clf, "partial_fit")
