@@ -69,8 +69,7 @@ from .inference.sensitivity import Conflict as Conflict
 from .inference.sensitivity import Sensitivity as Sensitivity
 from .inference.solver import select as select
 from .inference.weighting import WeightedSamples as WeightedSamples
-from .io import read as read
-from .io.native import load as load
+from .io import load as load
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
 from .learning import EMHistory as EMHistory

@@ -120,7 +120,7 @@ def problem(name: str, n_targets: int) -> Problem:
     """Read a network and draw its evidence: on a tenth of the nodes, one at least."""
     import bayesgraph as bg
 
-    net = bg.read(Path(find_spec("pgmpy").origin).parent / f"utils/example_models/{name}.bif.gz")
+    net = bg.load(Path(find_spec("pgmpy").origin).parent / f"utils/example_models/{name}.bif.gz")
     place = {variable.name: i for i, variable in enumerate(net.variables)}
     nodes = tuple(
         Node(

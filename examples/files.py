@@ -23,11 +23,11 @@ with tempfile.TemporaryDirectory() as name:
     print("native, the same:", bg.load(folder / "net.bayesgraph") == net)
 
     # BIF is read by most other tools; it holds discrete variables with text states.
-    net.write(folder / "net.bif")
-    print("BIF, the same:", bg.read(folder / "net.bif") == net)
+    net.save(folder / "net.bif")
+    print("BIF, the same:", bg.load(folder / "net.bif") == net)
     numbers = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("dice", [1, 2]), [0.5, 0.5])])
     try:
-        numbers.write(folder / "dice.bif")
+        numbers.save(folder / "dice.bif")
     except bg.errors.LossyExportError as error:
         print("... and what it cannot hold it refuses:", error)
 
@@ -35,8 +35,8 @@ with tempfile.TemporaryDirectory() as name:
     graph = net.to_factor_graph()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bg.errors.LossyExportWarning)  # names and states
-        graph.write(folder / "net.uai", strict=False)
-    back = bg.read(folder / "net.uai", variables=graph.variables)
+        graph.save(folder / "net.uai", strict=False)
+    back = bg.load(folder / "net.uai", variables=graph.variables)
     print("UAI:", back.query("rain", {"wet": "wet"}))
 
     # pgmpy's object of the same network, and back.

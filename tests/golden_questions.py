@@ -119,7 +119,7 @@ def saved(asked: Any) -> bytes:
 def written(asked: Any, suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"
-        asked.write(path, strict=False)
+        asked.save(path, strict=False)
         return path.read_bytes()
 
 

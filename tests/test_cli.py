@@ -34,7 +34,7 @@ def bif(tmp_path):
     rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["dry", "wet"])
     bg.BayesianNetwork(
         [bg.TableCPD(rain, [0.8, 0.2]), bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], [rain])]
-    ).write(path)
+    ).save(path)
     return path
 
 
@@ -92,7 +92,7 @@ def test_query_with_soft_evidence_and_joint_targets(capfd, bif):
         capfd, "query", bif, "--target", "rain", "--target", "wet", "-e", "wet=dry:1,wet:4"
     )
     assert code == 0
-    expected = bg.read(bif).query(["rain", "wet"], {"wet": {"dry": 1, "wet": 4}})
+    expected = bg.load(bif).query(["rain", "wet"], {"wet": {"dry": 1, "wet": 4}})
     assert f"{expected['yes', 'wet']:.6f}" in out
 
 
@@ -186,7 +186,7 @@ def test_render_and_convert(capfd, tmp_path, model, bif):
     assert run(capfd, "render", bif, "-o", tmp_path / "e.svg", "-e", "wet=wet", "--beliefs")[0] == 0
     assert run(capfd, "convert", bif, tmp_path / "b.bayesgraph")[0] == 0
     assert run(capfd, "convert", tmp_path / "b.bayesgraph", tmp_path / "b.bif.gz")[0] == 0
-    assert bg.read(tmp_path / "b.bif.gz") == bg.read(bif)
+    assert bg.load(tmp_path / "b.bif.gz") == bg.load(bif)
 
 
 def test_a_classifier_survives_conversion(capfd, tmp_path, model):
@@ -232,7 +232,7 @@ def test_update_learns_more_rows_as_the_library_does(capfd, tmp_path, name):
     fitted = run(capfd, "fit", first, "--target", "disease", "--model", name, "-o", saved)
     assert fitted[0] == 0
     before = saved.read_bytes()
-    expected = bg.read(saved)
+    expected = bg.load(saved)
     table = bg.read_table(more, text=["code"])
     expected.partial_fit(table.drop_columns("disease"), table.select(["disease"]))
     code, out, _ = run(capfd, "update", saved, more, "-o", tmp_path / "n.bayesgraph")
@@ -241,7 +241,7 @@ def test_update_learns_more_rows_as_the_library_does(capfd, tmp_path, name):
     assert saved.read_bytes() == before
     assert run(capfd, "update", saved, more)[0] == 0
     for path in (saved, tmp_path / "n.bayesgraph"):
-        found = bg.read(path)
+        found = bg.load(path)
         assert found.n_features_in_ == 14
         numbers = found.predict_proba(table.drop_columns("disease"))
         assert (numbers == expected.predict_proba(table.drop_columns("disease"))).all()

@@ -301,12 +301,8 @@ class ModelQuestions:
         """Return the model as a pgmpy object; see `BayesianNetwork.to_pgmpy`."""
         return self._fitted_model.to_pgmpy()
 
-    def write(self, path: Any, **options: Any) -> None:
-        """Write the model to a file of the format that the suffix tells (.bif, .uai, .dot, ...)."""
-        self._fitted_model.write(path, **options)
-
-    def save(self, path: Any) -> None:
-        """Save to the native format; ``bayesgraph.load`` returns the estimator.
+    def save(self, path: Any, **options: Any) -> None:
+        """Save to a file; of the native format ``bayesgraph.load`` returns the estimator.
 
         An estimator that learns more rows, by `partial_fit` say, goes on after loading: what it
         needs for that is in the file. Where this is `statistics_`, deleting it before
@@ -315,18 +311,20 @@ class ModelQuestions:
         Parameters
         ----------
         path : str or path
-            Ending in ``.bayesgraph`` for `bayesgraph.read` and the command line, which go by it.
+            ``.bayesgraph`` is the native format. Others, such as ``.bif``, hold the network alone.
+        **options
+            Of the format; see :func:`bayesgraph.io.save`.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
         FileFormatError
-            For a suffix that says another format.
+            For a suffix that is not known.
         LossyExportError
             For a name, a state or a parameter of a type that the format does not hold.
         FileNotFoundError
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        upward.call("save", self, path)
+        upward.call("save", self, path, **options)

@@ -63,7 +63,7 @@ _MOST_CLASSES = 20
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
 ModelFile = Annotated[
     Path,
-    typer.Argument(help="A .bayesgraph, .bif, .bif.gz, .uai or .uai.gz file.", show_default=False),
+    typer.Argument(help=f"A file that ends in {', '.join(bg.io.FORMATS)}.", show_default=False),
 ]
 Target = Annotated[str, typer.Option(help="Column with the classes.", show_default=False)]
 Categorical = Annotated[
@@ -399,7 +399,7 @@ def render(
     }
     if _is_classifier(loaded):
         options["target"] = loaded.target_.name
-    bg.io.write(network, output, **options)
+    network.render(output, **options)
     _console().print(f"Drawn to {output}")
 
 
@@ -408,10 +408,9 @@ def convert(
     source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
     destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
 ) -> None:
-    """Convert a model from one format to another, told by the suffixes."""
+    """Convert a model from one format to another, named by the suffixes."""
     loaded = _load(source)
-    native = destination.name.lower().endswith(".bayesgraph")
-    bg.io.write(loaded if native else _network(loaded), destination)
+    loaded.save(destination)
     _console().print(f"{source} written to {destination}")
 
 
@@ -445,7 +444,7 @@ def _features_and_labels(
 def _load(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return bg.read(path)
+    return bg.load(path)
 
 
 def _load_classifier(path: Path) -> GraphClassifier:

@@ -1,12 +1,13 @@
-"""Files: one module a format, chosen by the suffix.
+"""Files of models: one module a format, chosen by the suffix.
 
-A format is one entry of a table: its suffix and where its reader and its writer live. The module of
-a format is imported when it is first used, so that optional dependencies remain optional.
+A module holds the card of its format, and `FORMATS` is the one list of suffixes and cards. A card
+is imported when a file of its suffix is first met, so that the list itself costs nothing.
 """
 
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,50 +17,43 @@ from bayesgraph.io.files import PathLike, path_text
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A file format.
+    """The card of a file format.
 
     Attributes
     ----------
     name : str
         For messages.
-    reader, writer : str or None
-        ``"module:function"``. The reader is called with ``(path, **options)`` and the writer with
-        ``(model, path, **options)``; None if the format is not read or not written.
+    read : callable or None
+        Called with ``(path, **options)``; None for a format that is only written.
+    write : callable or None
+        Called with ``(model, path, **options)``; None for a format that is only read.
+    holds_estimators : bool
+        Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
     """
 
     name: str
-    reader: str | None
-    writer: str | None
+    read: Callable[..., Any] | None
+    write: Callable[..., None] | None
+    holds_estimators: bool = False
 
 
-_BIF = FileFormat("BIF", "bayesgraph.io.bif:read_bif", "bayesgraph.io.bif:write_bif")
-_UAI = FileFormat("UAI", "bayesgraph.io.uai:read_uai", "bayesgraph.io.uai:write_uai")
-_PICTURE = FileFormat("a picture", None, "bayesgraph.plots.rendering:render")
-
-FORMATS: dict[str, FileFormat] = {
-    ".bayesgraph": FileFormat(
-        "the native format", "bayesgraph.io.native:load", "bayesgraph.io.native:save"
-    ),
-    ".bif": _BIF,
-    ".bif.gz": _BIF,
-    ".uai": _UAI,
-    ".uai.gz": _UAI,
-    ".dot": FileFormat("DOT", None, "bayesgraph.io.text:write_dot"),
-    ".gv": FileFormat("DOT", None, "bayesgraph.io.text:write_dot"),
-    ".svg": _PICTURE,
-    ".png": _PICTURE,
-    ".pdf": _PICTURE,
+# From suffix to "module:name" of the card.
+FORMATS: dict[str, str] = {
+    ".bayesgraph": "bayesgraph.io.native:FORMAT",
+    **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
+    **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
 }
 
 
-def register_format(suffix: str, file_format: FileFormat) -> None:
+def register_format(suffix: str, home: str) -> None:
     """Add a format, or replace the one of a suffix.
 
     Parameters
     ----------
     suffix : str
         With its dot; it may have several parts, as ``.bif.gz`` has.
-    file_format : FileFormat
+    home : str
+        ``"module:name"`` of a :class:`FileFormat`.
 
     Raises
     ------
@@ -68,26 +62,28 @@ def register_format(suffix: str, file_format: FileFormat) -> None:
     """
     if not suffix.startswith("."):
         raise ValueError(f"A suffix starts with a dot, such as '.bif'; got {suffix!r}.")
-    FORMATS[suffix.lower()] = file_format
+    FORMATS[suffix.lower()] = home
 
 
-def read(path: PathLike, **options: Any) -> Any:
-    """Read a model from a file whose suffix tells the format.
+def load(path: PathLike, **options: Any) -> Any:
+    """Load a model or a fitted estimator from a file of the format that the suffix names.
+
+    Nothing in a file is executed: it is safe to load one that came from elsewhere.
 
     Parameters
     ----------
     path : str or path
-        ``.bif`` and ``.bif.gz`` (see :func:`bayesgraph.io.bif.read_bif`), ``.uai`` and ``.uai.gz``
-        (see :func:`bayesgraph.io.uai.read_uai`) or ``.bayesgraph`` (see
-        :func:`bayesgraph.io.native.load`).
+        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
-        For the reader of the format, such as ``normalize=False`` for BIF.
+        Of the format's reader, such as ``normalize=False``; see
+        :func:`bayesgraph.io.bif.read_bif` and :func:`bayesgraph.io.uai.read_uai`.
 
     Returns
     -------
-    BayesianNetwork
-        From ``.uai`` and ``.uai.gz``: a FactorGraph if the file says ``MARKOV``. From
-        ``.bayesgraph``: whatever was saved.
+    model or estimator
+        From ``.bayesgraph``, the native format: whatever was saved. From ``.bif``: a
+        BayesianNetwork. From ``.uai``: a BayesianNetwork, or a FactorGraph if the file says
+        ``MARKOV``.
 
     Raises
     ------
@@ -96,43 +92,44 @@ def read(path: PathLike, **options: Any) -> Any:
     FileFormatError
         For a suffix that is not known or not read, and for a file that is damaged.
     """
-    file_format = _format_of(path)
-    if file_format.reader is None:
-        readable = [suffix for suffix, known in FORMATS.items() if known.reader]
-        raise FileFormatError(
-            f"{path_text(path)}: {file_format.name} can be written but not read. Files that can be "
-            f"read end in {quoted(readable)}."
-        )
-    return pkgutil.resolve_name(file_format.reader)(path, **options)
+    card = _format_of(path)
+    if card.read is None:
+        raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
+    return card.read(path, **options)
 
 
-def write(model: Any, path: PathLike, **options: Any) -> None:
-    """Write a model to a file whose suffix tells the format.
+def save(model: Any, path: PathLike, **options: Any) -> None:
+    """Save a model or a fitted estimator to a file of the format that the suffix names.
+
+    This is the method `save` of models and estimators. The file is replaced as a whole or not at
+    all, and the same model gives the same bytes.
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : model or fitted estimator
+        ``.bayesgraph``, the native format, holds estimators; of them the other formats get the
+        network alone.
     path : str or path
-        ``.bayesgraph``, ``.bif``, ``.bif.gz``, ``.uai``, ``.uai.gz`` or ``.dot``; ``.svg``,
-        ``.png`` and ``.pdf`` draw the graph.
+        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
-        For the writer of the format, such as ``strict=False`` for BIF.
+        Of the format's writer, such as ``strict=False``; see
+        :func:`bayesgraph.io.bif.write_bif` and :func:`bayesgraph.io.uai.write_uai`.
 
     Raises
     ------
     FileFormatError
-        For a suffix that is not known.
+        For a suffix that is not known or not written.
     LossyExportError
         If the format cannot hold the model; the message lists what it cannot hold.
+    FileNotFoundError
+        If there is no such directory.
     """
-    file_format = _format_of(path)
-    if file_format.writer is None:
-        writable = [suffix for suffix, known in FORMATS.items() if known.writer]
-        raise FileFormatError(
-            f"{path_text(path)}: {file_format.name} can be read but not written. Files that can be "
-            f"written end in {quoted(writable)}."
-        )
-    pkgutil.resolve_name(file_format.writer)(model, path, **options)
+    card = _format_of(path)
+    if card.write is None:
+        raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
+    card.write(
+        model if card.holds_estimators else getattr(model, "network_", model), path, **options
+    )
 
 
 def _format_of(path: PathLike) -> FileFormat:
@@ -140,18 +137,13 @@ def _format_of(path: PathLike) -> FileFormat:
     # The longest suffix first: .bif.gz before a .gz that somebody may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
-            return FORMATS[suffix]
+            card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
+            return card
     ending = "." + name.rpartition(".")[2]
     raise FileFormatError(
-        f"{path_text(path)}: the suffix tells the format, and this one is not known."
-        f"{suggestion(ending, FORMATS)} Known are {quoted(FORMATS)}."
+        f"{path_text(path)}: the suffix names the format, and this one is not known."
+        f"{suggestion(ending, FORMATS)} Known are {quoted(FORMATS)}; pictures are drawn by render."
     )
 
 
-__all__ = [
-    "FORMATS",
-    "FileFormat",
-    "read",
-    "register_format",
-    "write",
-]
+__all__ = ["FORMATS", "FileFormat", "load", "register_format", "save"]

@@ -38,7 +38,7 @@ _CHUNK = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30  # bytes before the member's name, which an extra field follows
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
-_NOT_OURS = "is not a file of bayesgraph's native format; bayesgraph.read reads others by suffix."
+_NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
 # What reading raises on content that is not as the format says.
 INVALID = (
     zipfile.BadZipFile,

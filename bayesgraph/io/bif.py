@@ -14,6 +14,7 @@ from typing import Any
 
 from bayesgraph.cpds import CPD, TableCPD
 from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
+from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.values import no_table
@@ -153,7 +154,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
         raise LossyExportError(_listed("BIF cannot hold this network", problems))
     changes = [*words.changes, *(["arc scores are left out"] if model.arc_scores else [])]
     if changes:
-        # The level is that of the caller of the network's method `write`.
+        # The level is that of the caller of the network's method `save`.
         warnings.warn(_listed("Written as BIF with changes", changes), LossyExportWarning, 6)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
@@ -264,3 +265,6 @@ def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
 def _numbers(row: list[float]) -> str:
     # repr gives the shortest decimal that reads back as the same float.
     return ", ".join(map(repr, row))
+
+
+FORMAT = FileFormat("BIF", read_bif, write_bif)

@@ -155,7 +155,7 @@ class _Parser:
             network = BayesianNetwork([cpds[name] for name in variables])
         except BayesGraphError as error:
             raise FileFormatError(f"{self.source}: {error}") from error
-        rounded.warn(self.source, stacklevel=5)  # above bayesgraph.read
+        rounded.warn(self.source, stacklevel=5)  # above bayesgraph.load
         return network
 
     def _blocks(self) -> dict[str, list[_Block]]:

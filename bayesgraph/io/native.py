@@ -11,7 +11,7 @@ import pkgutil
 from typing import Any
 
 from bayesgraph.errors import BayesGraphError, FileFormatError, LossyExportError, quoted
-from bayesgraph.io import FORMATS
+from bayesgraph.io import FileFormat
 from bayesgraph.io.archive import INVALID, ArrayWriter, read_archive, write_archive
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
 from bayesgraph.io.payloads import Kind
@@ -50,28 +50,18 @@ def register_kind(name: str, home: str) -> None:
         raise ValueError(f"The kind {name!r} is at {KINDS[name]} already; got {home}.")
 
 
-FOREIGN = (
-    ".bif", ".bif.gz", ".uai", ".uai.gz", ".dot", ".gv", ".svg", ".png", ".pdf", ".pkl", ".pickle",
-    ".joblib", ".json", ".csv",
-)  # fmt: skip
-
-
 def _kind(name: str) -> Kind:
     kind: Kind = pkgutil.resolve_name(KINDS[name])
     return kind
 
 
-def save(model: Any, path: PathLike) -> None:
-    """Save a model so that `load` gives back the same.
-
-    The same model gives the same bytes. The file is replaced as a whole or not at all.
+def write_native(model: Any, path: PathLike) -> None:
+    """Write a model so that `read_native` gives back the same.
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph, WeightedNetwork, NetworkMixture, PosteriorAverage or a
-        fitted estimator
+    model : model or fitted estimator
     path : str or path
-        Usually ending in ``.bayesgraph``.
 
     Raises
     ------
@@ -85,22 +75,18 @@ def save(model: Any, path: PathLike) -> None:
     >>> import tempfile, bayesgraph as bg
     >>> net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("wet", [False, True]), [0.9, 0.1])])
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     save(net, f"{directory}/net.bayesgraph")
-    ...     load(f"{directory}/net.bayesgraph") == net
+    ...     net.save(f"{directory}/net.bayesgraph")
+    ...     bg.load(f"{directory}/net.bayesgraph") == net
     True
     """
-    _check_suffix(path)
-    for name in KINDS:
-        kind = _kind(name)
-        if kind.holds(model):
-            break
-    else:
+    name = next((name for name in KINDS if _kind(name).holds(model)), None)
+    if name is None:
         raise LossyExportError(
             f"The native format does not hold {type(model).__name__}; it holds {quoted(KINDS)}."
         )
     arrays = ArrayWriter()
     try:
-        payload = kind.encode(model, arrays)
+        payload = _kind(name).encode(model, arrays)
         with replacing(path) as stream:
             write_archive(stream, name, payload, arrays)
     except RecursionError as error:
@@ -109,21 +95,10 @@ def save(model: Any, path: PathLike) -> None:
         ) from error
 
 
-def _check_suffix(path: PathLike) -> None:
-    """Refuse a name that says another format, under which the file would not be read again."""
-    text = path_text(path)
-    for suffix in FOREIGN:
-        if text.lower().endswith(suffix):
-            hint = f"; for {suffix} use write" if suffix in FORMATS else ""
-            raise FileFormatError(
-                f"{text}: save writes the native format, whose files end in .bayesgraph{hint}."
-            )
+def read_native(path: PathLike) -> Any:
+    """Read what `write_native` wrote.
 
-
-def load(path: PathLike) -> Any:
-    """Load what `save` saved.
-
-    Nothing in the file is executed: it is safe to load a file that came from elsewhere.
+    Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 
     Parameters
     ----------
@@ -131,8 +106,8 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    BayesianNetwork, FactorGraph, NetworkMixture or classifier
-        Whatever was saved.
+    model or estimator
+        Whatever was written.
 
     Raises
     ------
@@ -161,3 +136,6 @@ def load(path: PathLike) -> Any:
         raise FileFormatError(
             f"{source} does not hold a valid model of the kind {name!r}: {error}"
         ) from error
+
+
+FORMAT = FileFormat("the native format", read_native, write_native, holds_estimators=True)

@@ -18,6 +18,7 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import LossyExportError, LossyExportWarning, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.io import FileFormat
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.uai_evidence import read_uai_evidence, write_uai_evidence
 from bayesgraph.io.uai_parser import parse
@@ -148,7 +149,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     if problems:
         raise LossyExportError(_listed("UAI cannot hold this model", problems))
     if changes:
-        # The level is that of the caller of the model's method `write`.
+        # The level is that of the caller of the model's method `save`.
         warnings.warn(_listed("Written as UAI with changes", changes), LossyExportWarning, 6)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
@@ -264,6 +265,8 @@ def _rows(values: Floats) -> Iterator[str]:
 def _listed(title: str, items: Sequence[str]) -> str:
     return f"{title}:\n  " + "\n  ".join(items)
 
+
+FORMAT = FileFormat("UAI", read_uai, write_uai)
 
 __all__ = [
     "UAIResult",

@@ -196,7 +196,7 @@ def _network(
         network = BayesianNetwork([cpds[variable] for variable in variables])
     except BayesGraphError as error:
         raise FileFormatError(f"{numbers.source}: {error}") from error
-    rounded.warn(numbers.source, stacklevel=5)  # above bayesgraph.read
+    rounded.warn(numbers.source, stacklevel=5)  # above bayesgraph.load
     return network
 
 

@@ -751,13 +751,12 @@ class Model(ABC):
         result: Floats = upward.call("query_rows", self, target, frame)
         return result
 
-    def save(self, path: Any) -> None:
-        """Save to the native format, which keeps every name, state and number exactly."""
-        upward.call("save", self, path)
+    def save(self, path: Any, **options: Any) -> None:
+        """Save to a file of the format that the suffix names; see :func:`bayesgraph.io.save`.
 
-    def write(self, path: Any, **options: Any) -> None:
-        """Write to a file of the format that the suffix tells (.bif, .bif.gz, .uai, .dot, ...)."""
-        upward.call("write", self, path, **options)
+        The native format, ``.bayesgraph``, keeps every name, state and number exactly.
+        """
+        upward.call("save", self, path, **options)
 
     def to_dot(self, **options: Any) -> str:
         """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""

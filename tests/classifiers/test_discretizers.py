@@ -223,8 +223,8 @@ def test_batches_have_the_intervals_of_the_first(kind, tmp_path):
         np.testing.assert_allclose(
             clf.predict_proba(data.pandas()), expected.predict_proba(whole), rtol=1e-9
         )
-        clf.save(tmp_path / "model")
-        again = bg.load(tmp_path / "model").forget(rest.pandas(), rest.y)
+        clf.save(tmp_path / "model.bayesgraph")
+        again = bg.load(tmp_path / "model.bayesgraph").forget(rest.pandas(), rest.y)
         kept = estimator(discretizer="mdlp").fit(first.pandas(), first.y)
         if kind == "continuous":
             assert_same_network(again.network_, kept.network_, 1e-12)
@@ -243,8 +243,8 @@ def test_categories_that_come_late_are_groups_of_their_own():
 def test_files_keep_discretizers(discretizer, tmp_path):
     X, y = load_wine(return_X_y=True)
     clf = bg.NaiveBayesClassifier(discretizer=discretizer).fit(X, y)
-    clf.save(tmp_path / "model")
-    loaded = bg.load(tmp_path / "model")
+    clf.save(tmp_path / "model.bayesgraph")
+    loaded = bg.load(tmp_path / "model.bayesgraph")
     assert repr(loaded.discretizer) == repr(discretizer)
     assert loaded.features_ == clf.features_
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
@@ -256,7 +256,7 @@ def test_files_do_not_hold_what_users_write(tmp_path):
     clf = bg.NaiveBayesClassifier(discretizer=Given()).fit(X, y)
     assert clf.features_[0] == bg.Binned("x0", [0.0, 1.0])
     with pytest.raises(LossyExportError, match="discretizer=Given"):
-        clf.save(tmp_path / "model")
+        clf.save(tmp_path / "model.bayesgraph")
 
 
 def test_a_search_over_the_number_of_bins():

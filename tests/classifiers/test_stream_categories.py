@@ -200,8 +200,8 @@ def test_files_go_on_to_the_bit(tmp_path, at):
     X, y = made(3000)
     clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, summary="kll")
     clf.partial_fit(X[:at], y[:at])
-    clf.save(tmp_path / "stream.bg")
-    again = bg.load(tmp_path / "stream.bg")
+    clf.save(tmp_path / "stream.bayesgraph")
+    again = bg.load(tmp_path / "stream.bayesgraph")
     assert again.features_ == clf.features_
     for model_ in (clf, again):
         model_.partial_fit(X[at:], y[at:])

@@ -22,7 +22,7 @@ def load(name):
     path = MODELS / f"{name}.bif.gz"
     if not path.is_file():
         pytest.skip(f"this pgmpy does not ship {name}")
-    return bg.read(path)
+    return bg.load(path)
 
 
 def evidence_sets(net, number, seed=0):

@@ -161,13 +161,13 @@ def test_encodings_and_gzip(tmp_path: Path) -> None:
     net = parse_bif((HEAD + ROWS).replace("damp", "moisi é"))
     path = tmp_path / "net.bif"
     path.write_bytes(b"\xef\xbb\xbf" + format_bif(net).encode())
-    assert bg.read(path) == net
+    assert bg.load(path) == net
     path.write_bytes(gzip.compress(format_bif(net).encode()))  # gzip in spite of its name
-    assert bg.read(path) == net
+    assert bg.load(path) == net
     path.write_bytes(format_bif(net).encode("latin-1"))
     with pytest.raises(FileFormatError, match=r"net\.bif, line 7: expected utf-8.*encoding="):
-        bg.read(path)
-    assert bg.read(path, encoding="latin-1") == net
+        bg.load(path)
+    assert bg.load(path, encoding="latin-1") == net
 
 
 # ------------------------------------------------------------------------- rows that are not one
@@ -198,7 +198,7 @@ def test_rounded_rows_are_normalised_with_one_warning(by: float) -> None:
 def test_rows_further_off_are_refused_by_line(tmp_path: Path) -> None:
     (tmp_path / "x.bif").write_text(HEAD + deviating(0.01).replace("0.1, 0.3", "0.2, 0.3"))
     with pytest.raises(FileFormatError, match=r"x\.bif, line 14: .*rain='yes' sum to 1\.1"):
-        bg.read(tmp_path / "x.bif")
+        bg.load(tmp_path / "x.bif")
 
 
 def test_a_table_with_the_child_fastest_is_told() -> None:
@@ -289,23 +289,23 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
     for size in range(len(text.rstrip())):
         path.write_text(text[:size])
         with pytest.raises(FileFormatError, match=r"net\.bif, line \d+:"):
-            bg.read(path)
+            bg.load(path)
 
 
 def test_truncated_and_altered_gzip_is_refused(tmp_path: Path) -> None:
     net = parse_bif(HEAD + ROWS)
     path = tmp_path / "net.bif.gz"
-    net.write(path)
+    net.save(path)
     data = path.read_bytes()
     for size in range(len(data)):
         path.write_bytes(data[:size])
         with pytest.raises(FileFormatError):
-            bg.read(path)
+            bg.load(path)
     for at in range(len(data)):
         for mask in (0x01, 0x10, 0xFF):
             path.write_bytes(data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :])
             try:
-                assert bg.read(path) == net  # gzip does not check its own time and system
+                assert bg.load(path) == net  # gzip does not check its own time and system
             except FileFormatError:
                 continue
             assert at < 10
@@ -320,7 +320,7 @@ def test_altered_text_is_another_network_or_refused(tmp_path: Path) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BayesGraphWarning)
                 with contextlib.suppress(FileFormatError):
-                    bg.read(path)
+                    bg.load(path)
 
 
 # ----------------------------------------------------------------------------------------- writing
@@ -332,12 +332,12 @@ def test_text_of_a_network() -> None:
 
 def test_gzip_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     net = parse_bif(HEAD + ROWS)
-    net.write(tmp_path / "a.bif.gz")
-    net.write(tmp_path / "b.bif.gz", name="other")
+    net.save(tmp_path / "a.bif.gz")
+    net.save(tmp_path / "b.bif.gz", name="other")
     assert gzip.decompress((tmp_path / "a.bif.gz").read_bytes()).decode() == HEAD + ROWS
     assert b"network other {" in gzip.decompress((tmp_path / "b.bif.gz").read_bytes())
     first = (tmp_path / "a.bif.gz").read_bytes()
-    net.write(tmp_path / "a.bif.gz")
+    net.save(tmp_path / "a.bif.gz")
     assert (tmp_path / "a.bif.gz").read_bytes() == first
 
 
@@ -401,7 +401,7 @@ def test_not_strict_writes_text_and_says_so(tmp_path: Path) -> None:
     a = bg.Discrete(1, [True, 2, "x"])
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.25, 0.25])])
     with pytest.warns(LossyExportWarning) as caught:
-        net.write(tmp_path / "net.bif", strict=False)
+        net.save(tmp_path / "net.bif", strict=False)
     assert len(caught) == 1
     for part in (
         "the name 1 (int) is written as '1'",
@@ -409,7 +409,7 @@ def test_not_strict_writes_text_and_says_so(tmp_path: Path) -> None:
         "the state 2 of 1 (int) is written as '2'",
     ):
         assert part in str(caught[0].message)
-    assert bg.read(tmp_path / "net.bif").variable("1").states == ("True", "2", "x")
+    assert bg.load(tmp_path / "net.bif").variable("1").states == ("True", "2", "x")
 
 
 @pytest.mark.parametrize(

@@ -153,13 +153,13 @@ def test_exponents_of_a_complement_are_shown():
 def test_formats_of_tables_refuse_counts_by_name(make, suffix, strict, tmp_path):
     name = "text" if make is mixed else "counts"
     with pytest.raises(LossyExportError, match=f"'{name}' is a vector of counts of 15 items"):
-        make().network_.write(tmp_path / f"model.{suffix}", strict=strict)
+        make().network_.save(tmp_path / f"model.{suffix}", strict=strict)
     assert not list(tmp_path.iterdir())
 
 
 def test_uai_refuses_a_complement(tmp_path):
     with pytest.raises(LossyExportError, match="'counts' is a vector of counts of 15 items"):
-        complement().network_.write(tmp_path / "model.uai")
+        complement().network_.save(tmp_path / "model.uai")
 
 
 def test_pgmpy_refuses_counts_by_name():

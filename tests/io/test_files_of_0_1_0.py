@@ -119,15 +119,15 @@ def write_files(folder: Path) -> None:
         name, path = Path(file).stem, folder / file
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", bg.errors.LossyExportWarning)
-            golden_models.MODELS[name].make().write(path, strict=False)
-        expected[file] = _graph_questions(name, bg.read(path), plain=True)
+            golden_models.MODELS[name].make().save(path, strict=False)
+        expected[file] = _graph_questions(name, bg.load(path), plain=True)
     for name, (make, kind) in ESTIMATORS.items():
         data = _few_columns(cases.make_data(kind, 30), name)
         labels = np.arange(30.0) if name == "tree-regressor" else data.y
         make().fit(dict(data.columns), labels).save(folder / f"{name}.bayesgraph")
         expected[f"{name}.bayesgraph"] = _estimator_questions(data, labels)
     for file, questions in expected.items():
-        model = bg.read(folder / file)
+        model = bg.load(folder / file)
         questions["type"] = type(model).__name__
         questions["answers"] = dict(_answers(model, questions))
     lines = [f"{file} {questions!r}\n" for file, questions in expected.items()]
@@ -206,7 +206,7 @@ def _expected() -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("file", _expected())
 def test_files_of_0_1_0_answer_as_they_did(file: str) -> None:
     questions = _expected()[file]
-    model = bg.load(FOLDER / file) if file.endswith(".bayesgraph") else bg.read(FOLDER / file)
+    model = bg.load(FOLDER / file)
     assert type(model).__name__ == IS_NOW.get(questions["type"], questions["type"])
     found = dict(_answers(model, questions))
     assert found.keys() == questions["answers"].keys()

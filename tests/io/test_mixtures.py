@@ -95,8 +95,8 @@ def test_a_class_above_all_is_drawn_as_a_box():
 
 def test_other_formats_refuse(tmp_path):
     with pytest.raises(LossyExportError, match="Bayesian networks"):
-        mixture().write(tmp_path / "m.bif")
+        mixture().save(tmp_path / "m.bif")
     with pytest.raises(LossyExportError, match="NetworkMixture"):
-        mixture().write(tmp_path / "m.uai")
+        mixture().save(tmp_path / "m.uai")
     with pytest.raises(DataTypeError, match="NetworkMixture"):
         mixture().to_pgmpy()

@@ -38,18 +38,18 @@ every = pytest.mark.parametrize(
 @every
 def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes()).decode()
-    net = bg.read(path)  # warnings are errors: no row needed to be normalised
+    net = bg.load(path)  # warnings are errors: no row needed to be normalised
     assert list(net.names) == re.findall(r"^variable (\S+) \{", text, re.MULTILINE)
     arcs = re.findall(r"^probability \( (\S+) \| (.*) \) \{", text, re.MULTILINE)
     expected = {(parent, child) for child, parents in arcs for parent in parents.split(", ")}
     assert set(net.graph.edges) == expected
     net.save(tmp_path / "net.bayesgraph")
-    net.write(tmp_path / "net.bif")
+    net.save(tmp_path / "net.bif")
     with pytest.warns(LossyExportWarning, match="the names"):
-        net.write(tmp_path / "net.uai", strict=False)
-    assert bg.read(tmp_path / "net.uai", variables=net.variables) == net
+        net.save(tmp_path / "net.uai", strict=False)
+    assert bg.load(tmp_path / "net.uai", variables=net.variables) == net
     for name in ("net.bayesgraph", "net.bif"):
-        back = bg.read(tmp_path / name)
+        back = bg.load(tmp_path / name)
         assert back == net
         assert back.names == net.names
 
@@ -58,7 +58,7 @@ def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
 def test_numbers_are_those_of_the_file(path: Path) -> None:
     """An independent reading: every row of the file, by its states."""
     text = gzip.decompress(path.read_bytes()).decode()
-    net = bg.read(path)
+    net = bg.load(path)
     block = re.compile(
         r"^probability \( (\S+)(?: \| ([^)]*))? \) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL
     )
@@ -82,7 +82,7 @@ def test_numbers_are_those_of_the_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_it_goes_through_pgmpy(path: Path) -> None:
-    net = bg.read(path)
+    net = bg.load(path)
     converted = net.to_pgmpy()
     assert converted.check_model()
     back = bg.from_pgmpy(converted)

@@ -230,8 +230,8 @@ def test_posteriors_stay_the_same(tmp_path: Path, suffix: str) -> None:
             bg.TableCPD(b, random.dirichlet([1, 1, 1], 4), [c]),
         ]
     )
-    network.write(tmp_path / f"net.{suffix}")
-    back = bg.read(tmp_path / f"net.{suffix}")
+    network.save(tmp_path / f"net.{suffix}")
+    back = bg.load(tmp_path / f"net.{suffix}")
     assert_same(network, back)
     for target, evidence in [("c", {"a": "v"}), ("b", {}), (["b", "c"], {"a": "u"})]:
         before, after = network.query(target, evidence), back.query(target, evidence)

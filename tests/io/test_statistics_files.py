@@ -96,12 +96,12 @@ def test_labels_keep_their_type(tmp_path):
 def test_models_that_are_not_to_learn_are_smaller(tmp_path):
     data = cases.make_data("continuous", 300)
     classifier = NB("kernel").fit(data.pandas(), data.y)
-    classifier.save(tmp_path / "large")
+    classifier.save(tmp_path / "large.bayesgraph")
     del classifier.statistics_
     back = loaded(classifier, tmp_path)
     assert not hasattr(back, "statistics_")
     assert (tmp_path / "model.bayesgraph").stat().st_size < 0.7 * (
-        tmp_path / "large"
+        tmp_path / "large.bayesgraph"
     ).stat().st_size
 
 

@@ -172,12 +172,12 @@ def test_rounded_rows_follow_the_convention_of_bif(tmp_path: Path) -> None:
     with pytest.warns(
         BayesGraphWarning, match=r"a\.uai: rows of the tables of 'x1'.*0\.01"
     ) as seen:
-        net = bg.read(tmp_path / "a.uai")
+        net = bg.load(tmp_path / "a.uai")
     assert seen[0].filename == __file__
     np.testing.assert_allclose(net.cpd("x1").values[0], 1 / 3)
     np.testing.assert_array_equal(net.cpd("x1").values[1], [0.2, 0.3, 0.5])
     with pytest.raises(FileFormatError, match=r"a\.uai, line 3: .*given x0=0 sum to 0\.99"):
-        bg.read(tmp_path / "a.uai", normalize=False)
+        bg.load(tmp_path / "a.uai", normalize=False)
     with pytest.raises(FileFormatError, match=r"line 4: .*given x0=1 sum to 0\.9,.*with MARKOV"):
         parse_uai(text.replace(".33 .33 .33", ".2 .3 .5").replace("\n.2 .3 .5", "\n.2 .3 .4"))
     parse_uai(text.replace("BAYES", "MARKOV"))  # weights need not sum to one
@@ -276,25 +276,25 @@ def test_altered_files_are_another_model_or_refused() -> None:
 
 def test_gzip(example: bg.FactorGraph, tmp_path: Path) -> None:
     path = tmp_path / "a.uai.gz"
-    example.write(path)
+    example.save(path)
     first = path.read_bytes()
     assert gzip.decompress(first).decode() == EXAMPLE
-    example.write(path)
+    example.save(path)
     assert path.read_bytes() == first
-    assert bg.read(path) == example
+    assert bg.load(path) == example
     (tmp_path / "a.uai").write_bytes(first)  # gzip in spite of its name
-    assert bg.read(tmp_path / "a.uai") == example
+    assert bg.load(tmp_path / "a.uai") == example
     path.write_bytes(first[:-4])
     with pytest.raises(FileFormatError, match="truncated or altered"):
-        bg.read(path)
+        bg.load(path)
     with pytest.raises(FileNotFoundError, match="There is no such file"):
         read_uai(tmp_path / "none.uai")
 
 
 def test_variables_give_names_and_states(named: bg.BayesianNetwork, tmp_path: Path) -> None:
     with pytest.warns(LossyExportWarning):
-        named.write(tmp_path / "a.uai", strict=False)
-    assert bg.read(tmp_path / "a.uai", variables=named.variables) == named
+        named.save(tmp_path / "a.uai", strict=False)
+    assert bg.load(tmp_path / "a.uai", variables=named.variables) == named
     wet, rain = named.variables
     for variables, message in [
         ([wet], "expected 2 variables= for the file; got 1"),
@@ -304,7 +304,7 @@ def test_variables_give_names_and_states(named: bg.BayesianNetwork, tmp_path: Pa
         ([wet, bg.Discrete("wet", [0, 1])], "variables= of different names"),
     ]:
         with pytest.raises(ModelError, match=message):
-            bg.read(tmp_path / "a.uai", variables=variables)
+            bg.load(tmp_path / "a.uai", variables=variables)
 
 
 # ----------------------------------------------------------------------------------------- writing
@@ -315,14 +315,14 @@ def test_names_and_states_are_not_lost_in_silence(
 ) -> None:
     path = tmp_path / "a.uai"
     with pytest.raises(LossyExportError) as caught:
-        named.write(path)
+        named.save(path)
     assert "the names 'wet', 'rain' are not x0, x1, ... in this order (strict=False" in str(
         caught.value
     )
     assert "the states of 'wet', 'rain' are not 0, 1, ..." in str(caught.value)
     assert not path.exists()
     with pytest.warns(LossyExportWarning, match="the names 'wet', 'rain'") as seen:
-        named.write(path, strict=False)
+        named.save(path, strict=False)
     assert seen[0].filename == __file__
     assert len(seen) == 1
     assert path.read_text().startswith("BAYES\n2\n3 2\n2\n2 1 0\n1 1\n\n6\n0.7 0.2 0.1\n")

@@ -134,9 +134,9 @@ def test_pgmpy_takes_the_powered_tables():
 def test_formats_of_factor_graphs_name_the_factor_graph(tmp_path):
     model = weighted(number=False)
     with pytest.raises(LossyExportError, match="to_factor_graph"):
-        model.write(tmp_path / "m.uai")
+        model.save(tmp_path / "m.uai")
     with pytest.raises(LossyExportError, match="BIF holds Bayesian networks"):
-        model.write(tmp_path / "m.bif")
+        model.save(tmp_path / "m.bif")
     graph = model.to_factor_graph()
     graph.save(tmp_path / "g.bayesgraph")
     assert bg.load(tmp_path / "g.bayesgraph") == graph

@@ -140,8 +140,8 @@ def test_a_saved_model_goes_on(options, rows, tmp_path):
     X, y = turned(turn=700)
     table = mixed(X)
     model = bg.StreamingWeightedNaiveBayesClassifier(**options)
-    model.partial_fit(taken(table, slice(0, rows)), y[:rows]).save(tmp_path / "a.bg")
-    again = bg.load(tmp_path / "a.bg")
+    model.partial_fit(taken(table, slice(0, rows)), y[:rows]).save(tmp_path / "a.bayesgraph")
+    again = bg.load(tmp_path / "a.bayesgraph")
     assert repr(again) == repr(model)
     for either in (model, again):
         either.partial_fit(taken(table, slice(rows, 1200)), y[rows:])
