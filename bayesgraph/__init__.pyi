@@ -1,4 +1,3 @@
-from . import datasets as datasets
 from . import errors as errors
 from . import io as io
 from . import measures as measures

@@ -34,11 +34,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from harness import Row, parser, versions, write
+from large_scale import LARGE_SCALE, GaussianConcept, large_scale_concept
 from stream_costs import memory, throughput
 from stream_data import RIVER_ROWS, STREAMS, note, rows_in_blocks, stream, test_blocks, training
 from stream_models import DOMAINS, OFFLINE, RIVER, SKLEARN, STREAMING, SUMMARIES, Maker
-
-from bayesgraph.datasets import LARGE_SCALE, GaussianConcept, large_scale_concept
 
 _OFFLINE_NUMBERS = 80_000_000
 _OPTIMUM = "best possible"

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from harness import Row
+from large_scale import large_scale_concept
 from stream_data import note, rows_in_blocks, training
 from stream_models import RIVER, SKLEARN, STREAMING, Maker, named
 from threadpoolctl import threadpool_limits
 
 from bayesgraph import parallel
-from bayesgraph.datasets import large_scale_concept
 
 _BATCH = 1000
 # Columns of the narrow case, where what a call costs counts more than what it computes.

@@ -9,10 +9,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from large_scale import GaussianConcept, drifting
 from river import datasets
 from river.datasets import synth
-
-from bayesgraph.datasets import GaussianConcept, drifting
 
 # River's side of a benchmark ends there: its rows take a millisecond each.
 RIVER_ROWS = 20_000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from large_scale import large_scale_concept
 
 import bayesgraph as bg
-from bayesgraph.datasets import large_scale_concept
 
 pytest.importorskip("river")
 FOLDER = Path(__file__).parents[1] / "benchmarks"

@@ -21,7 +21,7 @@ LAYERS = [
     {"display", "errors", "upward", "optional", "parallel"},
     {"variables"},
     {"graph", "factors"},
-    {"measures", "decisions", "datasets", "drift"},
+    {"measures", "decisions", "drift"},
     {"inference"},
     {"cpds"},
     {"models"},

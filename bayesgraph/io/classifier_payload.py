@@ -18,11 +18,10 @@ from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.mixture_payload import MIXTURE
-from bayesgraph.io.payloads import FACTOR_GRAPH, NETWORK, Kind
+from bayesgraph.io.models_payload import MODELS
+from bayesgraph.io.payloads import NETWORK, Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
-from bayesgraph.io.weighted_payload import WEIGHTED
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
 from bayesgraph.learning.structure import LEARNERS, card_of
@@ -33,12 +32,6 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
     "discretizer": DISCRETIZERS,
     "detector": DETECTORS,
     "smoothing": {"Smoothing": Smoothing},
-}
-_MODELS: dict[str, Kind] = {
-    "network": NETWORK,
-    "factor graph": FACTOR_GRAPH,
-    "mixture": MIXTURE,
-    "weighted network": WEIGHTED,
 }
 _REGRESSOR = "DecisionTreeNetworkRegressor"
 # Parameters of 0.1.0 that are now values of a Smoothing, which has them under the same names.
@@ -54,7 +47,7 @@ _FORMER: dict[str, tuple[str, dict[str, Any]]] = {
 def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     variables = model.network_.variables
     at = {variable: i for i, variable in enumerate(variables)}
-    kind = next(name for name, kind in _MODELS.items() if kind.holds(model.network_))
+    kind = next(name for name, kind in MODELS.items() if kind.holds(model.network_))
     item: dict[str, Any] = {
         "estimator": type(model).__name__,
         "parameters": {
@@ -62,7 +55,7 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
             for name, value in model.get_params(deep=False).items()
         },
         "model": kind,
-        "network": _MODELS[kind].encode(model.network_, arrays),
+        "network": MODELS[kind].encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
         "named": hasattr(model, "feature_names_in_"),
@@ -107,7 +100,7 @@ def _decode_choice(item: Any) -> Choice:
 def _decode(item: Any, arrays: ArrayReader) -> Any:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = _estimator(item.get("estimator", _REGRESSOR), parameters)
-    model.network_ = _MODELS[item.get("model", "network")].decode(item["network"], arrays)
+    model.network_ = MODELS[item.get("model", "network")].decode(item["network"], arrays)
     variables = model.network_.variables
     model.target_ = target = variables[item["target"]]
     model.features_ = tuple(variables[at] for at in item["features"])

@@ -22,9 +22,9 @@ KINDS: dict[str, str] = {
     "factor_graph": "bayesgraph.io.payloads:FACTOR_GRAPH",
     "classifier": "bayesgraph.io.classifier_payload:CLASSIFIER",
     "tree_regressor": "bayesgraph.io.classifier_payload:REGRESSOR",
-    "mixture": "bayesgraph.io.mixture_payload:MIXTURE",
-    "weighted network": "bayesgraph.io.weighted_payload:WEIGHTED",
-    "average": "bayesgraph.io.average_payload:AVERAGE",
+    "mixture": "bayesgraph.io.models_payload:MIXTURE",
+    "weighted network": "bayesgraph.io.models_payload:WEIGHTED",
+    "average": "bayesgraph.io.models_payload:AVERAGE",
     "stream": "bayesgraph.io.stream_payload:STREAM",
 }
 # Kinds that are read no more, and the last version that reads them.

@@ -76,8 +76,7 @@ def prequential_figure(
         What :func:`bayesgraph.prequential` returns of one model or of a mapping of models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
     changes : array_like of rows, optional
-        Where the stream is known to change, such as :func:`bayesgraph.datasets.drifting` tells;
-        grey lines.
+        Where the stream is known to change; grey lines.
     title : str
 
     Returns

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from large_scale import GaussianConcept
 from scipy.special import softmax
 from scipy.stats import norm
 
@@ -26,7 +27,7 @@ def test_means_of_a_strong_tilt_give_it_back(degree):
 
 def test_classes_that_differ_much_in_variance_stay_apart():
     # Newton's method overshot here, and what it had then was taken for the density.
-    spread = bg.datasets.GaussianConcept(np.array([0.0, 1.0]), np.array([3.0, 0.0]))
+    spread = GaussianConcept(np.array([0.0, 1.0]), np.array([3.0, 0.0]))
     X, y = spread.draw(20_000, 1)
     shares = []
     for options in ({"decay": 0.999}, {"size": 400}):

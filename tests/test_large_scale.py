@@ -4,18 +4,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from large_scale import (
+    GaussianConcept,
+    drifting,
+    large_scale_concept,
+    large_scale_like,
+)
 from scipy import stats
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayesgraph as bg
-from bayesgraph.datasets import (
-    GaussianConcept,
-    drifting,
-    large_scale_concept,
-    large_scale_like,
-)
 
 # d_lin and d_or of issue and docstring.
 DISTANCES = {
@@ -249,7 +249,3 @@ class TestErrors:
     def test_drift_that_makes_no_stream(self, arguments, message):
         with pytest.raises(bg.errors.DataError, match=message):
             drifting("gamma", 100, **arguments)
-
-
-def test_public_name():
-    assert bg.datasets.large_scale_like is large_scale_like
