@@ -17,7 +17,7 @@ from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarn
 from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.values import no_table
+from bayesgraph.io.json_values import no_table
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 

@@ -17,7 +17,7 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.rounding import ROUNDING_LIMIT, RoundedRows
+from bayesgraph.io.row_sums import ROUNDING_LIMIT, RoundedRows
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 

@@ -18,10 +18,10 @@ from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.json_values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.io.models_payload import MODELS
-from bayesgraph.io.payloads import NETWORK, Kind
+from bayesgraph.io.payloads import Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
-from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
 from bayesgraph.learning.structure import LEARNERS, card_of

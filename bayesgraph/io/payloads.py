@@ -35,7 +35,7 @@ from bayesgraph.cpds.tree import ARRAYS as TREE_ARRAYS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.io.json_values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import (

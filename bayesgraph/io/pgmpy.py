@@ -34,8 +34,8 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.rounding import RoundedRows
-from bayesgraph.io.values import no_table
+from bayesgraph.io.json_values import no_table
+from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork

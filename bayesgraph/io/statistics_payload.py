@@ -17,8 +17,8 @@ import numpy as np
 from bayesgraph.cpds.counts import LENGTHS
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.payloads import variable_at
-from bayesgraph.io.values import decode_value, encode_value
 from bayesgraph.statistics import (
     Families,
     FamiliesSummary,

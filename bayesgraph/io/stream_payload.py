@@ -23,8 +23,8 @@ from bayesgraph.io.classifier_payload import (
     encode_layout,
     encode_parameter,
 )
+from bayesgraph.io.json_values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.io.payloads import Kind
-from bayesgraph.io.values import HELD, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches.frequencies import key_of
 

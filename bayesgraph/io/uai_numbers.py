@@ -1,14 +1,15 @@
-"""What the UAI files have in common: a stream of numbers in which line breaks are blanks."""
+"""The numbers of UAI files, in which line breaks are blanks."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
-from bayesgraph.errors import FileFormatError
+from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
 
 _BLANKS = b" \t\r\n\f\v"
@@ -18,18 +19,7 @@ _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
-
-
-def without_comments(data: bytes) -> bytes:
-    """Return the content with the lines that start with the word ``c`` made empty."""
-    data = data.removeprefix(_BOM)
-    return _COMMENT.sub(b"", data) if b"c" in data else data
-
-
-def first_word(data: bytes) -> tuple[str, int]:
-    """Return the first word of a file, empty if there is none, and where the rest starts."""
-    match = _WORD.search(data)
-    return (_text(match[0]), match.end()) if match else ("", len(data))
+_BEGIN = b"-BEGIN-"
 
 
 class Numbers:
@@ -140,3 +130,39 @@ class Numbers:
 
 def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
+
+
+def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[str, Numbers]:
+    """Return the first word of a file, if it has one, and the numbers after it.
+
+    Lines that start with the word ``c`` are comments. Of several solutions of a result file, with
+    ``-BEGIN-`` between them, the last one counts.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file.
+    source : str
+        For messages: the path.
+    kinds : sequence of str
+        What the first word may be, in upper case; none for files of numbers alone.
+
+    Raises
+    ------
+    FileFormatError
+        For another first word, or what is no number.
+    """
+    data = data.removeprefix(_BOM)
+    data = _COMMENT.sub(b"", data) if b"c" in data else data
+    if not kinds:
+        return "", Numbers(data, source)
+    match = _WORD.search(data)
+    word, start = (_text(match[0]), match.end()) if match else ("", len(data))
+    if word.upper() not in kinds:
+        got = repr(word[:40]) if word else "an empty file"
+        raise FileFormatError(
+            f"{source}: expected {quoted(kinds)} as the first word; got {got}."
+            f"{suggestion(word.upper(), kinds)}"
+        )
+    last = data.rfind(_BEGIN)
+    return word.upper(), Numbers(data, source, start if last < start else last + len(_BEGIN))

@@ -1,8 +1,9 @@
-"""Result files of the UAI competitions: marginals, most probable explanations, partition functions.
+"""Evidence and result files of the UAI competitions, which refer to variables by number.
 
-The first word is the task, and then comes a solution. Of several solutions the last one counts. In
-2010 and 2011 a solution starts with the number of samples of evidence and has a part for each; such
-files are read, and what is written is the layout of later years, without that number.
+Evidence is the number of observed variables and then pairs of variable and state. A result file
+starts with its task (marginals, most probable explanation, partition function), and then comes a
+solution. The files of 2010 and 2011 have the number of samples of evidence before both; those of
+one sample are read, and what is written is the layout of all other years.
 """
 
 from __future__ import annotations
@@ -14,23 +15,123 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.cpds.table import SUM_TOLERANCE
-from bayesgraph.errors import EvidenceError, FileFormatError, quoted, suggestion
+from bayesgraph.errors import (
+    EvidenceError,
+    FileFormatError,
+    LossyExportError,
+    UnsupportedModelError,
+    quoted,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.rounding import RoundedRows
-from bayesgraph.io.uai_evidence import chosen_sample, discrete_variables, observed_codes
-from bayesgraph.io.uai_numbers import Numbers, first_word, without_comments
+from bayesgraph.io.json_values import no_table
+from bayesgraph.io.row_sums import RoundedRows
+from bayesgraph.io.uai_numbers import Numbers, open_numbers
 from bayesgraph.models.model import Model
-from bayesgraph.variables import Discrete, Name
+from bayesgraph.variables import Discrete, Name, State
 
 _TASKS = ("MAR", "MPE", "PR")
-# Between the solutions of a result file; the last one counts.
-_BEGIN = b"-BEGIN-"
+
+
+def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
+    """Read a UAI evidence file (``.evid``) of one sample; gzip is recognised by its content.
+
+    Parameters
+    ----------
+    path : str or path
+    model : BayesianNetwork or FactorGraph
+        Its variables are those that the file refers to by number, in the order of
+        ``model.variables``.
+
+    Returns
+    -------
+    dict from name to state
+        For ``query``, ``most_probable`` and ``log_probability``. In the order of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        With the line, what was expected there and what came; for a file of several samples.
+    UnsupportedModelError
+        For a model with continuous variables.
+    """
+    variables = discrete_variables(model)
+    _, numbers = open_numbers(read_unzipped(path), path_text(path))
+    n = numbers.count("the number of observed variables")
+    values = numbers.values
+    if len(values) != 1 + 2 * n:
+        # One sample of 2010 or 2011: its number, 1, comes first.
+        if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
+            raise FileFormatError(
+                f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as many "
+                f"observed variables; got {numbers.left}. The file may be truncated or of several "
+                "samples."
+            )
+        n = numbers.count("the number of observed variables")
+    evidence: dict[Name, State] = {}
+    for _ in range(n):
+        variable = variables[numbers.count("the number of a variable", high=len(variables) - 1)]
+        if variable.name in evidence:
+            raise numbers.error(
+                numbers.position - 1, f"each variable once; {variable.name!r} is observed already"
+            )
+        evidence[variable.name] = variable.states[_code(numbers, variable)]
+    return evidence
+
+
+def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: PathLike) -> None:
+    """Write evidence as one sample, gzipped if the path ends in ``.gz``.
+
+    The layout is that of 2006, 2008, and 2014 and later, in one line. The file is replaced as a
+    whole or not at all.
+
+    Parameters
+    ----------
+    evidence : mapping from name to state
+        None and NaN mean not observed.
+    model : BayesianNetwork or FactorGraph
+        Variables and states are written as their numbers in ``model.variables``.
+    path : str or path
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError
+        With what is known and the nearest match.
+    LossyExportError
+        For soft evidence, which UAI cannot hold.
+    UnsupportedModelError
+        For a model with continuous variables.
+    """
+    codes = observed_codes(evidence, model)
+    pairs = [f"{i} {codes[v]}" for i, v in enumerate(discrete_variables(model)) if v in codes]
+    write_text(path, " ".join([str(len(pairs)), *pairs]) + "\n")
+
+
+def discrete_variables(model: Model) -> list[Discrete]:
+    """Return the variables of a model, all of which must be discrete."""
+    variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
+    if len(variables) < len(model.variables):
+        others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
+        raise UnsupportedModelError(f"UAI files are of discrete variables; {', '.join(others)}.")
+    return variables
+
+
+def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
+    """Return the numbers of the observed states."""
+    encoded = model.encode(evidence)
+    if encoded.likelihoods:
+        raise LossyExportError(
+            "UAI holds states, not likelihoods; the evidence on "
+            f"{quoted(v.name for v in encoded.likelihoods)} is soft."
+        )
+    return {v: int(column[0]) for v, column in encoded.columns.items() if isinstance(v, Discrete)}
 
 
 class UAIResult(NamedTuple):
-    """What a result file holds.
+    """The content of a result file.
 
     Attributes
     ----------
@@ -44,9 +145,7 @@ class UAIResult(NamedTuple):
     value: Any
 
 
-def read_uai_result(
-    path: PathLike, model: Model, *, sample: int | None = None, normalize: bool = True
-) -> UAIResult:
+def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> UAIResult:
     """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word tells which.
 
     Of several solutions, with ``-BEGIN-`` between them, the last one counts.
@@ -56,8 +155,6 @@ def read_uai_result(
     path : str or path
     model : BayesianNetwork or FactorGraph
         Its variables are those of the file, in the order of ``model.variables``.
-    sample : int, optional
-        Which sample of a file of several (2010, 2011), from 0.
     normalize : bool
         What to do with marginals that do not sum to one; as in
         :func:`bayesgraph.io.uai.read_uai`.
@@ -77,23 +174,20 @@ def read_uai_result(
     UnsupportedModelError
         For a model with continuous variables.
     """
-    source = path_text(path)
-    data = without_comments(read_unzipped(path))
-    word, start = first_word(data)
     # Some years call the most probable explanation MAP.
-    kind = "MPE" if word.upper() == "MAP" else word.upper()
-    if kind not in _TASKS:
-        got = repr(word[:40]) if word else "an empty file"
-        raise FileFormatError(
-            f"{source}: expected {quoted(_TASKS)} as the first word; got {got}."
-            f"{suggestion(kind, _TASKS)}"
-        )
-    last = data.rfind(_BEGIN)
-    numbers = Numbers(data, source, start if last < start else last + len(_BEGIN))
+    kind, numbers = open_numbers(read_unzipped(path), path_text(path), (*_TASKS, "MAP"))
+    kind = "MPE" if kind == "MAP" else kind
     variables = discrete_variables(model)
     cards = [variable.cardinality for variable in variables]
     size = {"PR": 1, "MPE": 1 + len(cards), "MAR": 1 + len(cards) + sum(cards)}[kind]
-    _skip_samples(numbers, size, sample)
+    if len(numbers.values) == 1 + size and numbers.values[0] == 1:
+        numbers.take(1, "the number of samples")
+    elif len(numbers.values) != size:
+        raise FileFormatError(
+            f"{numbers.source}: expected {size} numbers for the variables of the model; got "
+            f"{len(numbers.values)}. The file may be truncated, of another model, or of several "
+            "samples."
+        )
     if kind == "PR":
         return UAIResult(kind, _log_number(numbers))
     numbers.count("the number of variables", low=len(cards), high=len(cards))
@@ -101,7 +195,7 @@ def read_uai_result(
         return UAIResult(kind, {v.name: v.states[_code(numbers, v)] for v in variables})
     rounded = RoundedRows(normalize=normalize)
     marginals = {v.name: _marginal(numbers, v, rounded) for v in variables}
-    rounded.warn(source, stacklevel=2)
+    rounded.warn(numbers.source, stacklevel=2)
     return UAIResult(kind, marginals)
 
 
@@ -154,22 +248,6 @@ def write_uai_result(
     else:
         words = _solution(task, result, model, observed_codes(evidence, model))
     write_text(path, f"{task}\n{' '.join(words)}\n")
-
-
-def _skip_samples(numbers: Numbers, size: int, sample: int | None) -> None:
-    """Go to where a solution of a known size starts."""
-    total = len(numbers.values)
-    if total == size:
-        chosen_sample(sample, 1, numbers.source)
-        return
-    n_samples = numbers.count("the number of samples") if total else 0
-    if total != 1 + n_samples * size:
-        raise FileFormatError(
-            f"{numbers.source}: expected {size} numbers for the variables of the model, or the "
-            f"number of samples of evidence and {size} numbers for each; got {total}. The file may "
-            "be truncated, or of another model."
-        )
-    numbers.position += size * chosen_sample(sample, n_samples, numbers.source)
 
 
 def _code(numbers: Numbers, variable: Discrete) -> int:
