@@ -1,4 +1,4 @@
-"""From class probabilities to decisions: the least expected cost, or none where it is too close."""
+"""Decisions from class probabilities: the minimum expected cost, or none where it is too close."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bayesgraph.variables import Discrete
 
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
-    """What to decide, given the probabilities of the classes.
+    """A rule that decides, given the probabilities of the classes.
 
-    The class of the least expected cost, sum over true classes c of P(c) cost(c, decided) (Berger
+    The class of the minimum expected cost, sum over true classes c of P(c) cost(c, decided) (Berger
     1985, section 1.3; Elkan 2001, equation 1); of several the first. No decision is made where that
     cost is above the cost of abstaining (Chow 1970), or where the class is not probable enough.
 
@@ -55,7 +55,7 @@ class DecisionRule:
         Raises
         ------
         DataError
-            For costs of a wrong shape or that are no finite numbers, and for a least probability
+            For costs of a wrong shape or that are no finite numbers, and for a minimum probability
             outside [0, 1].
         UnknownStateError
             For a class that there is not.
@@ -65,7 +65,7 @@ class DecisionRule:
             target,
             None if costs is None else cost_matrix(costs, target),
             None if abstain is None else _number("abstain", abstain, "the cost of abstaining"),
-            0.0 if min_probability is None else _least(min_probability),
+            0.0 if min_probability is None else _min_probability(min_probability),
         )
 
     @property
@@ -119,8 +119,14 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         For a class that there is not.
     """
     n = target.cardinality
-    if hasattr(costs, "index") and hasattr(costs, "columns"):
-        costs = _named_costs(costs, target)
+    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
+        if set(costs.index) != set(target.states) or set(costs.columns) != set(target.states):
+            raise DataError(
+                "costs= as a data frame has the classes as names of its rows (the true class) and "
+                f"its columns (the decision), which are {quoted(target.states)}; got "
+                f"{quoted(costs.index)} and {quoted(costs.columns)}."
+            )
+        costs = costs.loc[list(target.states), list(target.states)]
     if isinstance(costs, Mapping):
         matrix = 1.0 - np.eye(n)
         for pair, cost in costs.items():
@@ -146,19 +152,6 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
     return matrix
 
 
-def _named_costs(frame: Any, target: Discrete) -> dict[Any, float]:
-    """Return a data frame of costs by the names of its rows and columns."""
-    rows, columns = list(frame.index), list(frame.columns)
-    if set(rows) != set(target.states) or set(columns) != set(target.states):
-        raise DataError(
-            "costs= as a data frame has the classes as names of its rows (the true class) and its "
-            f"columns (the decision), which are {quoted(target.states)}; got {quoted(rows)} and "
-            f"{quoted(columns)}."
-        )
-    values = frame.to_numpy()
-    return {(r, c): values[i, j] for i, r in enumerate(rows) for j, c in enumerate(columns)}
-
-
 def _number(name: str, value: Any, what: str) -> float:
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not good or not np.isfinite(value):
@@ -166,8 +159,8 @@ def _number(name: str, value: Any, what: str) -> float:
     return float(value)
 
 
-def _least(value: Any) -> float:
-    number = _number("min_probability", value, "the least probability to decide with")
+def _min_probability(value: Any) -> float:
+    number = _number("min_probability", value, "the minimum probability to decide with")
     if not 0 <= number <= 1:
         raise DataError(f"min_probability= is a probability, from 0 to 1; got {value!r}.")
     return number

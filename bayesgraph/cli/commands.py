@@ -1,4 +1,4 @@
-"""Commands: fit, update, ask, judge, draw and convert models without writing Python."""
+"""Commands: fit, update, query, evaluate, draw and convert models without writing Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 import typer.core
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table as RichTable
 
 # The package's names load when they are used: --help and --version answer at once.
 import bayesgraph as bg
@@ -28,7 +27,7 @@ from bayesgraph.cli.models import (
 from bayesgraph.cli.printing import (
     confusion_table,
     measures_table,
-    posterior_table,
+    scores_table,
     variables_table,
 )
 from bayesgraph.errors import (
@@ -271,7 +270,7 @@ def evaluate(
     smoothing: SmoothingName = None,
     discretizer: DiscretizerName = None,
 ) -> None:
-    """Judge models by stratified cross-validation on the same folds."""
+    """Evaluate models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
     chosen = dict.fromkeys(model or estimators())
@@ -345,10 +344,7 @@ def query(
     given = evidence_of(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)
     console = _console()
-    if isinstance(found, bg.Posterior):
-        console.print(posterior_table(found))
-    else:
-        console.print(repr(found), markup=False)
+    console.print(repr(found), markup=False)
     if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
         console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
@@ -369,13 +365,7 @@ def show(model: ModelFile) -> None:
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
     console.print(variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
-        scores = RichTable(title="Arcs by score (nats a row)")
-        for column in ("parent", "child", "score"):
-            scores.add_column(column, justify="right" if column == "score" else "left")
-        ranked = sorted(network.arc_scores.items(), key=lambda item: -item[1])
-        for (parent, child), score in ranked:
-            scores.add_row(str(parent), str(child), f"{score:.6f}")
-        console.print(scores)
+        console.print(scores_table(dict(network.arc_scores)))
 
 
 @app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table as RichTable
@@ -14,64 +14,60 @@ if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
     from bayesgraph.models.model import Model
 
-_MOST_STATES = 12
-_MEASURES = ("accuracy", "log loss", "Brier", "ECE")
+_MAX_STATES = 12
+_MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "parameters"
+
+
+def _table(
+    texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str]], **look: Any
+) -> RichTable:
+    """Return a table of some columns of text and then some of numbers, which are flush right."""
+    table = RichTable(**look)
+    for name in texts:
+        table.add_column(str(name))
+    for name in numbers:
+        table.add_column(str(name), justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def measures_table(results: Sequence[Evaluation]) -> RichTable:
     """Return a row of measures for each model."""
-    title = "Cross-validation (seconds: median of the folds)"
-    table = RichTable(title=title, collapse_padding=True, pad_edge=False)
-    table.add_column("model")
-    for column in (*_MEASURES, "fit s", "predict s", "parameters"):
-        table.add_column(column, justify="right")
+    rows = []
     for r in results:
-        table.add_row(
-            r.name,
-            *(f"{value:.4f}" for value in (r.accuracy, r.log_loss, r.brier)),
-            f"{r.calibration_error:.4f}",
-            f"{r.fit_seconds:.4f}",
-            f"{r.predict_seconds:.4f}",
-            "" if r.n_parameters is None else f"{r.n_parameters:,}",
-        )
-    return table
+        measures = (r.accuracy, r.log_loss, r.brier, r.calibration_error)
+        found = [f"{value:.4f}" for value in (*measures, r.fit_seconds, r.predict_seconds)]
+        rows.append([r.name, *found, "" if r.n_parameters is None else f"{r.n_parameters:,}"])
+    title = "Cross-validation (seconds: median of the folds)"
+    return _table(["model"], _MEASURES, rows, title=title, collapse_padding=True, pad_edge=False)
 
 
 def confusion_table(result: Evaluation) -> RichTable:
     """Return the confusion matrix of a model."""
-    table = RichTable()
-    table.add_column("")
-    for name in result.classes:
-        table.add_column(str(name), justify="right")
-    for row, (name, counts) in enumerate(zip(result.classes, result.confusion, strict=True)):
-        cells = [f"[bold]{n}[/]" if row == column else str(n) for column, n in enumerate(counts)]
-        table.add_row(str(name), *cells)
-    return table
+    rows = [
+        [
+            str(name),
+            *(f"[bold]{n}[/]" if row == column else f"{n}" for column, n in enumerate(line)),
+        ]
+        for row, (name, line) in enumerate(zip(result.classes, result.confusion, strict=True))
+    ]
+    return _table([""], list(result.classes), rows)
 
 
-def posterior_table(found: bg.Posterior) -> RichTable:
-    """Return a row for each state, with a bar."""
-    table = RichTable(title=f"P({', '.join(str(name) for name in found.names)})")
-    for name in found.names:
-        table.add_column(str(name))
-    table.add_column("probability", justify="right")
-    table.add_column("")
-    for key, p in found.items():
-        states: tuple[Any, ...] = key if len(found.names) > 1 else (key,)  # type: ignore[assignment]
-        table.add_row(*(str(state) for state in states), f"{p:.6f}", "█" * round(24 * p))
-    return table
+def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
+    """Return a row for each arc that has a score, the highest first."""
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
+    rows = [[str(parent), str(child), f"{score:.6f}"] for (parent, child), score in ranked]
+    return _table(["parent", "child"], ["score"], rows, title="Arcs by score (nats a row)")
 
 
 def variables_table(network: Model) -> RichTable:
     """Return a row for each variable of a model."""
-    table = RichTable()
-    for column in ("variable", "states", "parents", "parameters"):
-        table.add_column(column, justify="right" if column == "parameters" else "left")
     exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
-    if exponents is not None:
-        table.add_column("exponent", justify="right")
-    found = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
-    cpds = {cpd.variable: cpd for cpd in found}
+    known = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
+    cpds = {cpd.variable: cpd for cpd in known}
+    rows = []
     for variable in network.variables:
         cells = [str(variable.name), _states(variable), "", ""]
         if cpd := cpds.get(variable):
@@ -79,8 +75,9 @@ def variables_table(network: Model) -> RichTable:
         if exponents is not None:
             own = exponents.get(variable.name)
             cells.append("" if own is None else ", ".join(f"{w:.3g}" for w in own.reshape(-1)))
-        table.add_row(*cells)
-    return table
+        rows.append(cells)
+    numbers = ["parameters"] if exponents is None else ["parameters", "exponent"]
+    return _table(["variable", "states", "parents"], numbers, rows)
 
 
 def _states(variable: Variable) -> str:
@@ -88,6 +85,6 @@ def _states(variable: Variable) -> str:
         return f"counts of {len(variable.items):,} items"
     if not isinstance(variable, Discrete):
         return "count" if isinstance(variable, Count) else "continuous"
-    shown = ", ".join(str(state) for state in variable.states[:_MOST_STATES])
-    more = variable.cardinality - _MOST_STATES
+    shown = ", ".join(str(state) for state in variable.states[:_MAX_STATES])
+    more = variable.cardinality - _MAX_STATES
     return f"{shown} and {more} more" if more > 0 else shown
