@@ -7,17 +7,16 @@ this field; the repository of bnlearn (https://www.bnlearn.com/bnrepository/) us
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from bayesgraph.cpds import CPD, TableCPD
-from bayesgraph.errors import FileFormatError, LossyExportError, LossyExportWarning
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import FileFormatError, LossyExportError
 from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.json_values import no_table
+from bayesgraph.io.lossy import check_kept, tables_of
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 
@@ -146,31 +145,15 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
             f"BIF holds Bayesian networks; got {model!r}. The native format (.bayesgraph) holds "
             "factor graphs too."
         )
-    tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
+    tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)
-    problems = [_not_a_table(cpd) for cpd in model.cpds if not isinstance(cpd, TableCPD)]
-    problems += words.problems
-    if problems:
-        raise LossyExportError(_listed("BIF cannot hold this network", problems))
-    changes = [*words.changes, *(["arc scores are left out"] if model.arc_scores else [])]
-    if changes:
-        # The level is that of the caller of the network's method `save`.
-        warnings.warn(_listed("Written as BIF with changes", changes), LossyExportWarning, 6)
+    # The level is that of the caller of the network's method `save`.
+    check_kept("BIF", problems + words.problems, words.changes + changes, 6)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
     for cpd in tables:
         parts.extend(_probability(cpd, words))
     return "".join(parts)
-
-
-def _not_a_table(cpd: CPD) -> str:
-    if not isinstance(cpd.variable, Discrete):
-        return no_table(cpd.variable)
-    return f"{cpd.variable.name!r} has a {type(cpd).__name__}"
-
-
-def _listed(title: str, items: Iterable[str]) -> str:
-    return f"{title}:\n  " + "\n  ".join(items)
 
 
 class _Words:

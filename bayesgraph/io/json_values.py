@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from bayesgraph.variables import Count, CountVector, Variable, plain
+from bayesgraph.variables import plain
 
 Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
@@ -104,11 +104,3 @@ def decode_value(value: Json) -> Any:
         if tag in _DECODERS and isinstance(content, str):
             return _DECODERS[tag](content)
     raise ValueError(f"expected a name or a state; got {value!r:.80}")
-
-
-def no_table(variable: Variable) -> str:
-    """Return what a variable without a table of states is, for messages of formats of tables."""
-    if isinstance(variable, CountVector):
-        return f"{variable.name!r} is a vector of counts of {len(variable.items):,} items"
-    kind = "a count" if isinstance(variable, Count) else "continuous"
-    return f"{variable.name!r} is {kind}"

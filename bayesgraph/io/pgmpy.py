@@ -34,7 +34,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.json_values import no_table
+from bayesgraph.io.lossy import no_table
 from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.network import BayesianNetwork

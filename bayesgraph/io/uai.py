@@ -10,7 +10,6 @@ comments, as in 2016.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from bayesgraph.errors import (
     BayesGraphError,
     FileFormatError,
     LossyExportError,
-    LossyExportWarning,
     ModelError,
     quoted,
 )
@@ -31,7 +29,7 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io import FileFormat
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.json_values import no_table
+from bayesgraph.io.lossy import check_kept, no_table, tables_of
 from bayesgraph.io.row_sums import ROUNDING_LIMIT, RoundedRows
 from bayesgraph.io.uai_answers import (
     UAIResult,
@@ -153,7 +151,8 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     0.75 0.25
     """
     if isinstance(model, BayesianNetwork):
-        kind, (tables, problems, changes) = "BAYES", _network_tables(model)
+        cpds, problems, changes = tables_of(model)
+        kind, tables = "BAYES", [_Table([*cpd.parents, cpd.variable], cpd.values) for cpd in cpds]
     elif isinstance(model, FactorGraph):
         kind, (tables, problems, changes) = "MARKOV", _graph_tables(model)
     else:
@@ -162,17 +161,13 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
             "write the to_factor_graph(), which agrees where all features are observed."
         )
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
-    problems += [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     lost = _lost_words(variables)
     if strict:
         problems += [f"{item} (strict=False writes their numbers)" for item in lost]
     else:
         changes = lost + changes
-    if problems:
-        raise LossyExportError(_listed("UAI cannot hold this model", problems))
-    if changes:
-        # The level is that of the caller of the model's method `save`.
-        warnings.warn(_listed("Written as UAI with changes", changes), LossyExportWarning, 6)
+    # The level is that of the caller of the model's method `save`.
+    check_kept("UAI", problems, changes, 6)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
 
@@ -376,25 +371,10 @@ def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[s
     return lines
 
 
-def _network_tables(model: BayesianNetwork) -> _Found:
-    """Return the tables of a network, what cannot be written and what is left out."""
-    problems = [
-        f"{cpd.variable.name!r} has a {type(cpd).__name__}"
-        for cpd in model.cpds
-        if not isinstance(cpd, TableCPD) and isinstance(cpd.variable, Discrete)
-    ]
-    tables = [
-        _Table([*cpd.parents, cpd.variable], cpd.values)
-        for cpd in model.cpds
-        if isinstance(cpd, TableCPD)
-    ]
-    return tables, problems, ["arc scores are left out"] if model.arc_scores else []
-
-
 def _graph_tables(model: FactorGraph) -> _Found:
     """Return the powered tables of a graph, what cannot be written and what is left out."""
     tables: list[_Table] = []
-    problems: list[str] = []
+    problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     for term in model.terms:
         factor = term.table
         if factor is None:
@@ -460,10 +440,6 @@ def _rows(values: Floats) -> Iterator[str]:
     for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
         # repr gives the shortest decimal that reads back as the same float.
         yield " ".join(map(repr, row))
-
-
-def _listed(title: str, items: Sequence[str]) -> str:
-    return f"{title}:\n  " + "\n  ".join(items)
 
 
 FORMAT = FileFormat("UAI", read_uai, write_uai)

@@ -25,7 +25,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.json_values import no_table
+from bayesgraph.io.lossy import no_table
 from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.io.uai_numbers import Numbers, open_numbers
 from bayesgraph.models.model import Model

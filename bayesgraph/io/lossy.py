@@ -1,0 +1,55 @@
+"""What formats of tables cannot hold, said before a file is written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import LossyExportError, LossyExportWarning
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.variables import Count, CountVector, Discrete, Variable
+
+
+def no_table(variable: Variable) -> str:
+    """Return why a variable has no table of states, for messages."""
+    if isinstance(variable, CountVector):
+        return f"{variable.name!r} is a vector of counts of {len(variable.items):,} items"
+    kind = "a count" if isinstance(variable, Count) else "continuous"
+    return f"{variable.name!r} is {kind}"
+
+
+def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
+    """Return the tables of a network, what of it is no table, and what formats leave out."""
+    tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
+    problems = [
+        f"{cpd.variable.name!r} has a {type(cpd).__name__}"
+        if isinstance(cpd.variable, Discrete)
+        else no_table(cpd.variable)
+        for cpd in network.cpds
+        if not isinstance(cpd, TableCPD)
+    ]
+    return tables, problems, ["arc scores are left out"] if network.arc_scores else []
+
+
+def check_kept(name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int) -> None:
+    """Refuse what a format cannot hold and warn of what it holds as something else.
+
+    Parameters
+    ----------
+    name : str
+        Of the format.
+    problems, changes : sequence of str
+    stacklevel : int
+        Of the caller.
+
+    Raises
+    ------
+    LossyExportError
+        With all problems.
+    """
+    if problems:
+        raise LossyExportError("\n  ".join([f"{name} cannot hold this model:", *problems]))
+    if changes:
+        text = "\n  ".join([f"Written as {name} with changes:", *changes])
+        warnings.warn(text, LossyExportWarning, stacklevel + 1)
