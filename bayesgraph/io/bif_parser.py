@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.row_sums import ROUNDING_LIMIT, RoundedRows
+from bayesgraph.io.row_sums import RoundedRows, first_bad_row, sum_to_one
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
@@ -92,13 +91,6 @@ class _Entries:
     numbers: list[float] = field(default_factory=list)
     default: list[float] | None = None
     whole: list[float] | None = None
-
-    def position_of_bad_row(self, values: Floats) -> int | None:
-        """Return where the first row is that no table can have; None if it has no place."""
-        table = values.reshape(-1, values.shape[-1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            good = (np.abs(table.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (table >= 0).all(axis=1)
-        return self.rows.get(int(np.argmin(good)))
 
 
 class _Parser:
@@ -285,14 +277,13 @@ class _Parser:
         entries = self._entries(block, child, parents)
         # Numbers that overflow a sum are refused like any others that do not sum to one.
         with np.errstate(over="ignore", invalid="ignore"):
-            values = rounded.settle(child.name, self._table(block, entries, child, parents))
+            values = rounded.repaired(child.name, self._table(block, entries, child, parents))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return TableCPD(child, values, parents)
         except BayesGraphError as error:
-            at = entries.position_of_bad_row(values)
-            where = block.start if at is None else at
-            raise self._error(where, _explained(error, entries, values)) from error
+            at = entries.rows.get(first_bad_row(values), block.start)
+            raise self._error(at, _explained(error, entries, values)) from error
 
     def _entries(self, block: _Block, child: Discrete, parents: list[Discrete]) -> _Entries:
         entries = _Entries()
@@ -395,13 +386,12 @@ class _Parser:
 
 def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
     """Return what a table was refused for, with what may be the matter with the file."""
-    if entries.whole is not None and values.ndim > 1:
-        sums = np.array(entries.whole).reshape(-1, values.shape[-1]).sum(axis=1)
-        if np.allclose(sums, 1.0, rtol=0.0, atol=ROUNDING_LIMIT):
-            return (
-                f"{error} In a BIF 'table' the child varies slowest; this one reads as if it "
-                "varied fastest."
-            )
+    whole = entries.whole
+    if whole and values.ndim > 1 and sum_to_one(np.array(whole).reshape(-1, values.shape[-1])):
+        return (
+            f"{error} In a BIF 'table' the child varies slowest; this one reads as if it varied "
+            "fastest."
+        )
     return str(error)
 
 

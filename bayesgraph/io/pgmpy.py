@@ -329,7 +329,7 @@ def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
         child, *parents = _scope(cpd)
         _check_parents(model, node, cpd.variables[1:])
         values = np.moveaxis(_values(cpd), 0, -1)
-        cpds.append(TableCPD(child, rounded.settle(node, values), parents))
+        cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
     network = BayesianNetwork(cpds, arc_scores=_scores(model))
     rounded.warn("The pgmpy model", stacklevel=3)  # above from_pgmpy
     return network

@@ -30,7 +30,7 @@ class RoundedRows:
         self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
         self._changed: dict[Name, float] = {}
 
-    def settle(self, name: Name, values: Floats) -> Floats:
+    def repaired(self, name: Name, values: Floats) -> Floats:
         """Return the table of a variable, child on the last axis, with its rows repaired."""
         sums = values.sum(axis=-1, keepdims=True)
         deviation = np.abs(sums - 1.0)
@@ -51,3 +51,16 @@ class RoundedRows:
             BayesGraphWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def first_bad_row(values: Floats) -> int:
+    """Return the first row, child on the last axis, that `TableCPD` refuses; 0 if there is none."""
+    rows = values.reshape(-1, values.shape[-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
+    return int(np.argmin(good))
+
+
+def sum_to_one(rows: Floats) -> bool:
+    """Tell whether all rows sum to one up to rounding, as of a table whose axes were confused."""
+    return np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING_LIMIT)

@@ -1,4 +1,4 @@
-"""What native files say of the statistics that a model was made from: requests and arrays.
+"""The statistics that a model was made from, in native files: requests and arrays.
 
 With them a loaded classifier learns more rows and forgets some, as the one that was saved would.
 `SUMMARIES` is the table: a new summary is one entry. Variables are positions in the list of the
@@ -37,8 +37,6 @@ from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSumm
 from bayesgraph.statistics.moments import GroupMoments, PairMoments
 from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
-_GROUP = "statistics.{}"
-
 
 class _Writer:
     """Turns variables into positions and arrays into references."""
@@ -53,11 +51,20 @@ class _Writer:
     def given(self, variable: Discrete | None) -> int | None:
         return None if variable is None else self._at[variable]
 
+    def head(self, request: Any) -> dict[str, Any]:
+        """Return the columns of a request and what they are given."""
+        return {"columns": self.places(request.columns), "given": self.given(request.given)}
+
     def floats(self, **arrays: Floats) -> dict[str, Any]:
         return {
-            name: self._arrays.add(_GROUP.format(name), np.asarray(array, dtype=np.float64))
+            name: self._arrays.add(f"statistics.{name}", np.asarray(array, dtype=np.float64))
             for name, array in arrays.items()
         }
+
+    def moments(self, moments: Any, *more: str) -> dict[str, Any]:
+        """Return the arrays of moments."""
+        names = ("count", "mean", "square", *more)
+        return self.floats(**{name: getattr(moments, name) for name in names})
 
 
 class _Reader:
@@ -86,6 +93,10 @@ class _Reader:
         found: Discrete | None = None if place is None else self.variable(place, Discrete)
         return found
 
+    def head(self, item: Any, kind: Any = (Discrete, Continuous)) -> tuple[Any, Any]:
+        """Return the columns of a request and what they are given."""
+        return self.variables(item["columns"], kind), self.given(item["given"])
+
     def numbers(self, reference: Any) -> Floats:
         """Return an array of finite numbers."""
         array = self._arrays.take(reference)
@@ -107,41 +118,27 @@ class _Reader:
             raise ValueError("a weight or a sum of squares is negative")
         return array
 
+    def moments(self, item: Any, shape: tuple[int, int]) -> GroupMoments:
+        """Return moments of columns by groups."""
+        return GroupMoments(
+            self.weights(item["count"], shape),
+            self.array(item["mean"], shape),
+            self.weights(item["square"], shape),
+        )
+
+    def pair_moments(self, item: Any, n_groups: int, d: int) -> PairMoments:
+        """Return moments of pairs of columns by groups."""
+        full, short = (n_groups, d, d), (n_groups, d, 1)
+        return PairMoments(
+            self.weights(item["count"], (n_groups, 1, 1), full),
+            self.array(item["mean"], short, full),
+            self.weights(item["square"], short, full),
+            self.array(item["comoment"], full),
+        )
+
 
 def _n_groups(given: Discrete | None) -> int:
     return 1 if given is None else given.cardinality
-
-
-# ---------------------------------------------------------------------------------- moments
-
-
-def _encode_moments(moments: GroupMoments, out: _Writer) -> dict[str, Any]:
-    return out.floats(count=moments.count, mean=moments.mean, square=moments.square)
-
-
-def _decode_moments(item: Any, read: _Reader, shape: tuple[int, int]) -> GroupMoments:
-    return GroupMoments(
-        read.weights(item["count"], shape),
-        read.array(item["mean"], shape),
-        read.weights(item["square"], shape),
-    )
-
-
-def _encode_pair_moments(moments: PairMoments, out: _Writer) -> dict[str, Any]:
-    return out.floats(
-        count=moments.count, mean=moments.mean, square=moments.square, comoment=moments.comoment
-    )
-
-
-def _decode_pair_moments(item: Any, read: _Reader, n_groups: int, d: int) -> PairMoments:
-    full = (n_groups, d, d)
-    short = (n_groups, d, 1)
-    return PairMoments(
-        read.weights(item["count"], (n_groups, 1, 1), full),
-        read.array(item["mean"], short, full),
-        read.weights(item["square"], short, full),
-        read.array(item["comoment"], full),
-    )
 
 
 # -------------------------------------------------------------------------------- summaries
@@ -149,15 +146,14 @@ def _decode_pair_moments(item: Any, read: _Reader, n_groups: int, d: int) -> Pai
 
 def _encode_singles(summary: SinglesSummary, out: _Writer) -> dict[str, Any]:
     return {
-        "columns": out.places(summary.request.columns),
-        "given": out.given(summary.request.given),
+        **out.head(summary.request),
         **out.floats(totals=summary.totals, counts=summary.counts),
-        "moments": _encode_moments(summary.moments, out),
+        "moments": out.moments(summary.moments),
     }
 
 
 def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
-    request = Singles(read.variables(item["columns"]), read.given(item["given"]))
+    request = Singles(*read.head(item))
     n_groups = _n_groups(request.given)
     states = sum(v.cardinality for v in request.columns if isinstance(v, Discrete))
     numbers = sum(isinstance(v, Continuous) for v in request.columns)
@@ -165,7 +161,7 @@ def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
         request,
         read.weights(item["totals"], (n_groups,)),
         read.weights(item["counts"], (n_groups, states)),
-        _decode_moments(item["moments"], read, (n_groups, numbers)),
+        read.moments(item["moments"], (n_groups, numbers)),
     )
 
 
@@ -173,8 +169,8 @@ def _encode_pairs(summary: PairsSummary, out: _Writer) -> dict[str, Any]:
     return {
         "singles": _encode_singles(summary.singles, out),
         **out.floats(pair_counts=summary.pair_counts),
-        "pair_moments": _encode_pair_moments(summary.pair_moments, out),
-        "mixed": _encode_moments(summary.mixed, out),
+        "pair_moments": out.moments(summary.pair_moments, "comoment"),
+        "mixed": out.moments(summary.mixed),
     }
 
 
@@ -190,8 +186,8 @@ def _decode_pairs(item: Any, read: _Reader) -> PairsSummary:
         request,
         singles,
         read.weights(item["pair_counts"], (cells,)),
-        _decode_pair_moments(item["pair_moments"], read, n_groups, numbers),
-        _decode_moments(item["mixed"], read, (mixed, numbers)),
+        read.pair_moments(item["pair_moments"], n_groups, numbers),
+        read.moments(item["mixed"], (mixed, numbers)),
     )
 
 
@@ -229,17 +225,13 @@ def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
 
 
 def _encode_logs(summary: LogsSummary, out: _Writer) -> dict[str, Any]:
-    return {
-        "columns": out.places(summary.request.columns),
-        "given": out.given(summary.request.given),
-        "moments": _encode_moments(summary.moments, out),
-    }
+    return {**out.head(summary.request), "moments": out.moments(summary.moments)}
 
 
 def _decode_logs(item: Any, read: _Reader) -> LogsSummary:
-    request = Logs(read.variables(item["columns"], Continuous), read.given(item["given"]))
+    request = Logs(*read.head(item, Continuous))
     shape = (_n_groups(request.given), len(request.columns))
-    return LogsSummary(request, _decode_moments(item["moments"], read, shape))
+    return LogsSummary(request, read.moments(item["moments"], shape))
 
 
 def _joined(cells: tuple[tuple[Floats, ...], ...]) -> Floats:
@@ -249,15 +241,14 @@ def _joined(cells: tuple[tuple[Floats, ...], ...]) -> Floats:
 def _encode_samples(summary: SamplesSummary, out: _Writer) -> dict[str, Any]:
     sizes = [[len(part) for part in column] for column in summary.values]
     return {
-        "columns": out.places(summary.request.columns),
-        "given": out.given(summary.request.given),
+        **out.head(summary.request),
         "sizes": sizes,
         **out.floats(values=_joined(summary.values), weights=_joined(summary.weights)),
     }
 
 
 def _decode_samples(item: Any, read: _Reader) -> SamplesSummary:
-    request = Samples(read.variables(item["columns"], Continuous), read.given(item["given"]))
+    request = Samples(*read.head(item, Continuous))
     sizes = item["sizes"]
     n_groups = _n_groups(request.given)
     flat = [size for column in sizes for size in column]

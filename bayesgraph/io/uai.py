@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import (
     BayesGraphError,
     FileFormatError,
@@ -30,7 +29,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.io import FileFormat
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.lossy import check_kept, no_table, tables_of
-from bayesgraph.io.row_sums import ROUNDING_LIMIT, RoundedRows
+from bayesgraph.io.row_sums import RoundedRows, first_bad_row, sum_to_one
 from bayesgraph.io.uai_answers import (
     UAIResult,
     read_uai_evidence,
@@ -327,15 +326,12 @@ def _cpd(table: _ReadTable, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
     # Numbers that overflow a sum are refused like any others that do not sum to one.
     with np.errstate(over="ignore", invalid="ignore"):
-        values = rounded.settle(child.name, table.values)
+        values = rounded.repaired(child.name, table.values)
         try:
             return TableCPD(child, values, parents)
         except BayesGraphError as error:
-            sums = values.reshape(-1, child.cardinality).sum(axis=1)
-            row = int(np.argmin(np.abs(sums - 1.0) <= SUM_TOLERANCE))
-            line = numbers.line(table.start + row * child.cardinality)
-            slowest = values.reshape(child.cardinality, -1).sum(axis=0)
-            if parents and np.allclose(slowest, 1.0, rtol=0.0, atol=ROUNDING_LIMIT):
+            line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
+            if parents and sum_to_one(values.reshape(child.cardinality, -1).T):
                 advice = (
                     "In UAI the child varies fastest; this table reads as if it varied slowest."
                 )

@@ -265,7 +265,7 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
     n = variable.cardinality
     numbers.count(f"the number of states of {variable.name!r}", low=n, high=n)
     what = f"the probabilities of {variable.name!r}"
-    values = rounded.settle(variable.name, numbers.table(n, what))
+    values = rounded.repaired(variable.name, numbers.table(n, what))
     if not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
         raise numbers.error(numbers.position - n, f"{what} with the sum 1, not {values.sum():.9g}")
     return Posterior((variable,), values, math.nan)
