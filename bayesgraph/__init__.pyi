@@ -91,11 +91,10 @@ from .models import FactorGraph as FactorGraph
 from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
-from .statistics.sketches import CountMinClass as CountMinClass
-from .statistics.sketches import GaussianClass as GaussianClass
-from .statistics.sketches import GKClass as GKClass
-from .statistics.sketches import KLLClass as KLLClass
-from .statistics.sketches import PiDClass as PiDClass
+from .statistics.sketches import CountMinSketch as CountMinSketch
+from .statistics.sketches import GaussianSummary as GaussianSummary
+from .statistics.sketches import GKSummary as GKSummary
+from .statistics.sketches import PiDSummary as PiDSummary
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous
 from .variables import Count as Count

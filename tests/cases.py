@@ -492,10 +492,9 @@ CLASSIFIERS = (
         )
         for name, options, more in (
             ("gk", {}, {}),
-            ("modl", {"method": "modl"}, {}),
+            ("modl", {"discretizer": "modl"}, {}),
             ("pid", {"summary": "pid", "size": 20}, _IN_ORDER | _BINS),
             ("gaussian", {"summary": "gaussian"}, {}),
-            ("kll", {"summary": "kll", "size": 200}, {}),
             ("few-states", {"max_categories": 2}, _FEW_STATES),
         )
     ),
@@ -508,11 +507,11 @@ CLASSIFIERS = (
         )
         for name, options, more in (
             ("mixed", {}, {}),
-            ("variable", {"exponents": "variable", "method": "frequency"}, {}),
+            ("variable", {"exponents": "variable", "discretizer": "frequency"}, {}),
             ("class", {"exponents": "class", "step": 0.01}, {}),
             ("nonnegative", {"domain": "nonnegative", "summary": "pid"}, _BINS),
             ("gaussian", {"summary": "gaussian"}, _POWERED),
-            ("window", {"window": 160, "detector": "adwin", "method": "modl"}, {}),
+            ("window", {"window": 160, "detector": "adwin", "discretizer": "modl"}, {}),
         )
     ),
 )

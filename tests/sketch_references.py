@@ -4,7 +4,7 @@ import numpy as np
 
 
 class PlainGK:
-    """Greenwald and Khanna's tuples in lists; rows enter in blocks as in `GKClass`."""
+    """Greenwald and Khanna's tuples in lists; rows enter in blocks as in `GKSummary`."""
 
     def __init__(self, n_classes, size=100, epsilon=None):
         self.n_classes, self.size, self.epsilon = n_classes, size, epsilon
@@ -130,61 +130,3 @@ class PlainPiD:
             i = int(np.argmin(sums))
             self.counts[i : i + 2] = [self.counts[i] + self.counts[i + 1]]
             del self.edges[i + 1]
-
-
-class PlainKLL:
-    """Compactors of one feature and class in lists, with SplitMix64 in Python's integers."""
-
-    def __init__(self, state, size, levels=32):
-        self.state, self.most = int(state), levels
-        self.capacity = [max(2, int(np.ceil(size * (2 / 3) ** i))) for i in range(levels)]
-        self.levels, self.variance = [[]], 0.0
-
-    def uniform(self):
-        mask = (1 << 64) - 1
-        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-        return ((z ^ (z >> 31)) >> 11) * 2.0**-53
-
-    def absorb(self, values, weights):
-        for x, w in zip(values, weights, strict=True):
-            if np.isnan(x) or w <= 0:
-                continue
-            h = min(self.most - 1, int(np.floor(np.log2(w)))) if w >= 2 else 0
-            while len(self.levels) <= h:
-                self.levels.append([])
-            self.levels[h].insert(0, (x, w))
-            self.compress()
-
-    def compress(self):
-        n = len(self.levels)
-        while sum(map(len, self.levels)) > sum(self.capacity[:n]):
-            full = [h for h in range(n) if len(self.levels[h]) > self.capacity[n - 1 - h]]
-            self.compact(full[0])
-            n = len(self.levels)
-
-    def compact(self, h):
-        items = sorted(self.levels[h], key=lambda item: item[0])
-        odd, items = items[: len(items) % 2], items[len(items) % 2 :]
-        u, made, heaviest = self.uniform(), [], 0.0
-        for (a, wa), (b, wb) in zip(items[::2], items[1::2], strict=True):
-            made.append((a if u * (wa + wb) < wa else b, wa + wb))
-            heaviest = max(heaviest, wa + wb)
-        self.variance += heaviest**2 / 4
-        self.levels[h] = odd
-        if h + 1 == self.most:
-            self.levels[h] = odd + made
-            return
-        if h + 1 == len(self.levels):
-            self.levels.append([])
-        self.levels[h + 1] = made + self.levels[h + 1]
-
-    def lower(self):
-        if len(self.levels) > 1:
-            self.levels[:2] = [self.levels[0] + self.levels[1]]
-            self.compress()
-
-    def items(self):
-        return sorted(item for level in self.levels for item in level)

@@ -279,11 +279,11 @@ def test_streams_take_options_of_their_own(capfd, tmp_path):
     for name in ("stream", "stream-weighted"):
         arguments = ("fit", HEART, "--target", "disease", "--model", name, "-o", saved)
         code, _, err = run(
-            capfd, *arguments, "--summary", "kll", "--decay", "0.99", "--detector", "ddm"
+            capfd, *arguments, "--summary", "pid", "--decay", "0.99", "--detector", "ddm"
         )
         assert code == 0, err
         found = bg.load(saved)
-        assert (found.summary, found.decay, found.detector) == ("kll", 0.99, "ddm")
+        assert (found.summary, found.decay, found.detector) == ("pid", 0.99, "ddm")
         assert run(capfd, *arguments, "--window", "100")[0] == 0
         assert bg.load(saved).window == 100
 
@@ -419,11 +419,11 @@ WRONG = {
         [*FIT, "--model", "nb", "--distribution", "age=gaussian", "--distribution", "poisson"],
         "COLUMN=FAMILY",
     ),
-    "summary": ([*FIT, "--summary", "kll"], "--model stream or stream-weighted; the model is auto"),
+    "summary": ([*FIT, "--summary", "pid"], "--model stream or stream-weighted; the model is auto"),
     "decay": ([*FIT, "--model", "nb", "--decay", "0.9"], "--decay goes with"),
     "window": ([*FIT, "--model", "nb", "--window", "90"], "--window goes with"),
     "detector": ([*FIT, "--model", "nb", "--detector", "ddm"], "--detector goes with"),
-    "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "'kll'"),
+    "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "'pid'"),
     "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "'ddm'"),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (

@@ -39,7 +39,7 @@ HOMES = {
     "sklearn": lambda path: (
         room(path) in {"classifiers", "discretize"} or path.name == "evaluation.py"
     ),
-    "numba": lambda path: path.name == "kernels.py",
+    "numba": lambda path: path.name.endswith("kernels.py"),
     "networkx": lambda path: True,
     "typer": lambda path: room(path) in {"cli", "io"},
     "rich": lambda path: room(path) in {"cli", "io"},

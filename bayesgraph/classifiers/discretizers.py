@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -29,6 +29,7 @@ from bayesgraph.discretize import (
     modl_granular,
     modl_groups,
 )
+from bayesgraph.discretize.cells import CELL_METHODS
 from bayesgraph.discretize.unsupervised import checked_bins
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import factorise
@@ -52,11 +53,13 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         If X had names that are all strings.
     """
 
+    # In discretizer= and in files.
+    name: ClassVar[str]
+    # Whether cuts depend on the classes.
+    supervised: ClassVar[bool] = True
     categorical: Any
     variables_: tuple[Variable, ...]
     layout_: Layout
-    # Whether cuts depend on the classes.
-    supervised = True
 
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
@@ -210,6 +213,7 @@ class EqualWidth(Discretizer):
     {'x0': array([2.5, 5. , 7.5])}
     """
 
+    name = "width"
     supervised = False
 
     def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
@@ -233,6 +237,7 @@ class EqualFrequency(Discretizer):
         Numeric columns that are discrete already.
     """
 
+    name = "frequency"
     supervised = False
 
     def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
@@ -259,6 +264,8 @@ class MDLP(Discretizer):
     U. Fayyad and K. Irani: Multi-interval discretization of continuous-valued attributes for
     classification learning. IJCAI 1993.
     """
+
+    name = "mdlp"
 
     def __init__(self, *, categorical: Any = None) -> None:
         self.categorical = categorical
@@ -300,6 +307,8 @@ class MODL(Discretizer):
     Binned('x3', [0.8, 1.75])
     """
 
+    name = "modl"
+
     def __init__(
         self, *, group_values: bool | int = True, granular: bool = False, categorical: Any = None
     ) -> None:
@@ -324,11 +333,10 @@ class MODL(Discretizer):
         return modl_groups(codes, classes, n_classes, weights).groups
 
 
+# The one list of discretisers. Streams know those of the same names in
+# `bayesgraph.discretize.cells`.
 DISCRETIZERS: dict[str, type[Discretizer]] = {
-    "width": EqualWidth,
-    "frequency": EqualFrequency,
-    "mdlp": MDLP,
-    "modl": MODL,
+    kind.name: kind for kind in (EqualWidth, EqualFrequency, MDLP, MODL)
 }
 
 
@@ -359,6 +367,26 @@ def chosen_discretizer(discretizer: Any) -> Discretizer | None:
     if discretizer not in DISCRETIZERS:
         raise DataError(f"discretizer= is one of {quoted(DISCRETIZERS)}; got {discretizer!r}.")
     return DISCRETIZERS[discretizer]()
+
+
+def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
+    """Return the name and the number of intervals of a streaming classifier's discretiser.
+
+    Raises
+    ------
+    DataError
+        For a discretiser, or options of one, that a summary of a stream does not serve.
+    """
+    if not isinstance(discretizer, Discretizer):
+        return discretizer, bins
+    options = {"bins": discretizer.bins} if hasattr(discretizer, "bins") else {}
+    plain = type(discretizer)(**options)
+    if discretizer.name not in CELL_METHODS or discretizer.get_params() != plain.get_params():
+        raise DataError(
+            f"discretizer={discretizer!r} needs all rows of a table; the summaries of a stream "
+            f"take {quoted(CELL_METHODS)}, without options but bins."
+        )
+    return discretizer.name, options.get("bins", bins)
 
 
 # ------------------------------------------------------------------------------------- output

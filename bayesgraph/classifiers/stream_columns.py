@@ -27,8 +27,8 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.encoding.table import categorical_names, check_magnitudes
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.streaming import GaussianDensities, StreamingStar
-from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
+from bayesgraph.learning.streaming import StreamingStar
+from bayesgraph.statistics.sketches.count_min import FIRST_KEY, key_of
 from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 
 # Of each row or column: numbers, shape (n_numbers, n_rows), and codes, shape (n_states, n_rows).
@@ -396,7 +396,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Refuse to learn numbers whose squares are infinite, where squares are summed."""
-    if isinstance(star.numbers, GaussianDensities) and columns.size:
+    if star.summaries.kind.densities == "gaussians" and columns.size:
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # A row may well be small where others are not.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

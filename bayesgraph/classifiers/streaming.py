@@ -21,6 +21,7 @@ from bayesgraph.classifiers.checks import (
     single_label,
     single_weight,
 )
+from bayesgraph.classifiers.discretizers import cell_method
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
     Columns,
@@ -50,21 +51,8 @@ from bayesgraph.inference.solver import select
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics.sketches import (
-    ColumnSummaries,
-    GaussianClass,
-    GKClass,
-    KLLClass,
-    PiDClass,
-)
+from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable, plain
-
-SUMMARIES: dict[str, type[ColumnSummaries]] = {
-    "gk": GKClass,
-    "pid": PiDClass,
-    "kll": KLLClass,
-    "gaussian": GaussianClass,
-}
 
 
 def _log_scores(star: StreamingStar, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
@@ -86,18 +74,19 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "kll", "gaussian"}
+    summary : {"gk", "pid", "gaussian"}
         Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, quantile sketches of each class (less exact: take a `size` of 400 or so; the
-        sketches merge, see `bayesgraph.statistics.sketches`), or a Gaussian of each class.
+        histogram, or a Gaussian of each class.
     size : int
-        Tuples or bins of a summary; items of the highest level for "kll".
+        Tuples or bins of a summary.
     epsilon : float, optional
         For "gk": greatest relative error of a rank, in place of a fixed size.
-    method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
-        How a summary becomes intervals.
-    n_intervals : int
-        For "frequency" and "kmeans".
+    discretizer : {"smooth", "width", "frequency", "mdlp", "modl", "kmeans"}, or Discretizer
+        How a summary becomes intervals: as the discretisers of tables do (or an object such as
+        ``EqualFrequency(5)``), by one-dimensional k-means, or, by default, so that the ratios of
+        the classes change smoothly with the rank.
+    bins : int
+        Intervals of "width", "frequency" and "kmeans".
     alpha : float
         Rows added to each interval, state and class.
     shrinkage, var_smoothing : float
@@ -145,7 +134,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = StreamingNaiveBayesClassifier(method="modl").fit(X, y)
+    >>> model = StreamingNaiveBayesClassifier(discretizer="modl").fit(X, y)
     >>> model.features_[3].states
     ('(-inf, 0.8]', '(0.8, 1.75]', '(1.75, inf)')
     >>> model.learn_one({"x0": 5.1, "x3": 0.2}, 0).predict_one({"x3": 0.4})
@@ -162,8 +151,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         summary: str = "gk",
         size: int = 100,
         epsilon: float | None = None,
-        method: str = "smooth",
-        n_intervals: int = 10,
+        discretizer: Any = "smooth",
+        bins: int = 10,
         alpha: float = 1.0,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
@@ -178,8 +167,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.summary = summary
         self.size = size
         self.epsilon = epsilon
-        self.method = method
-        self.n_intervals = n_intervals
+        self.discretizer = discretizer
+        self.bins = bins
         self.alpha = alpha
         self.shrinkage = shrinkage
         self.var_smoothing = var_smoothing
@@ -194,24 +183,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _settings(self) -> StreamSettings:
         names = (f.name for f in fields(StreamSettings))
         own = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        own["discretizer"], own["bins"] = cell_method(self.discretizer, self.bins)
         return StreamSettings(**({"exponents": None} | own))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
         if not isinstance(self.summary, str) or self.summary not in SUMMARIES:
             raise ModelError(f"summary= is one of {quoted(SUMMARIES)}; got {self.summary!r}.")
+        kind: type[Any] = SUMMARIES[self.summary]
         epsilon: Any = self.epsilon
-        if epsilon is not None and not (self.summary == "gk" and isinstance(epsilon, Real)):
+        if epsilon is not None and not ("epsilon" in kind.options and isinstance(epsilon, Real)):
+            takers = [name for name, one in SUMMARIES.items() if "epsilon" in one.options]
             raise ModelError(
-                f"epsilon= is a number, and of summary='gk' alone; got {epsilon!r} with "
-                f"{self.summary!r}."
+                f"epsilon= is a number, and of summary= {quoted(takers)} alone; got {epsilon!r} "
+                f"with {self.summary!r}."
             )
-        if self.summary == "gaussian":
-            return GaussianClass(n_features, n_classes)
-        if self.summary == "pid":
-            return PiDClass(n_features, n_classes, size=self.size)
-        if self.summary == "kll":
-            return KLLClass(n_features, n_classes, size=self.size)
-        return GKClass(n_features, n_classes, size=self.size, epsilon=self.epsilon)
+        options = {name: getattr(self, name) for name in kind.options}
+        made: ColumnSummaries = kind(n_features, n_classes, **options)
+        return made
 
     # ------------------------------------------------------------------------------- learning
 

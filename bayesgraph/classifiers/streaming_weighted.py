@@ -48,7 +48,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     domain : {"free", "nonnegative"}
         Exponents below zero turn a feature's evidence round. They help where features are
         correlated, and may surprise a reader.
-    summary, size, epsilon, method, n_intervals, alpha, shrinkage, var_smoothing
+    summary, size, epsilon, discretizer, bins, alpha, shrinkage, var_smoothing
         As for StreamingNaiveBayesClassifier.
     decay, window, detector, on_drift
         As for StreamingNaiveBayesClassifier.
@@ -75,8 +75,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         summary: str = "gk",
         size: int = 100,
         epsilon: float | None = None,
-        method: str = "smooth",
-        n_intervals: int = 10,
+        discretizer: Any = "smooth",
+        bins: int = 10,
         alpha: float = 1.0,
         shrinkage: float = 20.0,
         var_smoothing: float = 1e-9,
@@ -92,8 +92,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             summary=summary,
             size=size,
             epsilon=epsilon,
-            method=method,
-            n_intervals=n_intervals,
+            discretizer=discretizer,
+            bins=bins,
             alpha=alpha,
             shrinkage=shrinkage,
             var_smoothing=var_smoothing,

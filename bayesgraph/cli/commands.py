@@ -146,7 +146,8 @@ def fit(
     summary: Annotated[
         str | None,
         typer.Option(
-            help="What is kept of numbers: gk, pid, kll or gaussian.", rich_help_panel=_STREAMS
+            help="Summary of numeric columns, such as gk; an unknown name lists them.",
+            rich_help_panel=_STREAMS,
         ),
     ] = None,
     decay: Annotated[

@@ -495,3 +495,147 @@ def move_values(
                 cost[old] = joined_cost(sums[old], nothing, 1.0, table)
                 cost[to] = joined_cost(sums[to], nothing, 1.0, table)
                 moved = True
+
+
+# --------------------------------------------------------------------- cells of a stream's summary
+
+
+@numba.njit(cache=True, nogil=True)
+def _equal_weights(sums: NDArray[np.float64], bins: int, begins: NDArray[np.bool_]) -> None:
+    """Mark where intervals of about equal weight begin."""
+    n_cells = len(begins)
+    total = sums[n_cells].sum()
+    begins[0] = True
+    interval = 1
+    for b in range(1, n_cells):
+        # A cell goes where its middle belongs.
+        middle = (sums[b].sum() + sums[b + 1].sum()) / 2
+        if middle * bins > interval * total:
+            begins[b] = True
+            interval = int(middle * bins / total) + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _one_dimensional_means(
+    sums: NDArray[np.float64], place: NDArray[np.float64], bins: int, begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
+    n_cells = len(begins)
+    _equal_weights(sums, bins, begins)
+    for _ in range(50):
+        k = 0
+        for b in range(n_cells):
+            k += begins[b]
+        centre, weight = np.zeros(k), np.zeros(k)
+        at = -1
+        for b in range(n_cells):
+            at += begins[b]
+            w = sums[b + 1].sum() - sums[b].sum()
+            centre[at] += w * place[b]
+            weight[at] += w
+        for i in range(k):
+            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
+        moved = False
+        at, last = 0, -1
+        for b in range(n_cells):
+            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
+                at += 1
+            now = b == 0 or at != last
+            moved = moved or now != begins[b]
+            begins[b] = now
+            last = at
+        if not moved:
+            break
+
+
+@numba.njit(cache=True, nogil=True)
+def class_sums(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for i in range(len(counts)):
+        for k in range(counts.shape[1]):
+            sums[i + 1, k] = sums[i, k] + counts[i, k]
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def most_probable_cuts(
+    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
+) -> None:
+    """Mark where the intervals of MODL begin; sums are whole numbers."""
+    n_cells = len(begins)
+    total = int(sums[n_cells].sum())
+    begins[0] = True
+    if total < 2:
+        return
+    prior = np.empty(n_cells + 1)
+    prior[0] = np.inf
+    for i in range(1, n_cells + 1):
+        prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
+        prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
+    found = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, found)
+    begins[:] = found
+
+
+# The ways to cut the cells of one feature. Each marks the cells that begin an interval, from
+#
+# counts, shape (n_cells, n_classes): weights, whose sums MDLP and MODL round to whole numbers;
+# ends, shape (n_cells,): upper ends of the cells, infinite for the last one;
+# bins: number of intervals, for the methods that do not choose it;
+# factorial: logs of the factorials up to the weight and beyond by the cells, empty if those would
+#     be too many for a table;
+# begins, bool, shape (n_cells,): written to.
+
+
+@numba.njit(cache=True, nogil=True)
+def frequency_cells(
+    counts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    bins: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark intervals of about equal weight."""
+    _equal_weights(class_sums(counts), bins, begins)
+
+
+@numba.njit(cache=True, nogil=True)
+def kmeans_cells(
+    counts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    bins: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark the clusters of one-dimensional k-means (Lloyd's algorithm)."""
+    place = ends.copy()
+    place[-1] = place[-2] if len(place) > 1 else 0.0
+    _one_dimensional_means(class_sums(counts), place, bins, begins)
+
+
+@numba.njit(cache=True, nogil=True)
+def mdlp_cells(
+    counts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    bins: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark the intervals of recursive splits by minimum description length."""
+    sums = np.rint(class_sums(counts))
+    begins[0] = True
+    if sums[-1].sum() >= 2.0:
+        begins[:] = split_recursively(sums)
+
+
+@numba.njit(cache=True, nogil=True)
+def modl_cells(
+    counts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    bins: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark the most probable intervals given the classes."""
+    most_probable_cuts(np.rint(class_sums(counts)), factorial, begins)

@@ -14,7 +14,7 @@ from bayesgraph.errors import BayesGraphError, FileFormatError, LossyExportError
 from bayesgraph.io import FileFormat
 from bayesgraph.io.archive import INVALID, ArrayWriter, read_archive, write_archive
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
-from bayesgraph.io.payloads import Kind
+from bayesgraph.io.payloads import Kind, RemovedKind
 
 # From kind to "module:name" of its payloads.Kind.
 KINDS: dict[str, str] = {
@@ -131,6 +131,8 @@ def read_native(path: PathLike) -> Any:
     kind = _kind(name)
     try:
         return kind.decode(payload, arrays)
+    except RemovedKind as error:
+        raise FileFormatError(f"{source} holds {error}") from None
     except (BayesGraphError, *INVALID) as error:
         # As in read_archive: the checksum is right, but the content is not as the format says.
         raise FileFormatError(

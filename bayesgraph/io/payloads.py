@@ -50,6 +50,10 @@ from bayesgraph.variables import (
 )
 
 
+class RemovedKind(Exception):  # noqa: N818 - it is no fault of the file
+    """Part of a file is of a kind that later versions read no more; the text says which."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of model that native files hold.

@@ -10,10 +10,7 @@ import numpy as np
 
 from bayesgraph.classifiers.inputs import note_names
 from bayesgraph.classifiers.stream_columns import StreamColumns
-from bayesgraph.classifiers.streaming import (
-    SUMMARIES,
-    StreamingNaiveBayesClassifier,
-)
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
@@ -24,14 +21,18 @@ from bayesgraph.io.classifier_payload import (
     encode_parameter,
 )
 from bayesgraph.io.json_values import HELD, UnsupportedTypeError, decode_value, encode_value
-from bayesgraph.io.payloads import Kind
+from bayesgraph.io.payloads import Kind, RemovedKind
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
-from bayesgraph.statistics.sketches.frequencies import key_of
+from bayesgraph.statistics.sketches import SUMMARIES
+from bayesgraph.statistics.sketches.count_min import key_of
 
 CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
     kind.__name__: kind
     for kind in (StreamingNaiveBayesClassifier, StreamingWeightedNaiveBayesClassifier)
 }
+# Summaries that are read no more, and the last version that reads them.
+_REMOVED = {"kll": "0.1.0"}
+_NAMES = {"method": "discretizer", "n_intervals": "bins"}
 
 
 def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         # Those in force: parameters may have been set since.
         "settings": asdict(star.settings)
         | {"detector": encode_parameter("detector", star.settings.detector)},
-        "summary": next(n for n, kind in SUMMARIES.items() if kind is star.kind),
+        "summary": star.summaries.kind.name,
         "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
     }
 
@@ -82,17 +83,23 @@ def _encoded(what: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
+    if item["summary"] in _REMOVED:
+        version = _REMOVED[item["summary"]]
+        raise RemovedKind(
+            f"a stream with a summary of the kind {item['summary']!r}; bayesgraph {version} was "
+            "the last version that reads it."
+        )
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = CLASSES[item["estimator"]](**parameters)
+    model = CLASSES[item["estimator"]](**_renamed(parameters))
     model.layout_ = decode_layout(item["layout"])
     columns = model.layout_.columns
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")
-    most = StreamSettings(**item["settings"]).max_categories
+    star = _star(item, arrays)
     model._columns = StreamColumns(
         [columns[at] for at in item["numbers"]],
         [columns[at] for at in item["states"]],
-        [_vocabulary(states, most) for states in item["vocabularies"]],
+        [_vocabulary(states, star.settings.max_categories) for states in item["vocabularies"]],
     )
     model._is_open = item["open"] is True
     model.classes_ = _labels(item["classes"], item["label_type"])
@@ -100,7 +107,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     model.n_features_in_ = len(columns)
     if item["named"]:
         note_names(model, list(columns))
-    model.star_ = _star(item, arrays)
+    model.star_ = star
     _check_fit(model)
     model._changed()
     return model
@@ -109,8 +116,16 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
 def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
     state = {name: arrays.take(reference) for name, reference in item["state"].items()}
     detector = decode_parameter(item["settings"]["detector"])
-    settings = StreamSettings(**item["settings"] | {"detector": detector})
+    settings = StreamSettings(**_renamed(item["settings"] | {"detector": detector}))
     return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
+
+
+def _renamed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, of which files of 0.1.0 have two under other names."""
+    found = {_NAMES.get(name, name): value for name, value in parameters.items()}
+    if found["discretizer"] == "entropy":
+        found["discretizer"] = "mdlp"
+    return found
 
 
 def _places(items: Any) -> list[int]:

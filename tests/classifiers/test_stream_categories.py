@@ -25,7 +25,7 @@ def made(n, seed=0, common=30, unique=0.3):
 
 
 def model(**options):
-    options = {"max_categories": 50, "method": "modl"} | options
+    options = {"max_categories": 50, "discretizer": "modl"} | options
     return bg.StreamingNaiveBayesClassifier(**options)
 
 
@@ -117,7 +117,7 @@ def test_a_star_goes_on_from_its_arrays():
 
 def test_the_network_answers_as_the_classifier_does():
     X, y = made(3000)
-    clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, method="modl").fit(X, y)
+    clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, discretizer="modl").fit(X, y)
     for row in (X[0], X[1], [X[2, 0], np.nan]):
         if clf.features_[0].find(row[0]) is None:
             row = ["(other)", row[1]]
@@ -198,7 +198,7 @@ def test_what_is_refused():
 @pytest.mark.parametrize("at", [900, 1700, 2000])
 def test_files_go_on_to_the_bit(tmp_path, at):
     X, y = made(3000)
-    clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, summary="kll")
+    clf = bg.StreamingWeightedNaiveBayesClassifier(max_categories=50, summary="pid")
     clf.partial_fit(X[:at], y[:at])
     clf.save(tmp_path / "stream.bayesgraph")
     again = bg.load(tmp_path / "stream.bayesgraph")

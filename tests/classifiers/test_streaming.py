@@ -541,15 +541,15 @@ def test_a_row_of_no_weight_is_nothing():
     assert pickle.dumps(model) == before
 
 
-WORDS = ("alpha", "shrinkage", "decay", "epsilon", "size", "window", "n_intervals")
+WORDS = ("alpha", "shrinkage", "decay", "epsilon", "size", "window", "bins")
 SETTINGS = {
     "alpha": 0.0,
     "shrinkage": -1.0,
     "var_smoothing": np.inf,
-    "n_intervals": 0,
+    "bins": 0,
     "decay": 0.0,
     "summary": "any",
-    "method": "any",
+    "discretizer": "any",
     "size": 1,
     "epsilon": 0.7,
 }
@@ -573,7 +573,7 @@ def test_words_are_no_numbers(name):
 
 def test_epsilon_is_of_quantiles_with_counts():
     with pytest.raises(ModelError, match="epsilon"):
-        NB(summary="kll", epsilon=0.01).partial_fit([[1.0], [2.0]], [0, 1])
+        NB(summary="pid", epsilon=0.01).partial_fit([[1.0], [2.0]], [0, 1])
 
 
 def test_numbers_far_out_leave_everything_finite():

@@ -43,8 +43,8 @@ GRAPHS = (
 # In the formats of others.
 WRITTEN = ("intervals.bif", "intervals.uai", "many-factors.uai")
 
-# Of kinds that are read no more.
-REMOVED = ("bag.bayesgraph",)
+# Of kinds that are read no more, and what the refusal names.
+REMOVED = {"bag.bayesgraph": "kind 'bag'", "stream-kll.bayesgraph": "summary of the kind 'kll'"}
 
 # Classes of 0.1.0 that are others with an argument.
 IS_NOW = {
@@ -88,9 +88,8 @@ ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
     **{
         f"stream-{name}": (partial(bg.StreamingNaiveBayesClassifier, **options), "mixed")
         for name, options in {
-            "gk": {"size": 10, "method": "modl"},
+            "gk": {"size": 10, "discretizer": "modl"},
             "pid": {"summary": "pid", "size": 10, "decay": 0.99, "detector": "ddm"},
-            "kll": {"summary": "kll", "size": 10},
         }.items()
     },
     "stream-weighted": (
@@ -214,10 +213,10 @@ def test_files_of_0_1_0_answer_as_they_did(file: str) -> None:
         np.testing.assert_allclose(answer, questions["answers"][name], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("file", REMOVED)
-def test_kinds_that_were_removed_are_refused(file: str) -> None:
-    said = r"kind 'bag'; bayesgraph 0\.1\.0 was the last"
-    with pytest.raises(bg.errors.FileFormatError, match=said):
+@pytest.mark.parametrize(("file", "kind"), REMOVED.items())
+def test_kinds_that_were_removed_are_refused(file: str, kind: str) -> None:
+    message = rf"{kind}; bayesgraph 0\.1\.0 was the last version that reads it"
+    with pytest.raises(bg.errors.FileFormatError, match=message):
         bg.load(FOLDER / file)
 
 

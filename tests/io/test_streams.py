@@ -202,7 +202,7 @@ def test_pgmpy_takes_the_powered_tables(exponents):
     from pgmpy.inference import VariableElimination
 
     X, y = stream(400)
-    model = Weighted(exponents, method="modl").fit(X, y)
+    model = Weighted(exponents, discretizer="modl").fit(X, y)
     graph = model.network_.to_factor_graph()
     with pytest.warns(LossyExportWarning, match="exponent"):
         peer = VariableElimination(graph.to_pgmpy())
@@ -348,7 +348,7 @@ HEADERS = {
     "a value twice": lambda m: m["vocabularies"][0].append(m["vocabularies"][0][0]),
     "another summary": lambda m: m.update(summary="gaussian"),
     "no summary": lambda m: m.update(summary="any"),
-    "settings": lambda m: m["settings"].update(method="any"),
+    "settings": lambda m: m["settings"].update(discretizer="any"),
     "a setting": lambda m: m["settings"].update(alpha="much"),
     "no alpha": lambda m: m["settings"].update(alpha=0.0),
     "another setting": lambda m: m["settings"].update(more=1.0),

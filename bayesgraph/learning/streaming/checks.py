@@ -14,8 +14,7 @@ from bayesgraph.learning.streaming.densities import (
     IntervalDensities,
     StateDensities,
 )
-from bayesgraph.statistics.sketches import GaussianClass
-from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.base import state_array
 
 
 def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float) -> None:
@@ -41,8 +40,6 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
     if not 0.0 <= held < np.inf:
         raise DataError(f"A saved state holds {held!r} rows.")
     counts, k = star.counts, star.n_classes
-    if isinstance(star.numbers, GaussianDensities) != (star.kind is GaussianClass):
-        raise DataError("A saved state has densities of another kind than its summaries.")
     check_densities(star.numbers, star.summaries.n_features, k)
     check_densities(star.states, len(counts), k)
     most = [
@@ -66,11 +63,11 @@ def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
     state_array(arrays, "centre", (n_classes, n_features))
     if isinstance(found, GaussianDensities):
         state_array(arrays, "mean", (n_features, n_classes))
-        state_array(arrays, "variance", (n_features, n_classes), least=0.0)
+        state_array(arrays, "variance", (n_features, n_classes), minimum=0.0)
         return
     assert isinstance(found, (IntervalDensities, StateDensities))  # there are no others
     logs = state_array(arrays, "logs", (None, n_classes))
-    start = state_array(arrays, "start", (n_features + 1,), least=0, whole=True)
+    start = state_array(arrays, "start", (n_features + 1,), minimum=0, whole=True)
     empty = isinstance(found, StateDensities)
     if isinstance(found, StateDensities):
         _check_groups(found)
@@ -92,10 +89,12 @@ def _check_cuts(cuts: NDArray[Any], start: NDArray[np.int64]) -> None:
 def _check_groups(found: StateDensities) -> None:
     """Refuse groups of values that are none, or in another order than is searched."""
     arrays, n = found.arrays(), len(found.grouped)
-    grouped = state_array(arrays, "grouped", (None,), least=0, most=found.n_features, whole=True)
-    start = state_array(arrays, "key_start", (n + 1,), least=0, whole=True)
-    keys = state_array(arrays, "keys", (None,), least=0, whole=True)
-    places = state_array(arrays, "places", (len(keys),), least=0, whole=True)
+    grouped = state_array(
+        arrays, "grouped", (None,), minimum=0, maximum=found.n_features, whole=True
+    )
+    start = state_array(arrays, "key_start", (n + 1,), minimum=0, whole=True)
+    keys = state_array(arrays, "keys", (None,), minimum=0, whole=True)
+    places = state_array(arrays, "places", (len(keys),), minimum=0, whole=True)
     good = (
         (np.diff(grouped) > 0).all()
         and (grouped < found.n_features).all()

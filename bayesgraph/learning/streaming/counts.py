@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.panes import PaneCounts
-from bayesgraph.statistics.sketches import PANES, CountMinClass
-from bayesgraph.statistics.sketches.base import widened
-from bayesgraph.statistics.sketches.checks import part_of, state_array
-from bayesgraph.statistics.sketches.frequencies import FIRST_KEY
+from bayesgraph.statistics.sketches import PANES, CountMinSketch
+from bayesgraph.statistics.sketches.base import part_of, state_array, widened
+from bayesgraph.statistics.sketches.count_min import FIRST_KEY
 
 
 class StateCounts:
@@ -30,7 +29,7 @@ class StateCounts:
     Attributes
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
-    sketches : dict from int to CountMinClass
+    sketches : dict from int to CountMinSketch
         In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
         beyond those that are counted one by one.
     panes : PaneCounts
@@ -42,7 +41,7 @@ class StateCounts:
         self.n_classes = n_classes
         self.max_categories = max_categories
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
-        self.sketches: dict[int, CountMinClass] = {}
+        self.sketches: dict[int, CountMinSketch] = {}
         self.panes = PaneCounts(window, n_classes, n_columns)
 
     def __len__(self) -> int:
@@ -124,17 +123,17 @@ class StateCounts:
         """
         shape = (None, self.n_classes)
         names = [f"table_{j}" for j in range(len(self.tables))]
-        self.tables = [state_array(arrays, name, shape, least=0.0) for name in names]
+        self.tables = [state_array(arrays, name, shape, minimum=0.0) for name in names]
         for j in range(len(self.tables)):
             if part := part_of(arrays, f"sketch_{j}."):
-                self.sketches[j] = CountMinClass.from_arrays(part)
+                self.sketches[j] = CountMinSketch.from_arrays(part)
         self.panes.restore(part_of(arrays, "panes."))
 
 
-def _sketched(table: Floats, most: int) -> CountMinClass:
+def _sketched(table: Floats, most: int) -> CountMinSketch:
     """Return a sketch of what a table has counted."""
     n, k = table.shape
-    sketch = CountMinClass(k, exact=most)
+    sketch = CountMinSketch(k, exact=most)
     sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
     return sketch
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
-from bayesgraph.statistics.sketches.checks import state_array
+from bayesgraph.statistics.sketches.base import state_array
 
 MODES = {
     None: kernels.FIXED,
@@ -197,10 +197,10 @@ class StreamExponents:
         DataError
             For arrays that it never returns.
         """
-        self.clock = state_array(arrays, "clock", (2,), least=0.0)
+        self.clock = state_array(arrays, "clock", (2,), minimum=0.0)
         for name in _FIRST:
             least = _PACE.get(name, -np.inf)
-            setattr(self, name, state_array(arrays, name, self._shape_of(name), least=least))
+            setattr(self, name, state_array(arrays, name, self._shape_of(name), minimum=least))
 
 
 def inserted(old: Floats, shape: tuple[int, ...], at: int, n_inserted: int, value: float) -> Floats:

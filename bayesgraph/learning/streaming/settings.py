@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.discretize.cells import CELL_METHODS
 from bayesgraph.errors import ModelError, quoted
-from bayesgraph.learning.streaming.densities import METHODS
 from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
 from bayesgraph.statistics.sketches.base import checked_size
 from bayesgraph.variables import plain
 
+# Densities that are smooth on the scale of ranks, in place of a discretiser.
+SMOOTH = "smooth"
 REACTIONS = ("forget", "quicken", "note")
 
 
@@ -28,10 +30,10 @@ class StreamSettings:
     step : float, optional
         A fixed step; by default steps adapt to the gradients of each exponent (AdaGrad).
     domain : {"free", "nonnegative"}
-    method : {"smooth", "modl", "frequency", "entropy", "kmeans"}
+    discretizer : {"smooth", "width", "frequency", "mdlp", "modl", "kmeans"}
         How summaries become intervals.
-    n_intervals : int
-        Of the methods that do not choose it.
+    bins : int
+        Intervals, for the methods that do not choose how many.
     alpha : float
         Rows added to each interval, state and class.
     shrinkage, var_smoothing : float
@@ -51,8 +53,8 @@ class StreamSettings:
     exponents: str | None = "mixed"
     step: float | None = None
     domain: str = "free"
-    method: str = "smooth"
-    n_intervals: int = 10
+    discretizer: str = SMOOTH
+    bins: int = 10
     alpha: float = 1.0
     shrinkage: float = 20.0
     var_smoothing: float = 1e-9
@@ -68,7 +70,7 @@ class StreamSettings:
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),
-            ("method", METHODS),
+            ("discretizer", (SMOOTH, *CELL_METHODS)),
             ("on_drift", REACTIONS),
         ):
             value = getattr(self, name)
@@ -76,7 +78,7 @@ class StreamSettings:
                 shown = [one for one in known if one is not None]
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
         checked_size("max_categories", self.max_categories, 1)
-        checked_size("n_intervals", self.n_intervals, 1)
+        checked_size("bins", self.bins, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         if not 0.0 < _number("alpha", self.alpha) < np.inf:

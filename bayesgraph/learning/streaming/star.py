@@ -13,18 +13,12 @@ from bayesgraph.learning.streaming import kernels
 from bayesgraph.learning.streaming.block import Block
 from bayesgraph.learning.streaming.checks import check_star
 from bayesgraph.learning.streaming.counts import StateCounts
-from bayesgraph.learning.streaming.densities import (
-    GaussianDensities,
-    IntervalDensities,
-    StateDensities,
-    numeric_densities,
-)
+from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streaming.exponents import StreamExponents
 from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
-from bayesgraph.statistics.sketches.base import widened
-from bayesgraph.statistics.sketches.checks import part_of, state_array
+from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
 # Rows that are put into the summaries together, at most and at least.
 _BLOCK, _FIRST_BLOCK = 256, 8
@@ -103,12 +97,6 @@ class StreamingStar:
     def n_features(self) -> int:
         """Columns of either kind."""
         return self.summaries.n_features + len(self.counts)
-
-    @property
-    def kind(self) -> type[ColumnSummaries]:
-        """Of the summaries, or of the panes of a window."""
-        found = self.summaries
-        return found.kind if isinstance(found, WindowedSummaries) else type(found)
 
     # ------------------------------------------------------------------------------- learning
 
@@ -236,14 +224,8 @@ class StreamingStar:
     def _look(self) -> None:
         """Make densities from the summaries."""
         set_ = self.settings
-        self.numbers = numeric_densities(
-            self.summaries,
-            method=set_.method,
-            most=set_.n_intervals,
-            smoothing=set_.alpha,
-            shrinkage=set_.shrinkage,
-            var_smoothing=set_.var_smoothing,
-        )
+        together = self.summaries.together()
+        self.numbers = DENSITIES[together.densities].from_summaries(together, set_)
         counts = self.counts
         self.states = StateDensities.of(counts.tables, self.n_classes, set_.alpha, counts.sketches)
         before, self._centre = self._centre, self._centre_now()
@@ -356,7 +338,7 @@ class StreamingStar:
             else WindowedSummaries.restored(summaries, own)
         )
         made = cls(held, len(arrays["waiting_codes"]), settings)
-        made.totals = state_array(arrays, "totals", (held.n_classes,), least=0.0)
+        made.totals = state_array(arrays, "totals", (held.n_classes,), minimum=0.0)
         made.n_seen, made._absorbed, made._looked, due, made._grown = arrays["numbers"].tolist()
         made._due = bool(due)
         made._held = float(arrays["held"][0])
@@ -364,8 +346,7 @@ class StreamingStar:
         made.exponents.restore(arrays)
         made._waiting.restore(arrays, held.n_classes)
         made.watch.restore(part_of(arrays, "watch."), made._waiting.filled)
-        numbers = part_of(arrays, "numbers.")
-        made.numbers = (IntervalDensities if "cuts" in numbers else GaussianDensities)(**numbers)
+        made.numbers = DENSITIES[summaries.densities](**part_of(arrays, "numbers."))
         made.states = StateDensities(**part_of(arrays, "states."))
         check_star(made, made._absorbed, made._looked, made._waiting.filled, made._held)
         made._centre = made._centre_now()

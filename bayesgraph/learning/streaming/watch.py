@@ -31,7 +31,7 @@ from bayesgraph.drift import DriftDetector
 from bayesgraph.drift.choice import alarms, chosen_detector
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.sketches.checks import part_of
+from bayesgraph.statistics.sketches.base import part_of
 
 # Weight of what was seen that an alarm leaves.
 KEPT = 50.0

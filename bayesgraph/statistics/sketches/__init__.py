@@ -1,22 +1,26 @@
 """Summaries of streams in bounded memory, of all columns of a table side by side."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
-from bayesgraph.statistics.sketches.frequencies import CountMinClass
-from bayesgraph.statistics.sketches.gaussians import GaussianClass
-from bayesgraph.statistics.sketches.gk import GKClass
-from bayesgraph.statistics.sketches.kll import KLLClass
-from bayesgraph.statistics.sketches.pid import PiDClass
+from bayesgraph.statistics.sketches.count_min import CountMinSketch
+from bayesgraph.statistics.sketches.gaussian import GaussianSummary
+from bayesgraph.statistics.sketches.gk import GKSummary
+from bayesgraph.statistics.sketches.pid import PiDSummary
 from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
+
+# The one list of summaries of numeric columns; each class says the rest on its card.
+SUMMARIES: dict[str, type[ColumnSummaries]] = {
+    kind.name: kind for kind in (GKSummary, PiDSummary, GaussianSummary)
+}
 
 __all__ = [
     "PANES",
+    "SUMMARIES",
     "Cells",
     "ColumnSummaries",
-    "CountMinClass",
+    "CountMinSketch",
     "CutSummaries",
-    "GKClass",
-    "GaussianClass",
-    "KLLClass",
-    "PiDClass",
+    "GKSummary",
+    "GaussianSummary",
+    "PiDSummary",
     "WindowedSummaries",
 ]

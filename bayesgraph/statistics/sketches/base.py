@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import operator
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import DataError, ModelError, UnsupportedModelError
+from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 
 # What has faded below such a share of a column's weight is no place of its own any more, and
@@ -79,10 +78,19 @@ class ColumnSummaries(ABC):
 
     They are changed in place; `copy` keeps a state.
 
+    A subclass says on its card what it is called (`name`: in ``summary=`` and in files), which of
+    the classifier's parameters it takes (`options`: "size", "epsilon"), and what is made of it
+    (`densities`: a key of `bayesgraph.learning.streaming.densities.DENSITIES`).
+
     Attributes
     ----------
     n_features, n_classes : int
     """
+
+    # The card, which everything that lists or chooses summaries reads.
+    name: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ()
+    densities: ClassVar[str] = "intervals"
 
     n_features: int
     n_classes: int
@@ -169,57 +177,36 @@ class ColumnSummaries(ABC):
         """Return the whole state as arrays."""
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return summaries in the state that `arrays` returned."""
-
-    def __add__(self, other: Any) -> Any:
-        """Return the summaries of both sets of rows, where the theory has such a thing.
-
-        Raises
-        ------
-        UnsupportedModelError
-            For summaries that do not merge.
-        """
-        raise UnsupportedModelError(
-            f"{type(self).__name__} does not merge: no way is known to join two of them in bounded "
-            "memory with the same guarantee. For parts that are summarised apart, take KLLClass "
-            '(summary="kll") or GaussianClass, which do.'
-        )
+        raise NotImplementedError
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
-        """Return summaries of all the rows of several, for a look at them.
+        """Return one summary of the rows of several, to be read and not to be updated.
 
-        Those that merge in bounded size are added. Others keep all that the parts know: their size
-        is the sum of the sizes, and their error the sum of the errors.
+        It keeps all that the parts know: its size is at most the sum of their sizes, and its error
+        the sum of their errors.
 
         Parameters
         ----------
         parts : sequence of summaries of this class
             Of the same features and classes; at least one.
         """
-        return functools.reduce(operator.add, parts)
+        raise NotImplementedError
 
-    def renewed(self, number: int) -> Self:
-        """Return empty summaries of the same features, classes and limits.
-
-        Parameters
-        ----------
-        number : int
-            Which of several they are; those that toss coins toss others for each.
-        """
-        made = self.copy()
-        made.fade(0.0)
-        return made
+    @property
+    def kind(self) -> type[ColumnSummaries]:
+        """The class of the summary, or of the panes of a window."""
+        return type(self)
 
     def together(self) -> ColumnSummaries:
-        """Return what a second layer looks at: these summaries, or the panes of a window in one."""
+        """Return what densities are made from: this summary, or the panes of a window in one."""
         return self
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        return type(self).from_arrays({name: a.copy() for name, a in self.arrays().items()})
+        return copy.deepcopy(self)
 
     @property
     def nbytes(self) -> int:
@@ -239,15 +226,6 @@ class CutSummaries(ColumnSummaries):
     @abstractmethod
     def cells(self) -> Cells:
         """Return the cells between the places that are known."""
-
-    @property
-    def evidence(self) -> Floats:
-        """Share of the rows of each feature that a sample would need to tell as much of classes.
-
-        1 if every row is counted in one of the cells, with its class: how rows fall into cells is
-        as random as the rows are. Shape (n_features,).
-        """
-        return np.ones(self.n_features)
 
 
 def checked_rows(
@@ -276,10 +254,10 @@ def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
     return np.empty(0) if (found == 1.0).all() else found
 
 
-def checked_size(name: str, value: Any, least: int) -> int:
+def checked_size(name: str, value: Any, minimum: int) -> int:
     """Return a whole number of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ModelError(f"{name} takes a whole number of at least {least}; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
     return int(value)
 
 
@@ -302,8 +280,74 @@ def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return out
 
 
-def mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return well mixed bits (the finaliser of SplitMix64; Steele, Lea, Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+def state_array(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    shape: tuple[int | None, ...],
+    *,
+    minimum: float = -np.inf,
+    maximum: float = np.inf,
+    whole: bool = False,
+) -> NDArray[Any]:
+    """Return an array of a saved state.
+
+    Parameters
+    ----------
+    arrays : mapping from name to ndarray
+    name : str
+    shape : tuple of int or None
+        None for an axis of any length.
+    minimum, maximum : float
+        Range of its numbers.
+    whole : bool
+        Whether it holds whole numbers of 64 bits; else finite floats of 64 bits.
+
+    Raises
+    ------
+    DataError
+        For no such array, or another one.
+    """
+    array = arrays.get(name)
+    dtype = np.dtype(np.int64 if whole else np.float64)
+    if (
+        array is None
+        or array.dtype != dtype
+        or array.ndim != len(shape)
+        or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        expected = ", ".join("any" if n is None else str(n) for n in shape)
+        raise DataError(f"A saved state has {name} as {dtype} of shape ({expected}); got {found}.")
+    if not (np.isfinite(array) & (array >= minimum) & (array <= maximum)).all():
+        raise DataError(
+            f"A saved state has {name} with finite numbers from {minimum:g} to {maximum:g}; it has "
+            "others."
+        )
+    return array
+
+
+def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    found = arrays.items()
+    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
+
+
+def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
+    """Refuse rows of numbers whose used part does not ascend.
+
+    Parameters
+    ----------
+    name : str
+    values, used : ndarray, shape (n_features, room)
+        The used numbers of a row come first.
+    ties : bool
+        Whether neighbours may be equal.
+
+    Raises
+    ------
+    DataError
+    """
+    steps = np.diff(values, axis=1)
+    good = (steps >= 0) if ties else (steps > 0)
+    if not (good | ~used[:, 1:]).all():
+        raise DataError(f"A saved state has {name} in ascending order; they are not.")

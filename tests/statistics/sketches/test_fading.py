@@ -8,23 +8,20 @@ from hypothesis import strategies as st
 from bayesgraph.errors import ModelError
 from bayesgraph.statistics.sketches import (
     Cells,
-    CountMinClass,
+    CountMinSketch,
     CutSummaries,
-    GaussianClass,
-    GKClass,
-    KLLClass,
-    PiDClass,
+    GaussianSummary,
+    GKSummary,
+    PiDSummary,
     WindowedSummaries,
 )
 
 KINDS = {
-    "gk": lambda: GKClass(2, 2, size=6),
-    "epsilon": lambda: GKClass(2, 2, epsilon=0.05),
-    "pid": lambda: PiDClass(2, 2, size=5),
-    "gaussian": lambda: GaussianClass(2, 2),
-    "kll": lambda: KLLClass(2, 2, size=8),
-    "windowed": lambda: WindowedSummaries(GKClass(2, 2, size=6), 2),
-    "windowed kll": lambda: WindowedSummaries(KLLClass(2, 2, size=8), 2),
+    "gk": lambda: GKSummary(2, 2, size=6),
+    "epsilon": lambda: GKSummary(2, 2, epsilon=0.05),
+    "pid": lambda: PiDSummary(2, 2, size=5),
+    "gaussian": lambda: GaussianSummary(2, 2),
+    "windowed": lambda: WindowedSummaries(GKSummary(2, 2, size=6), 2),
 }
 
 # How many rows come, from which seed, in which class (2: in both), and what is forgotten after.
@@ -75,12 +72,11 @@ def test_any_fading_leaves_a_valid_summary(kind, steps):
         assert np.isfinite(array).all(), name
         if name in ("gap", "own", "delta", "count", "total", "square", "weight", "variance"):
             assert (array >= 0).all(), name
-    again = summary.copy()  # through arrays: the checks of a file
+    again = summary.copy()
     np.testing.assert_array_equal(again.counts, summary.counts)
     together = summary.together()
     if isinstance(together, CutSummaries):
         check_cells(together.cells(), held)
-        assert ((together.evidence >= 0) & (together.evidence <= 1)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,12 +99,12 @@ def test_nothing_left_is_as_if_nothing_had_been_seen(kind, factor):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("factor", [-0.1, 1.1, np.nan, np.inf, "0.5", True, None])
 def test_factors_that_are_refused(kind, factor):
-    for summary in (KINDS[kind](), CountMinClass()):
+    for summary in (KINDS[kind](), CountMinSketch()):
         with pytest.raises(ModelError, match=r"from 0 .* to 1"):
             summary.fade(factor)
 
 
-@pytest.mark.parametrize("kind", ["gk", "pid", "kll"])
+@pytest.mark.parametrize("kind", ["gk", "pid"])
 def test_what_hardly_weighs_anything_is_no_cell(kind):
     """Weights of rows may be tiny beside others, before anything fades."""
     values = np.column_stack([np.arange(4.0)] * 2)
@@ -131,8 +127,8 @@ def test_cells_are_joined_halfway():
 
 
 def test_histograms_with_a_gap_between_them_have_no_empty_cell():
-    parts = [PiDClass(1, 1, size=4).update(np.arange(50.0) + x, [0] * 50) for x in (0, 1000)]
-    cells = PiDClass.united(parts).cells()
+    parts = [PiDSummary(1, 1, size=4).update(np.arange(50.0) + x, [0] * 50) for x in (0, 1000)]
+    cells = PiDSummary.united(parts).cells()
     assert (cells.counts > 0).all()
     assert 524 in cells.cuts.round()
 
@@ -146,7 +142,7 @@ STREAM = st.lists(
 
 @given(STREAM, st.integers(2, 9))
 def test_values_leave_the_list_when_they_have_faded(steps, exact):
-    sketch, held = CountMinClass(1, exact=exact, epsilon=0.2, delta=0.3), np.zeros(7)
+    sketch, held = CountMinSketch(1, exact=exact, epsilon=0.2, delta=0.3), np.zeros(7)
     for value, factor in steps:
         sketch.update([value], [0])
         held[value] += 1
@@ -168,7 +164,7 @@ def test_values_leave_the_list_when_they_have_faded(steps, exact):
 
 def test_a_list_that_changes_stays_exact_while_it_has_room():
     """With what is old forgotten, values that come one after another need no sketch."""
-    sketch = CountMinClass(1, exact=10)
+    sketch = CountMinSketch(1, exact=10)
     for value in range(200):
         sketch.fade(1e-3)
         sketch.update([value], [0])

@@ -2,33 +2,20 @@
 
 from bayesgraph.learning.streaming.densities.base import Densities, NumericDensities
 from bayesgraph.learning.streaming.densities.gaussians import GaussianDensities
-from bayesgraph.learning.streaming.densities.intervals import METHODS, IntervalDensities
+from bayesgraph.learning.streaming.densities.intervals import IntervalDensities
 from bayesgraph.learning.streaming.densities.states import StateDensities
-from bayesgraph.statistics.sketches import ColumnSummaries, CutSummaries, GaussianClass
+
+# By what the card of a summary says of its densities.
+DENSITIES: dict[str, type[NumericDensities]] = {
+    "intervals": IntervalDensities,
+    "gaussians": GaussianDensities,
+}
 
 __all__ = [
-    "METHODS",
+    "DENSITIES",
     "Densities",
     "GaussianDensities",
     "IntervalDensities",
     "NumericDensities",
     "StateDensities",
-    "numeric_densities",
 ]
-
-
-def numeric_densities(
-    summaries: ColumnSummaries,
-    *,
-    method: str,
-    most: int,
-    smoothing: float,
-    shrinkage: float,
-    var_smoothing: float,
-) -> NumericDensities:
-    """Return the densities of numeric columns; parameters as for the classes above."""
-    summaries = summaries.together()
-    if isinstance(summaries, GaussianClass):
-        return GaussianDensities.of(summaries, shrinkage, var_smoothing)
-    assert isinstance(summaries, CutSummaries)  # there are no others
-    return IntervalDensities.of(summaries, method, most, smoothing)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, TablePlate
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.streaming.settings import StreamSettings
+from bayesgraph.statistics.sketches import ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable
 
 # Numbers below which one thread is enough.
@@ -65,6 +67,11 @@ class Densities(ABC):
 
 class NumericDensities(Densities):
     """Log densities of numeric columns."""
+
+    @classmethod
+    @abstractmethod
+    def from_summaries(cls, summaries: ColumnSummaries, settings: StreamSettings) -> Self:
+        """Return the densities of summaries."""
 
     @abstractmethod
     def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:

@@ -13,9 +13,10 @@ from bayesgraph.cpds import CPD, GaussianPlate
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import THREAD, NumericDensities
+from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.statistics.sketches import GaussianClass
+from bayesgraph.statistics.sketches import ColumnSummaries, GaussianSummary
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
@@ -41,13 +42,13 @@ class GaussianDensities(NumericDensities):
 
     @classmethod
     def of(
-        cls, summaries: GaussianClass, shrinkage: float, var_smoothing: float
+        cls, summaries: GaussianSummary, shrinkage: float, var_smoothing: float
     ) -> GaussianDensities:
         """Return Gaussians whose moments shrink towards those of all classes together.
 
         Parameters
         ----------
-        summaries : GaussianClass
+        summaries : GaussianSummary
         shrinkage : float
             Rows of all classes that each class's variance is taken together with; a class of which
             nothing is known has the moments of all.
@@ -68,6 +69,14 @@ class GaussianDensities(NumericDensities):
         variance = np.where(total > 0, variance + floor, 0.0)
         found = np.where(count > 0, mean, centre)
         return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))
+
+    @classmethod
+    def from_summaries(
+        cls, summaries: ColumnSummaries, settings: StreamSettings
+    ) -> GaussianDensities:
+        """See NumericDensities."""
+        assert isinstance(summaries, GaussianSummary)  # its card says so
+        return cls.of(summaries, settings.shrinkage, settings.var_smoothing)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> GaussianDensities:
         """See Densities."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from bayesgraph.cpds import CPD
-from bayesgraph.discretize.boulle_intervals import factorial_table
-from bayesgraph.errors import ModelError, quoted
+from bayesgraph.discretize.cells import cell_factorials, cut_cells
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import (
@@ -22,21 +21,15 @@ from bayesgraph.learning.streaming.densities.base import (
     smoothed_logs,
     table_plate,
 )
+from bayesgraph.learning.streaming.settings import SMOOTH, StreamSettings
 from bayesgraph.parallel import over_rows
-from bayesgraph.statistics.sketches import Cells, CutSummaries
+from bayesgraph.statistics.sketches import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.variables import Binned, Discrete, Name, Variable
 
 # Degrees that are believed below their price: places and spreads.
 _BELIEVED = 2
 # Standard deviations by which small gains together exceed those of chance.
 _DEVIATIONS = 2.0
-METHODS = {
-    "smooth": kernels.SMOOTH,
-    "modl": kernels.MODL,
-    "frequency": kernels.FREQUENCY,
-    "entropy": kernels.ENTROPY,
-    "kmeans": kernels.K_MEANS,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +57,17 @@ class IntervalDensities(NumericDensities):
 
     @classmethod
     def of(
-        cls, summaries: CutSummaries, method: str, most: int, smoothing: float
+        cls, summaries: CutSummaries, discretizer: str, bins: int, smoothing: float
     ) -> IntervalDensities:
         """Return the densities of summaries.
 
         Parameters
         ----------
         summaries : CutSummaries
-        method : {"modl", "frequency", "entropy", "kmeans"}
+        discretizer : {"smooth", "width", "frequency", "mdlp", "modl", "kmeans"}
             How cells become intervals.
-        most : int
-            Intervals of "frequency" and "kmeans".
+        bins : int
+            Intervals of the methods that do not choose how many.
         smoothing : float
             Rows added to each interval of each class.
 
@@ -83,59 +76,32 @@ class IntervalDensities(NumericDensities):
         ModelError
             For an unknown method.
         """
-        if method not in METHODS:
-            raise ModelError(f"method= is one of {quoted(METHODS)}; got {method!r}.")
         cells = summaries.cells()
-        begins = np.zeros(len(cells.cuts), dtype=np.bool_)
-        held, factorial = cells.counts, _factorials(cells)
-        if method == "smooth":
-            held = np.zeros(held.shape)
-        # A summary that errs by class is trusted as far as a smaller sample is.
-        trust = np.repeat(summaries.evidence, np.diff(cells.start))[:, None]
-        counts = cells.counts if (trust == 1.0).all() else cells.counts * trust
-
-        belief = _belief(cells.start, counts) if method == "smooth" else np.empty(0)
-
-        def work(a: int, b: int) -> None:
-            start = cells.start
-            if method == "smooth":
-                kernels.smooth_cells(start, counts, held, begins, factorial, belief, a, b)
-            else:
-                code = METHODS[method]
-                kernels.cut_cells(start, counts, cells.cuts, code, most, factorial, begins, a, b)
-
-        over_rows(work, summaries.n_features, 1 + THREAD // 100, together=1)
-        if method == "smooth":
-            held /= trust
+        if discretizer == SMOOTH:
+            held, begins = _smoothed_cells(cells)
+        else:
+            held = cells.counts
+            begins = cut_cells(discretizer, cells.start, held, cells.cuts, bins)
         places = np.flatnonzero(begins)
         # A feature that nothing is known of has no cell: one interval then, of no weight.
         sizes = np.diff(np.searchsorted(places, cells.start))
-        counts = np.zeros((int(np.maximum(sizes, 1).sum()), cells.counts.shape[1]))
-        cuts = np.full(len(counts), np.inf)
         start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))]).astype(np.int64)
+        counts, cuts = np.zeros((start[-1], held.shape[1])), np.full(start[-1], np.inf)
         known = np.repeat(sizes > 0, np.maximum(sizes, 1))
         if len(places):
             counts[known] = np.add.reduceat(held, places, axis=0)
             cuts[known] = cells.cuts[np.append(places[1:], len(begins)) - 1]
-        if method != "smooth":
-            return cls.from_counts(start, cuts, counts, smoothing)
-        # Shares that differ by little from those of all classes are drawn towards these: towards
-        # equal ones, classes of fewer rows would be drawn further.
-        size = np.repeat(np.diff(start), np.diff(start))
-        pooled = counts.sum(axis=1)
-        sums = np.concatenate([[0.0], np.cumsum(pooled)])
-        whole = np.repeat(sums[start[1:]] - sums[start[:-1]], np.diff(start))
-        share = np.divide(pooled, whole, out=1.0 / size, where=whole > 0)
-        logs, centre = smoothed_logs(start, counts, (smoothing * size * share)[:, None])
+        added = _pooled(start, counts, smoothing) if discretizer == SMOOTH else smoothing
+        logs, centre = smoothed_logs(start, counts, added)
         return cls(start, cuts, logs, centre)
 
     @classmethod
-    def from_counts(
-        cls, start: NDArray[np.int64], cuts: Floats, counts: Floats, smoothing: float
+    def from_summaries(
+        cls, summaries: ColumnSummaries, settings: StreamSettings
     ) -> IntervalDensities:
-        """Return densities (n_j + a) / (n + a J) of counts, shape (n_intervals, n_classes)."""
-        logs, centre = smoothed_logs(start, counts, smoothing)
-        return cls(start, cuts, logs, centre)
+        """See NumericDensities."""
+        assert isinstance(summaries, CutSummaries)  # their card says so
+        return cls.of(summaries, settings.discretizer, settings.bins, settings.alpha)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
         """See Densities."""
@@ -177,6 +143,34 @@ class IntervalDensities(NumericDensities):
         return {"start": self.start, "cuts": self.cuts, "logs": self.logs, "centre": self.centre}
 
 
+def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return smoothed class weights of cells, and which of them begin an interval."""
+    start, counts = cells.start, cells.counts
+    held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
+    factorial, belief = cell_factorials(start, counts), _belief(start, counts)
+    over_rows(
+        lambda a, b: kernels.smooth_cells(start, counts, held, begins, factorial, belief, a, b),
+        len(start) - 1,
+        1 + THREAD // 100,
+        together=1,
+    )
+    return held, begins
+
+
+def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Floats:
+    """Return rows added to each interval, by its share of all classes, shape (n_intervals, 1).
+
+    Shares that differ by little from those of all classes are drawn towards these: towards equal
+    ones, classes of fewer rows would be drawn further.
+    """
+    size = np.repeat(np.diff(start), np.diff(start))
+    pooled = counts.sum(axis=1)
+    sums = np.concatenate([[0.0], np.cumsum(pooled)])
+    whole = np.repeat(sums[start[1:]] - sums[start[:-1]], np.diff(start))
+    share = np.divide(pooled, whole, out=1.0 / size, where=whole > 0)
+    return np.asarray((smoothing * size * share)[:, None])
+
+
 def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     """Return how far coefficients that are not worth their price are to be believed together.
 
@@ -206,11 +200,3 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     excess = 2.0 * np.where(faint, gains, 0.0).sum(axis=0) / n / by_chance - 1.0
     excess = np.where(excess > _DEVIATIONS * spread / by_chance / np.sqrt(n), excess, 0.0)
     return np.asarray(excess / (1.0 + excess))
-
-
-def _factorials(cells: Cells) -> Floats:
-    """Return logs of the factorials up to all the weight of a feature, and its cells beyond it."""
-    below = np.concatenate([[0.0], np.cumsum(cells.counts.sum(axis=1))])
-    total = float((below[cells.start[1:]] - below[cells.start[:-1]]).max(initial=0.0))
-    most = int(np.diff(cells.start).max(initial=0))
-    return factorial_table(total, most + cells.counts.shape[1] + 2)

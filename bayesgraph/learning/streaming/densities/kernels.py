@@ -8,154 +8,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.discretize.kernels import (
-    improve,
-    log_factorial,
-    merge_greedily,
-    split_recursively,
-)
+from bayesgraph.discretize.kernels import class_sums, most_probable_cuts
 
-MODL, FREQUENCY, ENTROPY, K_MEANS, SMOOTH = 0, 1, 2, 3, 4
 # Of a Gaussian's log density, so that a number far out leaves everything finite.
 _LEAST_LOG = -1e100
-
-
-# ------------------------------------------------------------------------- where intervals begin
-
-
-@numba.njit(cache=True, nogil=True)
-def _equal_weights(sums: NDArray[np.float64], most: int, begins: NDArray[np.bool_]) -> None:
-    """Mark where intervals of about equal weight begin."""
-    n_cells = len(begins)
-    total = sums[n_cells].sum()
-    begins[0] = True
-    interval = 1
-    for b in range(1, n_cells):
-        # A cell goes where its middle belongs.
-        middle = (sums[b].sum() + sums[b + 1].sum()) / 2
-        if middle * most > interval * total:
-            begins[b] = True
-            interval = int(middle * most / total) + 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _one_dimensional_means(
-    sums: NDArray[np.float64], place: NDArray[np.float64], most: int, begins: NDArray[np.bool_]
-) -> None:
-    """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
-    n_cells = len(begins)
-    _equal_weights(sums, most, begins)
-    for _ in range(50):
-        k = 0
-        for b in range(n_cells):
-            k += begins[b]
-        centre, weight = np.zeros(k), np.zeros(k)
-        at = -1
-        for b in range(n_cells):
-            at += begins[b]
-            w = sums[b + 1].sum() - sums[b].sum()
-            centre[at] += w * place[b]
-            weight[at] += w
-        for i in range(k):
-            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
-        moved = False
-        at, last = 0, -1
-        for b in range(n_cells):
-            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
-                at += 1
-            now = b == 0 or at != last
-            moved = moved or now != begins[b]
-            begins[b] = now
-            last = at
-        if not moved:
-            break
-
-
-@numba.njit(cache=True, nogil=True)
-def _summed(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
-    sums = np.zeros((len(counts) + 1, counts.shape[1]))
-    for i in range(len(counts)):
-        for k in range(counts.shape[1]):
-            sums[i + 1, k] = sums[i, k] + counts[i, k]
-    return sums
-
-
-@numba.njit(cache=True, nogil=True)
-def _most_probable_cuts(
-    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
-) -> None:
-    """Mark where the intervals of MODL begin; sums are whole numbers."""
-    n_cells = len(begins)
-    total = int(sums[n_cells].sum())
-    begins[0] = True
-    if total < 2:
-        return
-    prior = np.empty(n_cells + 1)
-    prior[0] = np.inf
-    for i in range(1, n_cells + 1):
-        prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
-        prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
-    found = merge_greedily(sums, factorial, prior)
-    improve(sums, factorial, prior, found)
-    begins[:] = found
-
-
-@numba.njit(cache=True, nogil=True)
-def cut_cells(
-    start: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    cuts: NDArray[np.float64],
-    method: int,
-    most: int,
-    factorial: NDArray[np.float64],
-    begins: NDArray[np.bool_],
-    first: int,
-    last: int,
-) -> None:
-    """Mark which cells of some features begin an interval.
-
-    Parameters
-    ----------
-    start : ndarray of int, shape (n_features + 1,)
-    counts : ndarray, shape (n_cells, n_classes)
-        Sums of them are rounded to whole numbers.
-    cuts : ndarray, shape (n_cells,)
-    method : int
-    most : int
-        Intervals of the methods that do not choose how many.
-    factorial : ndarray
-        Logs of the factorials up to the weight of a feature and beyond by its cells; empty where
-        there are too many of them for a table.
-    begins : ndarray of bool, shape (n_cells,)
-        Written to.
-    first, last : int
-        Of the features.
-    """
-    for f in range(first, last):
-        a, b = start[f], start[f + 1]
-        n_cells = b - a
-        if n_cells == 0:
-            continue
-        sums = _summed(counts[a:b])
-        if method == FREQUENCY:
-            _equal_weights(sums, most, begins[a:b])
-            continue
-        if method == K_MEANS:
-            place = cuts[a:b].copy()
-            if n_cells > 1:
-                place[n_cells - 1] = place[n_cells - 2]
-            else:
-                place[0] = 0.0
-            _one_dimensional_means(sums, place, most, begins[a:b])
-            continue
-        sums = np.rint(sums)
-        if method == ENTROPY:
-            begins[a] = True
-            if sums[n_cells].sum() >= 2.0:
-                begins[a:b] = split_recursively(sums)
-            continue
-        _most_probable_cuts(sums, factorial, begins[a:b])
 
 
 # ------------------------------------------------------------------ smooth shares of the cells
@@ -373,7 +229,7 @@ def smooth_cells(
     begins : ndarray of bool, shape (n_cells,)
         Written to.
     factorial : ndarray
-        As for `cut_cells`.
+        See `bayesgraph.discretize.kernels.modl_cells`.
     belief : ndarray, shape (n_degrees,)
         Factors of coefficients that are not worth their price.
     first, last : int
@@ -423,13 +279,13 @@ def smooth_cells(
         if used:
             _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
         steps = np.ones(n, dtype=np.bool_)
-        sums = np.rint(_summed(counts[a:b]))
+        sums = np.rint(class_sums(counts[a:b]))
         # Twice what all cells apart would gain is about chi-square if the smooth shares are right.
         free = max((n - 1 - degree) * (n_classes - 1), 0)
         lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
         if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
             continue
-        _most_probable_cuts(sums, factorial, steps)
+        most_probable_cuts(sums, factorial, steps)
         # A cut has a place too, one of the cells' ends.
         cost = (price + math.log(n)) * (steps.sum() - 1)
         if _gain_of_steps(sums, steps) - cost > gain - price * degree:

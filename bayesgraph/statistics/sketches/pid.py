@@ -10,34 +10,34 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.sketches import pid_kernels as kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
     NOTHING,
     Cells,
     CutSummaries,
+    check_ascending,
     checked_size,
+    state_array,
     widened,
 )
-from bayesgraph.statistics.sketches.checks import check_ascending, state_array
-from bayesgraph.statistics.sketches.pid import kernels
-from bayesgraph.statistics.sketches.pid.union import Union, last_up_to, ragged, union_of
 
 _THREAD = 1 << 12
 
 
-class PiDClass(CutSummaries):
+class PiDSummary(CutSummaries):
     """Histograms whose bins split where they grow, of constant size.
 
     A feature begins with one bin. A value outside the range extends the first or the last bin. A
     bin that holds more than twice its share of the weight (2 / `size` of all) is split in the
     middle, half of its counts to either side; once there are `size` bins, the two neighbours with
     the smallest sum are merged after each split. No weight is ever lost. How much of a bin lies
-    below a number inside it is a guess, so there is no guarantee as `GKClass` gives.
+    below a number inside it is a guess, so there is no guarantee as `GKSummary` gives.
 
     The result depends on the order of the rows: sorted rows fill bins that have just been made, so
     that halves are wrong guesses. For smooth densities in random order it is more exact than
-    `GKClass`; outliers and values that are far more frequent than others cost bins. See there for
-    errors measured in several orders. Two of them do not merge; `KLLClass` does.
+    `GKSummary`; outliers and values that are far more frequent than others cost bins. See there for
+    errors measured in several orders.
 
     After `fade`, bins at the ends of the range with less than 1e-12 of the weight are cut off, and
     what they have left goes to their neighbours: the range is that of the bins that hold something.
@@ -53,6 +53,9 @@ class PiDClass(CutSummaries):
     J. Gama, C. Pinto: Discretization from data streams: applications to histograms and data mining.
     SAC 2006. In constant memory: C. Salperwyck, V. Lemaire, C. Hue, EGC 2014.
     """
+
+    name = "pid"
+    options = ("size",)
 
     def __init__(self, n_features: int = 1, n_classes: int = 1, *, size: int = 100) -> None:
         self.n_features = checked_size("n_features", n_features, 0)
@@ -85,11 +88,6 @@ class PiDClass(CutSummaries):
     def _is_used(self) -> NDArray[np.bool_]:
         return np.asarray(np.arange(self._count.shape[1]) < self._used[:, None])
 
-    @property
-    def n_bins(self) -> NDArray[np.int64]:
-        """Bins of each feature, shape (n_features,)."""
-        return self._used.copy()
-
     def bins(self, feature: int = 0) -> tuple[Floats, Floats]:
         """Return the edges of a feature's bins, ascending, and the class weights of the bins."""
         n = self._used[feature]
@@ -106,46 +104,13 @@ class PiDClass(CutSummaries):
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
         """See ColumnSummaries: bins between all edges, which share the parts' bins evenly."""
-        column = np.arange(parts[0]._edge.shape[1])
-        used = [(column <= p._used[:, None]) & (p._used[:, None] > 0) for p in parts]
-        union = union_of([p._edge[u] for p, u in zip(parts, used, strict=True)], used)
-        below = np.zeros((len(union.values), parts[0].n_classes))
-        for part, u, places in zip(parts, used, union.places, strict=True):
-            if not len(places):
-                continue
-            edges = part._edge[u]
-            up_to = np.concatenate([np.zeros_like(part._count[:, :1]), part._count], axis=1)
-            sums = np.cumsum(up_to, axis=1)[u]
-            last = last_up_to(places, len(below))
-            same = (last >= 0) & (union.features[places[last]] == union.features)
-            after = np.minimum(last + 1, len(places) - 1)
-            inside = same & (last + 1 < len(places))
-            inside &= union.features[places[after]] == union.features
-            width = np.where(inside, edges[after] - edges[last], 1.0)
-            share = np.where(inside, (union.values - edges[last]) / width, 0.0)[:, None]
-            found = sums[last] + share * (sums[after] - sums[last])
-            below += np.where(same[:, None], found, 0.0)
-        return cls._between(union, below)
-
-    @classmethod
-    def _between(cls, union: Union, below: Floats) -> Self:
-        """Return histograms with the weight up to each edge, at least two edges a feature."""
-        n_edges = union.sizes
-        room = max(2, int(n_edges.max(initial=2)) - 1)
-        made = cls(len(n_edges), below.shape[1], size=room)
-        edge, sums = ragged(union.values, union), ragged(below, union)
-        single = n_edges == 1
-        made._used = np.maximum(n_edges - 1, single).astype(np.int64)
-        made._edge[:, : edge.shape[1]] = edge
-        made._edge[single, 1] = edge[single, 0]
-        upper = np.concatenate([sums[:, 1:], sums[:, -1:]], axis=1)
-        upper[single, 0] = sums[single, 0]
-        lower = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, 1:]], axis=1)
-        # What is rounded in the sums leaves no weight below 0.
-        counts = np.maximum(upper - lower, 0.0)[:, : made._count.shape[1]]
-        counts *= (np.arange(counts.shape[1]) < made._used[:, None])[..., None]
-        made._count[:, : counts.shape[1]] = counts
-        made._total = counts.sum(axis=(1, 2))
+        found = [_united_bins([p.bins(f) for p in parts]) for f in range(parts[0].n_features)]
+        size = max([2, *(len(counts) for _, counts in found)])
+        made = cls(parts[0].n_features, parts[0].n_classes, size=size)
+        for f, (edges, counts) in enumerate(found):
+            made._used[f] = len(counts)
+            made._edge[f, : len(edges)], made._count[f, : len(counts)] = edges, counts
+        made._total = made._count.sum(axis=(1, 2))
         return made
 
     def _fade(self, factor: float) -> None:
@@ -175,13 +140,34 @@ class PiDClass(CutSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        count = state_array(arrays, "count", (None, None, None), least=0.0)
+        count = state_array(arrays, "count", (None, None, None), minimum=0.0)
         n_features, room, n_classes = count.shape
         made = cls(n_features, n_classes, size=room - 1)
         made._count = count
-        made._used = state_array(arrays, "used", (n_features,), least=0, most=made.size, whole=True)
-        made._total = state_array(arrays, "total", (n_features,), least=0.0)
+        made._used = state_array(
+            arrays, "used", (n_features,), minimum=0, maximum=made.size, whole=True
+        )
+        made._total = state_array(arrays, "total", (n_features,), minimum=0.0)
         made._edge = state_array(arrays, "edge", (n_features, room + 1))
         inside = np.arange(room + 1) <= made._used[:, None]
         check_ascending("edge", made._edge, inside & (made._used > 0)[:, None], ties=True)
         return made
+
+
+def _united_bins(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return the edges and class weights of the bins that several lists of bins make up."""
+    known = [(edges, counts) for edges, counts in parts if len(counts)]
+    if not known:
+        return parts[0][0][:0], parts[0][1]
+    places = np.unique(np.concatenate([edges for edges, _ in known]))
+    below = np.zeros((len(places), known[0][1].shape[1]))
+    for edges, counts in known:
+        sums = np.concatenate([np.zeros_like(counts[:1]), counts.cumsum(axis=0)])
+        for k, column in enumerate(sums.T):
+            below[:, k] += np.interp(places, edges, column)
+    if len(places) == 1:
+        return np.repeat(places, 2), below
+    # Rounding of the sums leaves no weight below 0; the first bin has what equals its lower edge.
+    counts = np.maximum(np.diff(below, axis=0), 0.0)
+    counts[0] = below[1]
+    return places, counts

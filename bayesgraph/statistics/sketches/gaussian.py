@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import GroupMoments
 from bayesgraph.statistics.sketches.base import (
     NOTHING,
     ColumnSummaries,
     checked_size,
+    state_array,
     widened,
 )
-from bayesgraph.statistics.sketches.checks import state_array
 
 
-class GaussianClass(ColumnSummaries):
+class GaussianSummary(ColumnSummaries):
     """Weight, mean and variance of each feature and class, merged stably.
 
     A feature and class of which less than 1e-100 rows are left after `fade` is as if nothing had
@@ -35,6 +36,9 @@ class GaussianClass(ColumnSummaries):
     T. Chan, G. Golub, R. LeVeque: Updating formulae and a pairwise algorithm for computing sample
     variances. Stanford 1979.
     """
+
+    name = "gaussian"
+    densities = "gaussians"
 
     def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
         self.n_features = checked_size("n_features", n_features, 0)
@@ -63,14 +67,11 @@ class GaussianClass(ColumnSummaries):
         count = self.moments.count
         return np.ascontiguousarray((self.moments.square / np.where(count > 0, count, 1.0)).T)
 
-    def __add__(self, other: GaussianClass) -> GaussianClass:
-        """Return the summaries of both sets of rows, exact but for rounding."""
-        if not isinstance(other, GaussianClass):
-            return NotImplemented
-        if (self.n_features, self.n_classes) != (other.n_features, other.n_classes):
-            raise DataError(f"Only summaries of the same shape merge; got {self!r} and {other!r}.")
-        made = GaussianClass(self.n_features, self.n_classes)
-        made.moments = self.moments + other.moments
+    @classmethod
+    def united(cls, parts: Sequence[Self]) -> Self:
+        """See ColumnSummaries: exact but for rounding."""
+        made = cls(parts[0].n_features, parts[0].n_classes)
+        made.moments = functools.reduce(operator.add, (part.moments for part in parts))
         return made
 
     def _fade(self, factor: float) -> None:
@@ -96,9 +97,9 @@ class GaussianClass(ColumnSummaries):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
-        count = state_array(arrays, "count", (None, None), least=0.0)
+        count = state_array(arrays, "count", (None, None), minimum=0.0)
         mean = state_array(arrays, "mean", count.shape)
-        square = state_array(arrays, "square", count.shape, least=0.0)
+        square = state_array(arrays, "square", count.shape, minimum=0.0)
         made = cls(count.shape[1], count.shape[0])
         made.moments = GroupMoments(count, mean, square)
         return made

@@ -19,7 +19,6 @@ from bayesgraph.statistics.sketches.base import (
     checked_factor,
     checked_rows,
     checked_size,
-    mixed,
     widened,
 )
 from bayesgraph.variables import State, plain
@@ -41,7 +40,7 @@ def key_of(value: State) -> int:
     return int.from_bytes(digest, "big") % FIRST_KEY + FIRST_KEY
 
 
-class CountMinClass:
+class CountMinSketch:
     """Class counts of one column of categories, whose number has no bound.
 
     While there are at most `exact` values, their counts are exact. From then on there are
@@ -89,13 +88,13 @@ class CountMinClass:
 
     Examples
     --------
-    >>> counts = CountMinClass(2, exact=100)
+    >>> counts = CountMinSketch(2, exact=100)
     >>> counts.update(["a", "b", "a", None], [0, 1, 1, 1])
-    CountMinClass of 2 classes, 2 values, exact, weight 3
+    CountMinSketch of 2 classes, 2 values, exact, weight 3
     >>> counts.estimate("a").tolist()
     [1.0, 1.0]
     >>> counts.update([f"id{i}" for i in range(500)] + ["a"] * 50, [0] * 550)
-    CountMinClass of 2 classes, 1 values and others, weight 553
+    CountMinSketch of 2 classes, 1 values and others, weight 553
     >>> counts.estimate("a").tolist(), [value for value, _ in counts.heavy_hitters()]
     ([51.0, 1.0], ['a'])
     """
@@ -216,8 +215,8 @@ class CountMinClass:
     def _places(self, keys: Keys) -> NDArray[np.int64]:
         """Return the counter of each key in each row, shape (depth, n)."""
         row = np.arange(self.depth, dtype=np.uint64)[:, None]
-        z = keys.astype(np.uint64) ^ mixed(row * np.uint64(2) + np.uint64(2 * self.seed + 1))
-        return np.asarray(mixed(z) % np.uint64(self.width)).astype(np.int64)
+        z = keys.astype(np.uint64) ^ _mixed(row * np.uint64(2) + np.uint64(2 * self.seed + 1))
+        return np.asarray(_mixed(z) % np.uint64(self.width)).astype(np.int64)
 
     def _enlist(self, keys: Keys, seen: Floats, credit: Floats) -> None:
         """Add values to the list, and leave out those for which there is no room."""
@@ -297,7 +296,7 @@ class CountMinClass:
 
     # --------------------------------------------------------------------------------- algebra
 
-    def __add__(self, other: CountMinClass) -> CountMinClass:
+    def __add__(self, other: CountMinSketch) -> CountMinSketch:
         """Return the counts of both sets of rows.
 
         Raises
@@ -305,7 +304,7 @@ class CountMinClass:
         DataError
             If the classes, sizes or seeds differ.
         """
-        if not isinstance(other, CountMinClass):
+        if not isinstance(other, CountMinSketch):
             return NotImplemented
         mine, theirs = (
             (s.n_classes, s.exact, s.width, s.depth, s.seed) for s in (self, other)
@@ -426,7 +425,7 @@ class CountMinClass:
         if not fits or not all(
             (np.isfinite(a) & (a >= 0)).all() for a in numbers if a is not None
         ):  # fmt: skip
-            raise DataError("The arrays are not those of a CountMinClass: they do not fit.")
+            raise DataError("The arrays are not those of a CountMinSketch: they do not fit.")
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -444,3 +443,10 @@ class CountMinClass:
             f"{type(self).__name__} of {self.n_classes} classes, {len(self._keys)} values{kind}, "
             f"weight {self.totals.sum():.6g}"
         )
+
+
+def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return well mixed bits (the finaliser of SplitMix64; Steele, Lea, Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))

@@ -11,23 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
+from bayesgraph.statistics.sketches import gk_kernels as kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
     NOTHING,
     Cells,
     CutSummaries,
+    check_ascending,
     checked_size,
+    state_array,
     widened,
 )
-from bayesgraph.statistics.sketches.checks import check_ascending, state_array
-from bayesgraph.statistics.sketches.gk import kernels
-from bayesgraph.statistics.sketches.halves import halfway
+from bayesgraph.statistics.sketches.midpoints import halfway
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
 
 
-class GKClass(CutSummaries):
+class GKSummary(CutSummaries):
     """Quantile summaries whose tuples count each class.
 
     A tuple holds a value v, the weight g of each class between the tuple before and v, and how much
@@ -55,22 +56,20 @@ class GKClass(CutSummaries):
     Greatest error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
     `size` 100, blocks of 256 rows):
 
-    ============================  =========  =========  =========
-    order of arrival                GKClass   PiDClass   KLLClass
-    ============================  =========  =========  =========
-    shuffled                        0.5-0.8       0.01    0.6-1.1
-    ascending or descending             0.0    0.1-0.6    0.3-0.5
-    50 ascending runs               0.7-1.0       0.02    0.9-1.3
-    from the middle outwards            0.0    0.3-0.5        0.5
-    from the ends inwards               4.6    2.0-3.0        0.8
-    ============================  =========  =========  =========
+    ============================  =========  ==========
+    order of arrival              GKSummary  PiDSummary
+    ============================  =========  ==========
+    shuffled                        0.5-0.8        0.01
+    ascending or descending             0.0     0.1-0.6
+    50 ascending runs               0.7-1.0        0.02
+    from the middle outwards            0.0     0.3-0.5
+    from the ends inwards               4.6     2.0-3.0
+    ============================  =========  ==========
 
     After `fade`, tuples with less than 1e-12 of a feature's weight are joined to the next one, the
     last ones to the one before: the weight of each class stays, their values are forgotten. So the
     smallest and the largest value are those of what is still held, and a rank may be off by as
     little more than `rank_error` as such tuples weigh.
-
-    Two of them do not merge; `KLLClass` does.
 
     Parameters
     ----------
@@ -88,12 +87,15 @@ class GKClass(CutSummaries):
 
     Examples
     --------
-    >>> summary = GKClass(1, 2, size=20)
+    >>> summary = GKSummary(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKClass of 1 features and 2 classes, weight 1000, 992 bytes
+    GKSummary of 1 features and 2 classes, weight 1000, 992 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
+
+    name = "gk"
+    options = ("size", "epsilon")
 
     def __init__(
         self,
@@ -152,11 +154,6 @@ class GKClass(CutSummaries):
     @property
     def _is_used(self) -> NDArray[np.bool_]:
         return np.asarray(np.arange(self._value.shape[1]) < self._used[:, None])
-
-    @property
-    def n_tuples(self) -> NDArray[np.int64]:
-        """Tuples of each feature, shape (n_features,)."""
-        return self._used.copy()
 
     @property
     def rank_error(self) -> Floats:
@@ -297,18 +294,18 @@ class GKClass(CutSummaries):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See ColumnSummaries."""
         size, epsilon = arrays["limits"].tolist()
-        gap = state_array(arrays, "gap", (None, None, None), least=0.0)
+        gap = state_array(arrays, "gap", (None, None, None), minimum=0.0)
         n_features, room, n_classes = gap.shape
         if epsilon == 0.0 and room != size:
             raise DataError(f"A saved state has room for {size:g} tuples; got room for {room}.")
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
         made._gap = gap
-        made._used = state_array(arrays, "used", (n_features,), least=0, most=room, whole=True)
-        made._merged = state_array(arrays, "merged", (n_features,), least=np.finfo(float).tiny)
+        made._used = state_array(arrays, "used", (n_features,), minimum=0, maximum=room, whole=True)
+        made._merged = state_array(arrays, "merged", (n_features,), minimum=np.finfo(float).tiny)
         made._value = state_array(arrays, "value", (n_features, room))
         made._low = state_array(arrays, "low", (n_features, room))
-        made._own = state_array(arrays, "own", (n_features, room), least=0.0)
-        made._delta = state_array(arrays, "delta", (n_features, room), least=0.0)
+        made._own = state_array(arrays, "own", (n_features, room), minimum=0.0)
+        made._delta = state_array(arrays, "delta", (n_features, room), minimum=0.0)
         check_ascending("value", made._value, made._is_used, ties=False)
         if ((made._low > made._value) & made._is_used).any():
             raise DataError("A saved state has tuples that begin after their end.")

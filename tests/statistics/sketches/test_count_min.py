@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError, ModelError
-from bayesgraph.statistics.sketches import CountMinClass
-from bayesgraph.statistics.sketches.frequencies import FIRST_KEY, key_of
+from bayesgraph.statistics.sketches import CountMinSketch
+from bayesgraph.statistics.sketches.count_min import FIRST_KEY, key_of
 
 SMALL = {"epsilon": 0.2, "delta": 0.3}
 STREAMS = st.lists(
@@ -37,7 +37,7 @@ def truth(values, classes, weights, n_classes):
 
 
 def filled(rows, block, **options):
-    sketch = CountMinClass(2, **options)
+    sketch = CountMinSketch(2, **options)
     for i in range(0, len(rows), block):
         v, k, w = zip(*rows[i : i + block], strict=True)
         sketch.update(list(v), np.array(k), np.array(w))
@@ -90,9 +90,9 @@ def test_a_merge_has_the_guarantees_of_one(rows, exact, at, factor):
 def test_counters_are_those_of_the_rows_whatever_the_batches():
     """The sketch is linear: merged parts have the counters of the whole."""
     values, classes = zipf(6000)
-    whole = CountMinClass(3, exact=50, epsilon=0.01).update(values, classes)
+    whole = CountMinSketch(3, exact=50, epsilon=0.01).update(values, classes)
     parts = [
-        CountMinClass(3, exact=50, epsilon=0.01).update(values[i::3], classes[i::3])
+        CountMinSketch(3, exact=50, epsilon=0.01).update(values[i::3], classes[i::3])
         for i in range(3)
     ]
     np.testing.assert_array_equal(
@@ -107,7 +107,7 @@ def test_estimates_are_within_epsilon_nearly_always():
     true = truth(values.tolist(), classes, np.ones(20000), 3)
     outside = asked = 0
     for seed in range(4):
-        sketch = CountMinClass(3, exact=5, epsilon=0.01, delta=0.05, seed=seed)
+        sketch = CountMinSketch(3, exact=5, epsilon=0.01, delta=0.05, seed=seed)
         sketch.update(values, classes)
         # Of the counters alone, without what the list knows.
         keys = np.array([key_of(v) for v in true])
@@ -126,7 +126,7 @@ def test_the_most_frequent_values_are_found_as_typed():
     values = [common[i] for i in rng.integers(0, 5, 3000)] + [f"id{i}" for i in range(3000)]
     order = rng.permutation(6000)
     values = [values[i] for i in order]
-    sketch = CountMinClass(1, exact=20, epsilon=0.01)
+    sketch = CountMinSketch(1, exact=20, epsilon=0.01)
     for i in range(0, 6000, 250):
         sketch.update(values[i : i + 250], np.zeros(250, dtype=int))
     top = sketch.heavy_hitters(5)
@@ -140,19 +140,19 @@ def test_the_most_frequent_values_are_found_as_typed():
 
 
 def test_types_are_apart():
-    sketch = CountMinClass(1).update([True, 1, 1.0, "1", 1], [0] * 5)
+    sketch = CountMinSketch(1).update([True, 1, 1.0, "1", 1], [0] * 5)
     assert [sketch.estimate(v)[0] for v in (True, 1, 1.0, "1", "2")] == [1, 2, 1, 1, 0]
     assert len(sketch.heavy_hitters()) == 4
 
 
 def test_missing_values_and_weights_of_zero_are_left_out():
-    sketch = CountMinClass(2).update(["a", None, "b"], [0, 1, 1], [2.0, 1.0, 0.0])
+    sketch = CountMinSketch(2).update(["a", None, "b"], [0, 1, 1], [2.0, 1.0, 0.0])
     assert sketch.totals.tolist() == [2.0, 0.0]
     assert sketch.estimate("b").tolist() == [0.0, 0.0]
 
 
 def test_memory_is_bounded_when_every_value_is_new():
-    sketch, sizes = CountMinClass(2, exact=100, epsilon=0.01), []
+    sketch, sizes = CountMinSketch(2, exact=100, epsilon=0.01), []
     for i in range(40):
         sketch.update([f"id{j}" for j in range(i * 200, i * 200 + 200)], np.arange(200) % 2)
         sizes.append(sketch.nbytes)
@@ -170,8 +170,8 @@ def test_keys_of_text():
 def test_a_state_goes_on_and_grows():
     values, classes = zipf(3000)
     for exact in (30, 10000):
-        a = CountMinClass(3, exact=exact, epsilon=0.05).update(values[:2000], classes[:2000])
-        b = CountMinClass.from_arrays(a.arrays(), a.values).copy()
+        a = CountMinSketch(3, exact=exact, epsilon=0.05).update(values[:2000], classes[:2000])
+        b = CountMinSketch.from_arrays(a.arrays(), a.values).copy()
         for s in (a, b):
             s.grow(n_classes=4)
             s.update(values[2000:], classes[2000:] + 1)
@@ -184,15 +184,15 @@ def test_a_state_goes_on_and_grows():
 
 
 def test_what_is_refused():
-    sketch = CountMinClass(2, exact=3, **SMALL)
+    sketch = CountMinSketch(2, exact=3, **SMALL)
     with pytest.raises(DataError, match="3 whole numbers"):
         sketch.update(["a", "b", "c"], [0])
     with pytest.raises(DataError, match="codes from 0 to 1"):
         sketch.update(["a"], [2])
     with pytest.raises(ModelError, match="epsilon lies between 0 and 1"):
-        CountMinClass(epsilon=0.0)
+        CountMinSketch(epsilon=0.0)
     with pytest.raises(DataError, match="same classes"):
-        sketch + CountMinClass(2, exact=4, **SMALL)
+        sketch + CountMinSketch(2, exact=4, **SMALL)
     with pytest.raises(TypeError):
         sketch + 1
     arrays = sketch.update(list("abcdef"), [0] * 6).update(["f", "f"], [0, 1]).arrays()
@@ -204,5 +204,5 @@ def test_what_is_refused():
         ("table", lambda a: a[:1]),
         ("totals", lambda a: a - 100),
     ):
-        with pytest.raises(DataError, match="CountMinClass"):
-            CountMinClass.from_arrays({**arrays, name: change(arrays[name])})
+        with pytest.raises(DataError, match="CountMinSketch"):
+            CountMinSketch.from_arrays({**arrays, name: change(arrays[name])})

@@ -1,0 +1,71 @@
+"""Cut points of columns of which only the cells of a stream's summary are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.discretize import kernels
+from bayesgraph.discretize.boulle_intervals import factorial_table
+from bayesgraph.errors import ModelError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import over_rows
+
+# By the names of the discretisers of tables, where there is such a one; see the kernels.
+CELL_METHODS: dict[str, Callable[[Floats, Floats, int, Floats, NDArray[np.bool_]], None]] = {
+    "frequency": kernels.frequency_cells,
+    "mdlp": kernels.mdlp_cells,
+    "modl": kernels.modl_cells,
+    "kmeans": kernels.kmeans_cells,
+}
+# Features below which one thread is enough.
+_THREAD = 82
+
+
+def cut_cells(
+    method: str, start: NDArray[np.int64], counts: Floats, ends: Floats, bins: int
+) -> NDArray[np.bool_]:
+    """Return which cells begin an interval.
+
+    Parameters
+    ----------
+    method : str
+        A key of `CELL_METHODS`.
+    start : ndarray of int, shape (n_features + 1,)
+        Where the cells of each feature begin.
+    counts : ndarray, shape (n_cells, n_classes)
+        Weights; MDLP and MODL round their sums to whole numbers.
+    ends : ndarray, shape (n_cells,)
+        Upper ends of the cells; infinite for the last one of a feature.
+    bins : int
+        Intervals of each feature, for the methods that do not choose how many.
+
+    Raises
+    ------
+    ModelError
+        For an unknown method.
+    """
+    if method not in CELL_METHODS:
+        raise ModelError(f"discretizer= is one of {quoted(CELL_METHODS)}; got {method!r}.")
+    cut, factorial = CELL_METHODS[method], cell_factorials(start, counts)
+    begins = np.zeros(len(ends), dtype=np.bool_)
+
+    def work(first: int, last: int) -> None:
+        for a, b in zip(
+            start[first:last].tolist(), start[first + 1 : last + 1].tolist(), strict=True
+        ):
+            if a < b:
+                cut(counts[a:b], ends[a:b], bins, factorial, begins[a:b])
+
+    over_rows(work, len(start) - 1, _THREAD, together=1)
+    return begins
+
+
+def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
+    """Return logs of the factorials up to the weight of a feature, and its cells beyond it."""
+    below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
+    total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))
+    n_cells = int(np.diff(start).max(initial=0))
+    return factorial_table(total, n_cells + counts.shape[1] + 2)
