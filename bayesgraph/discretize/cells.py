@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from bayesgraph.discretize import kernels
 from bayesgraph.discretize.boulle_intervals import factorial_table
-from bayesgraph.errors import ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 
 # By the names of the discretisers of tables, where there is such a one; see the kernels.
-CELL_METHODS: dict[str, Callable[[Floats, Floats, int, Floats, NDArray[np.bool_]], None]] = {
+CELL_METHODS: dict[str, Callable[..., None]] = {
     "frequency": kernels.frequency_cells,
     "mdlp": kernels.mdlp_cells,
     "modl": kernels.modl_cells,
@@ -25,7 +24,12 @@ _THREAD = 82
 
 
 def cut_cells(
-    method: str, start: NDArray[np.int64], counts: Floats, ends: Floats, bins: int
+    method: str,
+    start: NDArray[np.int64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
 ) -> NDArray[np.bool_]:
     """Return which cells begin an interval.
 
@@ -37,27 +41,20 @@ def cut_cells(
         Where the cells of each feature begin.
     counts : ndarray, shape (n_cells, n_classes)
         Weights; MDLP and MODL round their sums to whole numbers.
-    ends : ndarray, shape (n_cells,)
-        Upper ends of the cells; infinite for the last one of a feature.
+    low, high : ndarray, shape (n_cells,)
+        Smallest and greatest value of each cell.
     bins : int
         Intervals of each feature, for the methods that do not choose how many.
-
-    Raises
-    ------
-    ModelError
-        For an unknown method.
     """
-    if method not in CELL_METHODS:
-        raise ModelError(f"discretizer= is one of {quoted(CELL_METHODS)}; got {method!r}.")
     cut, factorial = CELL_METHODS[method], cell_factorials(start, counts)
-    begins = np.zeros(len(ends), dtype=np.bool_)
+    begins = np.zeros(len(counts), dtype=np.bool_)
 
     def work(first: int, last: int) -> None:
         for a, b in zip(
             start[first:last].tolist(), start[first + 1 : last + 1].tolist(), strict=True
         ):
             if a < b:
-                cut(counts[a:b], ends[a:b], bins, factorial, begins[a:b])
+                cut(counts[a:b], low[a:b], high[a:b], bins, factorial, begins[a:b])
 
     over_rows(work, len(start) - 1, _THREAD, together=1)
     return begins

@@ -581,7 +581,7 @@ def most_probable_cuts(
 # The ways to cut the cells of one feature. Each marks the cells that begin an interval, from
 #
 # counts, shape (n_cells, n_classes): weights, whose sums MDLP and MODL round to whole numbers;
-# ends, shape (n_cells,): upper ends of the cells, infinite for the last one;
+# low, high, shape (n_cells,): the smallest and the greatest value of each cell;
 # bins: number of intervals, for the methods that do not choose it;
 # factorial: logs of the factorials up to the weight and beyond by the cells, empty if those would
 #     be too many for a table;
@@ -591,7 +591,8 @@ def most_probable_cuts(
 @numba.njit(cache=True, nogil=True)
 def frequency_cells(
     counts: NDArray[np.float64],
-    ends: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
     bins: int,
     factorial: NDArray[np.float64],
     begins: NDArray[np.bool_],
@@ -603,21 +604,21 @@ def frequency_cells(
 @numba.njit(cache=True, nogil=True)
 def kmeans_cells(
     counts: NDArray[np.float64],
-    ends: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
     bins: int,
     factorial: NDArray[np.float64],
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the clusters of one-dimensional k-means (Lloyd's algorithm)."""
-    place = ends.copy()
-    place[-1] = place[-2] if len(place) > 1 else 0.0
-    _one_dimensional_means(class_sums(counts), place, bins, begins)
+    """Mark the clusters of one-dimensional k-means of the middles (Lloyd's algorithm)."""
+    _one_dimensional_means(class_sums(counts), low / 2 + high / 2, bins, begins)
 
 
 @numba.njit(cache=True, nogil=True)
 def mdlp_cells(
     counts: NDArray[np.float64],
-    ends: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
     bins: int,
     factorial: NDArray[np.float64],
     begins: NDArray[np.bool_],
@@ -632,7 +633,8 @@ def mdlp_cells(
 @numba.njit(cache=True, nogil=True)
 def modl_cells(
     counts: NDArray[np.float64],
-    ends: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
     bins: int,
     factorial: NDArray[np.float64],
     begins: NDArray[np.bool_],

@@ -22,7 +22,7 @@ NOTHING = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What summaries know of the places where a column's range may be cut.
+    """Stretches of the ranges of columns, between which they may be cut.
 
     Attributes
     ----------
@@ -33,11 +33,15 @@ class Cells:
     cuts : ndarray, shape (number of cells of all features,)
         A number between a cell and the next one, which belongs to the first; infinite for the last
         cell of a feature.
+    low, high : ndarray, shape (number of cells of all features,)
+        Smallest and greatest value of a cell.
     """
 
     start: NDArray[np.int64]
     counts: Floats
     cuts: Floats
+    low: Floats
+    high: Floats
 
     def of(self, feature: int) -> tuple[Floats, Floats]:
         """Return the counts of a feature's cells, and the cuts between them."""
@@ -45,11 +49,14 @@ class Cells:
         return self.counts[a:b], self.cuts[a : max(a, b - 1)]
 
     @classmethod
-    def joined(cls, start: NDArray[np.int64], counts: Floats, cuts: Floats) -> Cells:
+    def joined(
+        cls, start: NDArray[np.int64], counts: Floats, cuts: Floats, low: Floats, high: Floats
+    ) -> Cells:
         """Return cells of which those that hold next to nothing are joined to their neighbours.
 
         A cell with less than 1e-12 of its feature's weight joins the next one that has more, or
-        the last one that has; the cut is halfway across what was joined.
+        the last one that has; the cut is halfway across what was joined, whose values are
+        forgotten.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -57,10 +64,10 @@ class Cells:
         there = (weight > 0.0) & (weight >= LIGHT * total[feature])
         kept = np.flatnonzero(there)
         if len(kept) == len(weight):
-            return cls(start, counts, cuts)
+            return cls(start, counts, cuts, low, high)
         first = np.searchsorted(feature[kept], np.arange(len(start))).astype(np.int64)
         if not len(kept):
-            return cls(first, counts[:0], cuts[:0])
+            return cls(first, counts[:0], cuts[:0], low[:0], high[:0])
         last = first[1:][feature] - 1
         goes = np.minimum(np.searchsorted(kept, np.arange(len(weight))), last)
         held = np.zeros((len(kept), counts.shape[1]))
@@ -70,7 +77,7 @@ class Cells:
         own = cuts[kept]
         places = np.where(after > own, own / 2 + after / 2, own)
         places[first[1:][np.diff(first) > 0] - 1] = np.inf
-        return cls(first, held, places)
+        return cls(first, held, places, low[kept], high[kept])
 
 
 class ColumnSummaries(ABC):

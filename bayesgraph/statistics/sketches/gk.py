@@ -226,7 +226,7 @@ class GKSummary(CutSummaries):
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
         flat = halfway(self._value[used], after[used])
         flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells.joined(start, self._gap[used], flat)
+        return Cells.joined(start, self._gap[used], flat, self._low[used], self._value[used])
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:

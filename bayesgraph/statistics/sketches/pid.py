@@ -97,9 +97,10 @@ class PiDSummary(CutSummaries):
         """See CutSummaries: a bin is a cell, and shares those beside it that hold nothing."""
         used = self._is_used
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        flat = self._edge[:, 1:][used]
+        low, high = self._edge[:, :-1][used], self._edge[:, 1:][used]
+        flat = high.copy()
         flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells.joined(start, self._count[used], flat)
+        return Cells.joined(start, self._count[used], flat, low, high)
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:

@@ -118,11 +118,13 @@ def test_cells_are_joined_halfway():
         [[0, 0], [1, 0], [0, 1e-20], [0, 0], [3, 1], [0, 0.0], [0, 0], [0, 0], [2, 2]]
     )
     cuts = np.array([0.0, 1, 2, 5, 6, np.inf, 1, np.inf, np.inf])
-    cells = Cells.joined(start, counts, cuts)
+    values = np.arange(9.0)
+    cells = Cells.joined(start, counts, cuts, values, values)
     assert cells.start.tolist() == [0, 2, 2, 2, 3]
     assert cells.counts.tolist() == [[1, 0], [3, 1 + 1e-20], [2, 2]]
     assert cells.cuts.tolist() == [3.0, np.inf, np.inf]
-    none = Cells.joined(start, counts * 0, cuts)
+    assert cells.low.tolist() == cells.high.tolist() == [1.0, 4.0, 8.0]
+    none = Cells.joined(start, counts * 0, cuts, values, values)
     assert (none.start.tolist(), none.counts.shape, none.cuts.shape) == ([0] * 5, (0, 2), (0,))
 
 

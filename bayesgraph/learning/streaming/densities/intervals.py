@@ -64,24 +64,19 @@ class IntervalDensities(NumericDensities):
         Parameters
         ----------
         summaries : CutSummaries
-        discretizer : {"smooth", "width", "frequency", "mdlp", "modl", "kmeans"}
+        discretizer : {"smooth", "frequency", "mdlp", "modl", "kmeans"}
             How cells become intervals.
         bins : int
             Intervals of the methods that do not choose how many.
         smoothing : float
             Rows added to each interval of each class.
-
-        Raises
-        ------
-        ModelError
-            For an unknown method.
         """
         cells = summaries.cells()
         if discretizer == SMOOTH:
             held, begins = _smoothed_cells(cells)
         else:
             held = cells.counts
-            begins = cut_cells(discretizer, cells.start, held, cells.cuts, bins)
+            begins = cut_cells(discretizer, cells.start, held, cells.low, cells.high, bins)
         places = np.flatnonzero(begins)
         # A feature that nothing is known of has no cell: one interval then, of no weight.
         sizes = np.diff(np.searchsorted(places, cells.start))
