@@ -14,6 +14,7 @@ from bayesgraph.parallel import over_rows
 
 # By the names of the discretisers of tables, where there is such a one; see the kernels.
 CELL_METHODS: dict[str, Callable[..., None]] = {
+    "width": kernels.width_cells,
     "frequency": kernels.frequency_cells,
     "mdlp": kernels.mdlp_cells,
     "modl": kernels.modl_cells,

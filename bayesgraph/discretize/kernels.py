@@ -589,6 +589,26 @@ def most_probable_cuts(
 
 
 @numba.njit(cache=True, nogil=True)
+def width_cells(
+    counts: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    bins: int,
+    factorial: NDArray[np.float64],
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark intervals of equal width; a cell goes where its middle belongs."""
+    start, half = low[0], high[-1] / 2 - low[0] / 2
+    interval = 0
+    for b in range(len(begins)):
+        before = interval
+        middle = low[b] / 2 + high[b] / 2
+        while interval + 1 < bins and middle > start + 2 * half * ((interval + 1) / bins):
+            interval += 1
+        begins[b] = b == 0 or interval > before
+
+
+@numba.njit(cache=True, nogil=True)
 def frequency_cells(
     counts: NDArray[np.float64],
     low: NDArray[np.float64],

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
 
-from bayesgraph.discretize import mdlp, modl
+from bayesgraph.discretize import equal_width, mdlp, modl
 from bayesgraph.discretize.cells import cell_factorials
 from bayesgraph.learning.streaming import (
     GaussianDensities,
@@ -26,7 +26,7 @@ from bayesgraph.statistics.sketches import (
     PiDSummary,
 )
 
-METHODS = ("smooth", "modl", "frequency", "mdlp", "kmeans")
+METHODS = ("smooth", "width", "frequency", "mdlp", "modl", "kmeans")
 
 
 def noisy(n=800, n_values=60, n_classes=3, seed=0):
@@ -52,11 +52,12 @@ def probabilities(densities, feature=0):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("method", ["modl", "mdlp"])
+@pytest.mark.parametrize("method", ["modl", "mdlp", "width"])
 def test_intervals_are_those_of_the_rows_where_all_values_are_known(seed, method):
     x, y = noisy(seed=seed)
     found = IntervalDensities.of(GKSummary(1, 3).update(x, y), method, 10, 1.0)
-    cuts = modl(x, y, 3).cuts if method == "modl" else mdlp(x, y, 3)
+    rows = {"modl": lambda: modl(x, y, 3).cuts, "mdlp": lambda: mdlp(x, y, 3)}
+    cuts = rows.get(method, lambda: equal_width(x, 10))()
     values = np.unique(x)
     expected = np.searchsorted(cuts, values, side="left")
     np.testing.assert_array_equal(partition(found, values), expected)
