@@ -133,9 +133,9 @@ def _equal_bins(ascending: Floats, below: Floats, most: int) -> Floats:
     starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
     ends = np.append(starts[1:], ascending.size) - 1
     before = np.append(0.0, below[ends[:-1]])
-    # The place of the middle row, counted from 0; a row of weight w stands for w of them.
-    middle = before + (below[ends] - before - 1.0) / 2
-    place = np.floor(np.maximum(middle, 0.0) * most / below[-1])
+    # Edges of bins lie between rows: the middle of a value's rows is a place of the same scale.
+    middle = before + (below[ends] - before) / 2
+    place = np.floor(middle * most / below[-1])
     rank = np.cumsum(np.append(True, place[1:] > place[:-1]))
     return np.repeat(rank.astype(np.float64), ends - starts + 1)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from bayesgraph.discretize import modl, modl_granular
-from bayesgraph.discretize.boulle_intervals import universal_code
+from bayesgraph.discretize.boulle_intervals import _equal_bins, universal_code
 
 log_factorial = [math.lgamma(n + 1) for n in range(1000)]
 
@@ -103,6 +103,13 @@ def test_the_granular_criterion_on_iris():
     assert width.model_cost == pytest.approx(2.07944 + 32.5503, abs=1e-4)
     assert width.data_cost == pytest.approx(18.7955, abs=1e-4)
     assert width.level == pytest.approx(0.685045, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "n_bins"), [(214, 32), (208, 16), (100, 64), (7, 4)])
+def test_bins_of_equal_frequency_end_at_the_nearest_row(n, n_bins):
+    found = _equal_bins(np.arange(float(n)), np.arange(1.0, n + 1), n_bins)
+    expected = np.ceil(np.arange(1, n_bins + 1) * n / n_bins - 0.5)
+    np.testing.assert_array_equal(np.cumsum(np.bincount(found.astype(int))[1:]), expected)
 
 
 def test_universal_code():
