@@ -296,13 +296,13 @@ def measures_of(text):
 
 def test_evaluate_gives_a_discretizer_to_the_models_that_take_it(capfd):
     arguments = ("evaluate", HEART, "--target", "disease", "--cv", "2", "--discretizer", "width")
-    models = ("--model", "nb", "--model", "tree", "--model", "stream")
+    models = ("--model", "nb", "--model", "tree")
     code, out, _ = run(capfd, *arguments, *models)
     assert code == 0
     plain = run(capfd, *arguments[:-2], *models)[1]
     changed, same = (measures_of(text) for text in (out, plain))
     assert changed["nb"] != same["nb"]
-    assert changed["stream"] == same["stream"]
+    assert changed["tree"] == same["tree"]
 
 
 def test_names_with_equals_signs(capfd, tmp_path):
@@ -399,17 +399,13 @@ WRONG = {
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph", "--discretizer", "x"],
         "'mdlp'",
     ),
-    "discretizer of a stream": (
-        [*FIT, "--model", "stream", "--discretizer", "mdlp"],
-        "the model is",
-    ),
     "discretizer of a tree": ([*FIT, "--model", "tree", "--discretizer", "mdlp"], "--discretizer"),
     "discretizer of none": (
         [
             *("evaluate", "{heart}", "--target", "disease", "--discretizer", "mdlp"),
-            *("--model", "tree", "--model", "stream"),
+            *("--model", "tree"),
         ],
-        "the models are tree, stream.",
+        "the model is tree.",
     ),
     "distribution of another model": (
         [*FIT, "--model", "tan", "--distribution", "gaussian"],

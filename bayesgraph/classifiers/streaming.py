@@ -81,12 +81,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Tuples or bins of a summary.
     epsilon : float, optional
         For "gk": greatest relative error of a rank, in place of a fixed size.
-    discretizer : {"smooth", "frequency", "mdlp", "modl", "kmeans"}, or Discretizer
-        How a summary becomes intervals: as the discretisers of tables do (or an object such as
-        ``EqualFrequency(5)``), by one-dimensional k-means, or, by default, so that the ratios of
-        the classes change smoothly with the rank.
+    discretizer : str or Discretizer
+        How a summary becomes intervals: "smooth", so that the ratios of the classes change smoothly
+        with the rank, or a key of `bayesgraph.discretize.cells.CELL_METHODS`, such as "modl", or an
+        object such as ``EqualFrequency(5)``.
     bins : int
-        Intervals of "frequency" and "kmeans".
+        Intervals, for discretisers by name that do not choose how many.
     alpha : float
         Rows added to each interval, state and class.
     shrinkage, var_smoothing : float

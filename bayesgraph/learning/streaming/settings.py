@@ -30,7 +30,7 @@ class StreamSettings:
     step : float, optional
         A fixed step; by default steps adapt to the gradients of each exponent (AdaGrad).
     domain : {"free", "nonnegative"}
-    discretizer : {"smooth", "frequency", "mdlp", "modl", "kmeans"}
+    discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
         How summaries become intervals.
     bins : int
         Intervals, for the methods that do not choose how many.

@@ -64,7 +64,7 @@ class IntervalDensities(NumericDensities):
         Parameters
         ----------
         summaries : CutSummaries
-        discretizer : {"smooth", "frequency", "mdlp", "modl", "kmeans"}
+        discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
             How cells become intervals.
         bins : int
             Intervals of the methods that do not choose how many.
