@@ -1,4 +1,4 @@
-"""What drift detectors have in common: they watch numbers, and are taken for parameters."""
+"""Common base of drift detectors: the protocols of river and of scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 class DriftDetector(ABC):
-    """Watches numbers, such as the errors (0 or 1) of a model, and tells when their mean rises.
+    """Watches numbers, such as the errors (0 or 1) of a model, and tells when their mean changes.
 
     It has the protocol of river's detectors (`update`, `drift_detected`, `warning_detected`,
     `clone`) and that of scikit-learn's parameters (`get_params`, `set_params`).
@@ -61,13 +61,13 @@ class DriftDetector(ABC):
             raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
         flags = np.zeros(len(values), dtype=np.int8)
         if len(values):
-            self._watch(np.ascontiguousarray(values), flags)
+            self._update(np.ascontiguousarray(values), flags)
             self.drift_detected = bool(flags[-1] == kernels.DRIFT)
             self.warning_detected = bool(flags[-1] == kernels.WARNING)
         return np.flatnonzero(flags == kernels.DRIFT)
 
     @abstractmethod
-    def _watch(self, values: Floats, flags: NDArray[np.int8]) -> None:
+    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
         """Write a flag for each number."""
 
     @abstractmethod
@@ -137,20 +137,30 @@ class DriftDetector(ABC):
         return self
 
 
+MODES = ("up", "down", "both")
+
+
 def number(
-    name: str, value: Any, above: float, *, included: bool = False, below: float = math.inf
+    name: str, value: Any, minimum: float, *, included: bool = False, below: float = math.inf
 ) -> Any:
     """Return an argument that is a number above another (or the same), or refuse it."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and (above < value < below or (included and value == above)):
+    if is_number and (minimum < value < below or (included and value == minimum)):
         return value
-    start = f"of at least {above:g}" if included else f"above {above:g}"
+    start = f"of at least {minimum:g}" if included else f"above {minimum:g}"
     end = f" and below {below:g}" if math.isfinite(below) else ""
     raise ModelError(f"{name} takes a number {start}{end}; got {value!r}.")
 
 
-def whole(name: str, value: Any, least: int) -> int:
+def whole(name: str, value: Any, minimum: int) -> int:
     """Return an argument that is a whole number of at least some size, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ModelError(f"{name} takes a whole number of at least {least}; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
     return int(value)
+
+
+def direction(mode: Any) -> str:
+    """Return a mode of a detector, or refuse it."""
+    if mode not in MODES:
+        raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
+    return str(mode)

@@ -1,17 +1,18 @@
-"""Detectors of a rise in a model's error."""
+"""Detectors of a change in a model's error, and their lookup by name."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.drift import kernels
-from bayesgraph.drift.base import DriftDetector, number, whole
-from bayesgraph.errors import DataError, ModelError
+from bayesgraph.drift.base import DriftDetector, direction, number, whole
+from bayesgraph.errors import DataError, ModelError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 
 # Buckets of 2**47 numbers: no stream is longer.
@@ -21,7 +22,7 @@ _LEVELS = 48
 class ADWIN(DriftDetector):
     """A window that shrinks as soon as two parts of it have different means (ADWIN2).
 
-    The window is kept in buckets of 1, 2, 4, ... numbers, `buckets` of each size at most: memory
+    The window is kept in buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory
     grows with the log of its length. Whenever an older and a newer part differ by more than chance
     (Bernstein's inequality, corrected for the number of places), the oldest bucket is dropped.
     What remains is the stretch since the change, whose mean is `estimation`.
@@ -32,14 +33,15 @@ class ADWIN(DriftDetector):
         Of the bound: about the probability of a false alarm at a look.
     clock : int
         A look comes after each so many numbers.
-    buckets : int
+    max_buckets : int
         Of each size.
-    least : int
-        Numbers that either part has at least.
-    grace : int
+    min_window_length : int
+        Minimum of either part.
+    grace_period : int
         Numbers in the window before the first look.
-    falls : bool
-        Whether a falling mean is an alarm too; the window shrinks in any case.
+    mode : {"up", "down", "both"}
+        Which change of the mean is an alarm (river's detector takes "both"); the window shrinks in
+        any case.
 
     References
     ----------
@@ -62,39 +64,38 @@ class ADWIN(DriftDetector):
         delta: float = 0.002,
         *,
         clock: int = 32,
-        buckets: int = 5,
-        least: int = 5,
-        grace: int = 10,
-        falls: bool = False,
+        max_buckets: int = 5,
+        min_window_length: int = 5,
+        grace_period: int = 10,
+        mode: str = "up",
     ) -> None:
         self.delta = number("delta", delta, 0.0, below=1.0)
         self.clock = whole("clock", clock, 1)
-        self.buckets = whole("buckets", buckets, 2)
-        self.least = whole("least", least, 1)
-        self.grace = whole("grace", grace, 1)
-        if not isinstance(falls, (bool, np.bool_)):
-            raise ModelError(f"falls takes True or False; got {falls!r}.")
-        self.falls = bool(falls)
+        self.max_buckets = whole("max_buckets", max_buckets, 2)
+        self.min_window_length = whole("min_window_length", min_window_length, 1)
+        self.grace_period = whole("grace_period", grace_period, 1)
+        self.mode = direction(mode)
         self.reset()
 
     def reset(self) -> None:
         """See DriftDetector."""
         self.drift_detected = self.warning_detected = False
         self._counts = np.zeros(_LEVELS, dtype=np.int64)
-        self._totals = np.zeros((_LEVELS, self.buckets + 1))
-        self._squares = np.zeros((_LEVELS, self.buckets + 1))
+        self._totals = np.zeros((_LEVELS, self.max_buckets + 1))
+        self._squares = np.zeros((_LEVELS, self.max_buckets + 1))
         self._window = np.zeros(4)
 
-    def _watch(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        kernels.watch_window(
-            values, self.delta, self.clock, self.least, self.grace, self.falls, self._counts,
-            self._totals, self._squares, self._window, flags,
+    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
+        kernels.update_adwin(
+            values, self.delta, self.clock, self.min_window_length, self.grace_period,
+            self.mode != "down", self.mode != "up", self._counts, self._totals, self._squares,
+            self._window, flags,
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See DriftDetector."""
         super().restore(arrays)
-        known = (self._counts >= 0) & (self._counts <= self.buckets)
+        known = (self._counts >= 0) & (self._counts <= self.max_buckets)
         held = float(self._counts @ 2.0 ** np.arange(_LEVELS))
         if not known.all() or held != self._window[0] or (self._squares < 0).any():
             self.reset()
@@ -121,19 +122,45 @@ class ADWIN(DriftDetector):
         }
 
 
-class PageHinkley(DriftDetector):
-    """The test of Page and Hinkley: an alarm when a sum of excesses has risen far above its least.
+class _RateDetector(DriftDetector):
+    """A detector whose state is one array that begins with the numbers seen and their mean."""
 
-    The excess of a number is what it has above the mean so far and a tolerance. After an alarm it
-    begins anew.
+    _START: ClassVar[tuple[float, ...]]
+    _state: Floats
+
+    def reset(self) -> None:
+        """See DriftDetector."""
+        self.drift_detected = self.warning_detected = False
+        self._state = np.array(self._START)
+
+    @property
+    def estimation(self) -> float:
+        """Mean of the numbers since the last alarm; NaN of none."""
+        return float(self._state[1]) if self._state[0] else math.nan
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See DriftDetector."""
+        return {"state": self._state}
+
+
+class PageHinkley(_RateDetector):
+    """The test of Page and Hinkley: an alarm when a sum of excesses is far above its minimum.
+
+    The excess of a number is its distance from the mean so far, less a tolerance; for falls, it
+    is the other way round. After an alarm the test begins anew.
 
     Parameters
     ----------
-    tolerance : float
+    min_instances : int
+        Numbers before the first alarm.
+    delta : float
+        The tolerance.
     threshold : float
         In units of the sum: 50 errors too many by default.
-    least : int
-        Numbers before the first alarm.
+    alpha : float
+        Factor of the sum at each number, in (0, 1].
+    mode : {"up", "down", "both"}
+        Which change of the mean is an alarm (river's detector takes "both").
 
     References
     ----------
@@ -141,77 +168,120 @@ class PageHinkley(DriftDetector):
     P. Rodrigues: On evaluating stream learning algorithms. Machine Learning 90 (2013), section 5.
     """
 
+    _START = (0.0,) * 6
+
     def __init__(
-        self, tolerance: float = 0.005, *, threshold: float = 50.0, least: int = 30
+        self,
+        min_instances: int = 30,
+        *,
+        delta: float = 0.005,
+        threshold: float = 50.0,
+        alpha: float = 0.9999,
+        mode: str = "up",
     ) -> None:
-        self.tolerance = number("tolerance", tolerance, 0.0, included=True)
+        self.min_instances = whole("min_instances", min_instances, 1)
+        self.delta = number("delta", delta, 0.0, included=True)
         self.threshold = number("threshold", threshold, 0.0)
-        self.least = whole("least", least, 1)
+        self.alpha = alpha if alpha == 1.0 else number("alpha", alpha, 0.0, below=1.0)
+        self.mode = direction(mode)
         self.reset()
 
-    def reset(self) -> None:
-        """See DriftDetector."""
-        self.drift_detected = self.warning_detected = False
-        self._state = np.zeros(4)
+    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
+        kernels.update_page_hinkley(
+            values, self.min_instances, self.delta, self.threshold, self.alpha,
+            self.mode != "down", self.mode != "up", self._state, flags,
+        )  # fmt: skip
 
-    def _watch(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        kernels.watch_sum(values, self.tolerance, self.threshold, self.least, self._state, flags)
-
-    @property
-    def estimation(self) -> float:
-        """Mean of the numbers since the last alarm; NaN of none."""
-        return float(self._state[1]) if self._state[0] else math.nan
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See DriftDetector."""
-        return {"state": self._state}
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """See DriftDetector; states of 0.1.0 have no sum for falls."""
+        state = arrays.get("state", np.empty(0))
+        if state.shape == (4,):
+            arrays = {"state": np.append(state, np.zeros(2))}
+        return super().restore(arrays)
 
 
-class DDM(DriftDetector):
-    """An alarm when an error rate is several deviations above the least that it has been.
+class DDM(_RateDetector):
+    """An alarm when an error rate is several deviations above its minimum.
 
     With p the rate and s = sqrt(p (1 - p) / n): a warning at p + s > p_min + 2 s_min, an alarm at
-    p + s > p_min + 3 s_min, where p_min and s_min are those of the least p + s with p > 0. After
+    p + s > p_min + 3 s_min, where p_min and s_min are those of the minimal p + s with p > 0. After
     an alarm it begins anew. It takes errors of 0 and 1. A slow drift on a long stream moves the
     rate over all rows little: for that ADWIN is better.
 
     Parameters
     ----------
-    warning_level, drift_level : float
+    warm_start : int
+        Errors before the first that may be an alarm.
+    warning_threshold, drift_threshold : float
         Deviations.
-    least : int
-        Errors before the first alarm.
 
     References
     ----------
     J. Gama, P. Medas, G. Castillo, P. Rodrigues: Learning with drift detection. SBIA 2004.
     """
 
+    _START = (0.0, 0.0, math.inf, math.inf)
+
     def __init__(
-        self, *, warning_level: float = 2.0, drift_level: float = 3.0, least: int = 30
+        self,
+        warm_start: int = 30,
+        *,
+        warning_threshold: float = 2.0,
+        drift_threshold: float = 3.0,
     ) -> None:
-        self.warning_level = number("warning_level", warning_level, 0.0)
-        self.drift_level = number("drift_level", drift_level, warning_level, included=True)
-        self.least = whole("least", least, 1)
+        self.warm_start = whole("warm_start", warm_start, 0)
+        self.warning_threshold = number("warning_threshold", warning_threshold, 0.0)
+        self.drift_threshold = number(
+            "drift_threshold", drift_threshold, warning_threshold, included=True
+        )
         self.reset()
 
-    def reset(self) -> None:
-        """See DriftDetector."""
-        self.drift_detected = self.warning_detected = False
-        self._state = np.array([0.0, 0.0, np.inf, np.inf])
-
-    def _watch(self, values: Floats, flags: NDArray[np.int8]) -> None:
+    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
         if not np.isin(values, (0.0, 1.0)).all():
             raise DataError("DDM takes errors of 0 and 1; for other numbers take ADWIN.")
-        kernels.watch_rate(
-            values, self.warning_level, self.drift_level, self.least, self._state, flags
+        kernels.update_ddm(
+            values, self.warm_start, self.warning_threshold, self.drift_threshold, self._state,
+            flags,
+        )  # fmt: skip
+
+
+DETECTORS: dict[str, type[DriftDetector]] = {
+    "adwin": ADWIN,
+    "ddm": DDM,
+    "page-hinkley": PageHinkley,
+}
+
+
+def chosen_detector(detector: Any) -> Any:
+    """Return a detector of one's own: from a name, a copy of an object, or None.
+
+    Raises
+    ------
+    ModelError
+        For an unknown name, or an object without `update` and `drift_detected` (the protocol of
+        river's detectors).
+    """
+    if detector is None:
+        return None
+    if isinstance(detector, str) and detector in DETECTORS:
+        return DETECTORS[detector]()
+    known = hasattr(detector, "update") and hasattr(detector, "drift_detected")
+    if isinstance(detector, type) or not known:
+        hint = suggestion(detector, DETECTORS) if isinstance(detector, str) else ""
+        raise ModelError(
+            f"detector= is one of {quoted(DETECTORS)}, or a detector with update(error) and "
+            f"drift_detected, or None; got {detector!r}.{hint}"
         )
+    return copy.deepcopy(detector)
 
-    @property
-    def estimation(self) -> float:
-        """Mean of the numbers since the last alarm; NaN of none."""
-        return float(self._state[1]) if self._state[0] else math.nan
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See DriftDetector."""
-        return {"state": self._state}
+def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
+    """Return the positions of the errors at which a detector raises an alarm."""
+    if isinstance(detector, DriftDetector):
+        return detector.feed(errors)
+    found = []
+    for place, error in enumerate(errors.tolist()):
+        detector.update(error)
+        if detector.drift_detected:
+            found.append(place)
+    return np.array(found, dtype=np.intp)

@@ -74,7 +74,7 @@ def _drop_oldest(
 @numba.njit(cache=True, nogil=True)
 def _cut(
     delta: float,
-    least: int,
+    min_length: int,
     counts: NDArray[np.int64],
     totals: NDArray[np.float64],
     window: NDArray[np.float64],
@@ -89,12 +89,12 @@ def _cut(
             before += 2.0**level
             below += totals[level, i]
             after = n - before
-            if after < least:
+            if after < min_length:
                 return 0
-            if before < least:
+            if before < min_length:
                 continue
-            # As if the least part came on top: differences of a few numbers are not believed.
-            share = 1.0 / (before - least + 1.0) + 1.0 / (after - least + 1.0)
+            # As if the minimum came on top: differences of a few numbers are not believed.
+            share = 1.0 / (before - min_length + 1.0) + 1.0 / (after - min_length + 1.0)
             bound = math.sqrt(2.0 * share * variance * doubt) + 2.0 / 3.0 * share * doubt
             change = (whole - below) / after - below / before
             if abs(change) > bound:
@@ -103,13 +103,14 @@ def _cut(
 
 
 @numba.njit(cache=True, nogil=True)
-def watch_window(
+def update_adwin(
     values: NDArray[np.float64],
     delta: float,
     clock: int,
-    least: int,
+    min_length: int,
     grace: int,
-    falls: bool,
+    up: bool,
+    down: bool,
     counts: NDArray[np.int64],
     totals: NDArray[np.float64],
     squares: NDArray[np.float64],
@@ -122,12 +123,12 @@ def watch_window(
     ----------
     values : ndarray, shape (n,)
     delta : float
-    clock, least, grace : int
-    falls : bool
-        Whether a fall of the mean is an alarm too.
+    clock, min_length, grace : int
+    up, down : bool
+        Whether a rise or a fall of the mean is an alarm.
     counts : ndarray of int, shape (n_levels,)
         Buckets of 2**level numbers, oldest first.
-    totals, squares : ndarray, shape (n_levels, most + 1)
+    totals, squares : ndarray, shape (n_levels, max_buckets + 1)
         Sums, and squares about their mean, of the buckets.
     window : ndarray, shape (4,)
         Numbers in the window, their sum, squares about their mean; numbers ever seen.
@@ -141,50 +142,61 @@ def watch_window(
         if int(window[3]) % clock or window[0] <= grace:
             continue
         while True:
-            found = _cut(delta, least, counts, totals, window)
+            found = _cut(delta, min_length, counts, totals, window)
             if found == 0:
                 break
-            if found > 0 or falls:
+            if (found > 0 and up) or (found < 0 and down):
                 flags[row] = DRIFT
             _drop_oldest(counts, totals, squares, window)
 
 
 @numba.njit(cache=True, nogil=True)
-def watch_sum(
+def update_page_hinkley(
     values: NDArray[np.float64],
-    tolerance: float,
+    min_instances: int,
+    delta: float,
     threshold: float,
-    least: int,
+    alpha: float,
+    up: bool,
+    down: bool,
     state: NDArray[np.float64],
     flags: NDArray[np.int8],
 ) -> None:
-    """Feed the test of Page and Hinkley; state: numbers, mean, the sum and its least value."""
+    """Feed the test of Page and Hinkley.
+
+    `state`: numbers, their mean, the sum for rises and its minimum, that for falls and its maximum.
+    """
     for row in range(len(values)):
         flags[row] = STEADY
         state[0] += 1.0
         state[1] += (values[row] - state[1]) / state[0]
-        state[2] += values[row] - state[1] - tolerance
+        excess = values[row] - state[1]
+        state[2] = alpha * state[2] + excess - delta
         state[3] = min(state[3], state[2])
-        if state[0] >= least and state[2] - state[3] > threshold:
+        state[4] = alpha * state[4] + excess + delta
+        state[5] = max(state[5], state[4])
+        if state[0] >= min_instances and (
+            (up and state[2] - state[3] > threshold) or (down and state[5] - state[4] > threshold)
+        ):
             flags[row] = DRIFT
             state[:] = 0.0
 
 
 @numba.njit(cache=True, nogil=True)
-def watch_rate(
+def update_ddm(
     values: NDArray[np.float64],
+    warm_start: int,
     warning: float,
     drift: float,
-    least: int,
     state: NDArray[np.float64],
     flags: NDArray[np.int8],
 ) -> None:
-    """Feed DDM; state: numbers, their mean, and the least mean and deviation so far."""
+    """Feed DDM; state: numbers, their mean, and the minimal mean and deviation so far."""
     for row in range(len(values)):
         flags[row] = STEADY
         state[0] += 1.0
         state[1] += (values[row] - state[1]) / state[0]
-        if state[0] < least:
+        if state[0] <= warm_start:
             continue
         p = state[1]
         s = math.sqrt(max(p * (1.0 - p), 0.0) / state[0])

@@ -212,6 +212,32 @@ def _decode_options(item: Any) -> dict[str, Any]:
     return {key: decode_parameter(value) for key, value in item["options"].items()}
 
 
+# Options of drift detectors in files of 0.1.0, which has them all in the file.
+_EARLIER = {
+    "adwin": {"buckets": "max_buckets", "least": "min_window_length", "grace": "grace_period"},
+    "ddm": {
+        "least": "warm_start",
+        "warning_level": "warning_threshold",
+        "drift_level": "drift_threshold",
+    },
+    "page-hinkley": {"least": "min_instances", "tolerance": "delta"},
+}
+
+
+def _as_of_today(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of an object, of which drift detectors of 0.1.0 have other names."""
+    if "least" not in options:
+        return options
+    found = {_EARLIER[name].get(key, key): value for key, value in options.items()}
+    if name == "adwin":
+        found["mode"] = "both" if found.pop("falls") else "up"
+    elif name == "ddm":
+        found["warm_start"] -= 1  # rows before the first alarm; it was the first row of one
+    else:
+        found["alpha"] = 1.0
+    return found
+
+
 def _key(registry: Mapping[str, Any], value: Any) -> str:
     return next(name for name, item in registry.items() if item is value)
 
@@ -223,7 +249,7 @@ def decode_parameter(item: Any) -> Any:
         learner = LEARNERS[item["learner"]].learn
         return partial(learner, **options) if options else learner
     if kind := next((k for k in _OBJECTS if k in item), None):
-        return _OBJECTS[kind][item[kind]](**_decode_options(item))
+        return _OBJECTS[kind][item[kind]](**_as_of_today(item[kind], _decode_options(item)))
     if "nodes" in item:
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(decode_parameter(item["nodes"]))

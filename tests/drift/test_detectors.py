@@ -1,6 +1,7 @@
 """Drift detectors against plain references, and against river's."""
 
 import copy
+import inspect
 import itertools
 import json
 import math
@@ -14,7 +15,7 @@ from sklearn.base import clone
 
 import bayesgraph as bg
 from bayesgraph.drift import ADWIN, DDM, DETECTORS, PageHinkley
-from bayesgraph.drift.choice import alarms, chosen_detector
+from bayesgraph.drift.detectors import alarms, chosen_detector
 from bayesgraph.errors import DataError, ModelError
 
 
@@ -108,7 +109,7 @@ def test_a_falling_rate_is_an_alarm_only_on_request():
     own = ADWIN()
     assert len(own.feed(errors)) == 0
     assert own.width < 1200
-    assert len(ADWIN(falls=True).feed(errors))
+    assert len(ADWIN(mode="both").feed(errors))
 
 
 def test_memory_does_not_grow():
@@ -119,19 +120,35 @@ def test_memory_does_not_grow():
     assert sum(a.nbytes for a in detector.arrays().values()) == before < 10_000
 
 
-@pytest.mark.parametrize("delta", [0.1, 0.002])
-def test_page_hinkley_is_rivers(delta):
+def parameters_of(detector):
+    return {name: p.default for name, p in inspect.signature(detector).parameters.items()}
+
+
+def test_parameters_are_rivers():
+    drift, binary = pytest.importorskip("river.drift"), pytest.importorskip("river.drift.binary")
+    # Ours watch errors: a fall is no alarm unless it is asked for.
+    mode = {"mode": "up"}
+    assert parameters_of(ADWIN) == parameters_of(drift.ADWIN) | mode
+    assert parameters_of(PageHinkley) == parameters_of(drift.PageHinkley) | mode
+    assert parameters_of(DDM) == parameters_of(binary.DDM)
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "both"])
+@pytest.mark.parametrize("options", [{}, {"delta": 0.1, "threshold": 20.0, "alpha": 0.99}])
+def test_page_hinkley_is_rivers(mode, options):
     drift = pytest.importorskip("river.drift")
-    errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.8))
-    peer = drift.PageHinkley(delta=delta, min_instances=30, threshold=20, alpha=1.0, mode="up")
-    own = PageHinkley(delta, threshold=20)
-    np.testing.assert_array_equal(own.feed(errors), alarms(peer, errors))
+    errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.8), (1000, 0.1))
+    peer, own = drift.PageHinkley(mode=mode, **options), PageHinkley(mode=mode, **options)
+    found = own.feed(errors)
+    np.testing.assert_array_equal(found, alarms(peer, errors))
+    assert len(found) or "alpha" in options
 
 
-def test_ddm_is_rivers():
+@pytest.mark.parametrize("options", [{}, {"warm_start": 50, "drift_threshold": 2.5}])
+def test_ddm_is_rivers(options):
     binary = pytest.importorskip("river.drift.binary")
     errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.2), (500, 0.9))
-    peer, own = binary.DDM(), DDM()
+    peer, own = binary.DDM(**options), DDM(**options)
     for i, error in enumerate(errors):
         peer.update(bool(error))
         assert own.update(error) == peer.drift_detected, i
@@ -190,16 +207,17 @@ def test_bad_input():
     for make in (
         lambda: ADWIN(2.0),
         lambda: ADWIN(clock=0),
-        lambda: ADWIN(buckets=True),
+        lambda: ADWIN(max_buckets=True),
         lambda: PageHinkley(threshold=0),
-        lambda: DDM(drift_level=1.0),
+        lambda: DDM(drift_threshold=1.0),
         lambda: ADWIN("x"),
         lambda: ADWIN(True),
-        lambda: ADWIN(falls="no"),
+        lambda: ADWIN(mode="no"),
         lambda: PageHinkley("x"),
         lambda: PageHinkley(-1),
+        lambda: PageHinkley(alpha=1.5),
         lambda: PageHinkley(threshold=None),
-        lambda: DDM(warning_level="x"),
+        lambda: DDM(warning_threshold="x"),
         lambda: chosen_detector("adwim"),
         lambda: chosen_detector(3),
         lambda: chosen_detector(ADWIN),
@@ -215,7 +233,7 @@ def test_bad_input():
         ADWIN("x")
 
 
-OWN = [ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(least=50)]
+OWN = [ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(50)]
 
 
 @pytest.mark.parametrize("detector", OWN, ids=repr)
@@ -227,21 +245,22 @@ def test_scikit_learns_parameters(detector):
         assert repr(again) == repr(detector)
         assert math.isnan(again.estimation)  # it has seen nothing
     assert not math.isnan(pickle.loads(pickle.dumps(detector)).estimation)
-    assert clone(model).get_params()["detector__least"] == detector.least
-    model.set_params(detector__least=77)
-    assert detector.least == 77
+    name = {ADWIN: "clock", PageHinkley: "min_instances", DDM: "warm_start"}[type(detector)]
+    assert clone(model).get_params()[f"detector__{name}"] == getattr(detector, name)
+    model.set_params(**{f"detector__{name}": 77})
+    assert getattr(detector, name) == 77
     assert math.isnan(detector.estimation)
-    with pytest.raises(ModelError, match=r"has the parameters .* Did you mean 'least'"):
-        detector.set_params(leest=3)
+    with pytest.raises(ModelError, match=rf"has the parameters .* Did you mean '{name}'"):
+        detector.set_params(**{f"{name}s": 3})
     with pytest.raises(ModelError, match="whole number"):
-        detector.set_params(least=0)
-    assert detector.least == 77
+        detector.set_params(**{name: -1})
+    assert getattr(detector, name) == 77
 
 
 def test_other_buckets_make_another_window():
-    detector = ADWIN().set_params(buckets=3)
+    detector = ADWIN().set_params(max_buckets=3)
     errors = rates((900, 0.1), (600, 0.6))
-    np.testing.assert_array_equal(detector.feed(errors), ADWIN(buckets=3).feed(errors))
+    np.testing.assert_array_equal(detector.feed(errors), ADWIN(max_buckets=3).feed(errors))
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -289,6 +308,16 @@ def test_public_names():
 def test_parameters_are_saved():
     from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
 
-    for detector in (ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(least=50)):
+    for detector in OWN:
         item = json.loads(json.dumps(encode_parameter("detector", detector)))
         assert repr(decode_parameter(item)) == repr(detector)
+
+
+def test_options_of_0_1_0_are_translated():
+    from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
+
+    expected = DDM(8, warning_threshold=1.5, drift_threshold=2.5)
+    earlier = {"warning_level": 1.5, "drift_level": 2.5, "least": 9}
+    options = {name: encode_parameter(name, value) for name, value in earlier.items()}
+    item = json.loads(json.dumps({"detector": "ddm", "options": options}))
+    assert repr(decode_parameter(item)) == repr(expected)

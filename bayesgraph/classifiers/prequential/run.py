@@ -13,7 +13,7 @@ from bayesgraph.classifiers.prequential.curves import Curves
 from bayesgraph.classifiers.prequential.models import Answers, Tested, tested
 from bayesgraph.classifiers.prequential.result import PrequentialComparison, PrequentialResult
 from bayesgraph.classifiers.prequential.rows import stream_batches
-from bayesgraph.drift.choice import alarms, chosen_detector
+from bayesgraph.drift.detectors import alarms, chosen_detector
 from bayesgraph.errors import DataError, ModelError
 
 

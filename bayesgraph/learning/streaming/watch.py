@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.drift import DriftDetector
-from bayesgraph.drift.choice import alarms, chosen_detector
+from bayesgraph.drift.detectors import alarms, chosen_detector
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import part_of
