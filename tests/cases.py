@@ -20,7 +20,7 @@ import networkx as nx
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.learning.exponents.network import ALL_SCHEMES
+from bayesgraph.learning.exponents import ALL_SCHEMES
 from bayesgraph.variables import is_missing
 
 KINDS = ("continuous", "discrete", "mixed")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import log_softmax
 
-from bayesgraph.learning.exponents import LogTerms
+from bayesgraph.learning.exponents.log_terms import LogTerms
 
 
 def fitted(codes, labels, cards, n_classes, weights=None, alpha=1.0):
@@ -38,8 +38,17 @@ def sample(seed, *, weighted=False, **shape):
     return fitted(codes, labels, cards, shape.get("k", 2), weights)
 
 
+def log_joint(terms, exponents):
+    """Return log P(c) + sum_i w_i log p(x_i | c) of each row, missing values left out."""
+    total = np.tile(terms.log_prior, (terms.n_rows, 1))
+    for table, column, exponent in zip(terms.tables, terms.codes.T, exponents, strict=True):
+        # The last row is read by the code of a missing value.
+        total += np.vstack([exponent * table, np.zeros(terms.n_classes)])[column]
+    return total
+
+
 def label_cost(terms, exponents, share=0.0):
     """Return - sum_n w_n ln p'(y_n | x_n), from the definition."""
-    p = np.exp(log_softmax(terms.log_joint(exponents), axis=1))
+    p = np.exp(log_softmax(log_joint(terms, exponents), axis=1))
     own = (p[np.arange(terms.n_rows), terms.labels] + share / terms.n_classes) / (1 + share)
     return -terms.weights @ np.log(own)

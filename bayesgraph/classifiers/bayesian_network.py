@@ -17,9 +17,11 @@ from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
-from bayesgraph.learning.exponents import exponents_between
-from bayesgraph.learning.exponents.conditional import SCHEMES
-from bayesgraph.learning.exponents.network import weighted_network
+from bayesgraph.learning.exponents import (
+    SCHEMES,
+    exponents_between,
+    weighted_network,
+)
 from bayesgraph.learning.loglinear import Choice, train_network
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.learning.structure import LEARNERS, LearnerCard, counts_ahead, learned_by

@@ -1,8 +1,8 @@
-"""Compiled sweeps over features: what a change of one exponent does to the likelihood of all rows.
+"""Compiled sweeps over features: the likelihood of all rows after a change of one exponent.
 
-The posterior of every row stands ready, p(c | x_n). Raising the exponent of a feature by s changes
-it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with ``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one product a
-class and no exponential. Logarithms are taken of products of many rows' Z.
+The posterior of every row, p(c | x_n), is kept up to date. Raising the exponent of a feature by s
+changes it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with ``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one
+product a class and no exponential. Logarithms are taken of products of many rows' Z.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 
 # Products between these stay floats with all their digits.
-_LEAST = 1e-150
+_SMALLEST = 1e-150
 _TINY = 1e-300
 # Below this many nats between the likeliest and the unlikeliest class no posterior underflows.
 _NARROW = 600.0
 
 
 @numba.njit(cache=True, nogil=True)
-def settle(scores: Floats, posterior: Floats) -> None:
+def write_posteriors(scores: Floats, posterior: Floats) -> None:
     """Write the posterior of each row from its scores, log joint in nats, shape (n_rows, K)."""
     n_rows, k = scores.shape
     for n in range(n_rows):
-        most = scores[n, 0]
+        largest = scores[n, 0]
         for c in range(1, k):
-            most = max(most, scores[n, c])
+            largest = max(largest, scores[n, c])
         total = 0.0
         for c in range(k):
-            below = scores[n, c] - most
+            below = scores[n, c] - largest
             posterior[n, c] = math.exp(below) if below < 0.0 else 1.0
             total += posterior[n, c]
         share = 1.0 / total
@@ -48,11 +48,11 @@ def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> floa
     for c in range(k):
         factor[0, c] = 1.0
     for x in range(cells):
-        most = step * table[x, 0]
+        largest = step * table[x, 0]
         for c in range(1, k):
-            most = max(most, step * table[x, c])
+            largest = max(largest, step * table[x, c])
         for c in range(k):
-            height = step * table[x, c] - most
+            height = step * table[x, c] - largest
             factor[x + 1, c] = math.exp(height)
             gain += counts[x, c] * height
     return gain
@@ -76,11 +76,11 @@ def _log_sum(
         if not unit:
             # Nothing is left only where a feature alone spans more than a float can hold.
             total += weights[n] * math.log(max(z, _TINY))
-        elif z < _LEAST:
+        elif z < _SMALLEST:
             total += math.log(max(z, _TINY))
         else:
             product *= z
-            if product < _LEAST:
+            if product < _SMALLEST:
                 total += math.log(product)
                 product = 1.0
     return total + math.log(product)
@@ -112,12 +112,12 @@ def _smoothed_loss(
         p = posterior[n, y] * factor[x, y] + bit * z
         if not unit:
             total -= weights[n] * math.log(p / z)
-        elif p < _LEAST:
+        elif p < _SMALLEST:
             total -= math.log(p / z)
         else:
             above *= p
             below *= z
-            if above < _LEAST or below < _LEAST:
+            if above < _SMALLEST or below < _SMALLEST:
                 total -= math.log(above) - math.log(below)
                 above, below = 1.0, 1.0
     return total - (math.log(above) - math.log(below))
@@ -151,7 +151,7 @@ def _accept(
                 posterior[n, c] *= z
     if not narrow:
         # What underflowed cannot be raised again by a product.
-        settle(scores, posterior)
+        write_posteriors(scores, posterior)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,7 +169,7 @@ def sweep(
     power: float,
     share: float,
     step: float,
-    least: float,
+    threshold: float,
     order: NDArray[np.intp],
     exponents: Floats,
     scores: Floats,
@@ -206,7 +206,7 @@ def sweep(
         p' = (p + share / K) / (1 + share).
     step : float
         By which exponents are raised, or lowered if it is negative, clipped to [0, 1].
-    least : float
+    threshold : float
         By which the cost must fall, or less than which it may rise if it is negative.
     order : ndarray
         The features to try.
@@ -221,10 +221,10 @@ def sweep(
         Written: whether the change was kept.
     """
     k = posterior.shape[1]
-    most = 0
+    largest = 0
     for i in range(len(start) - 1):
-        most = max(most, start[i + 1] - start[i])
-    factor = np.empty((most + 1, k))
+        largest = max(largest, start[i + 1] - start[i])
+    factor = np.empty((largest + 1, k))
     rows = weights.sum()
     total, width = exponents.sum(), (exponents * spread).sum()
     for place in range(len(order)):
@@ -245,7 +245,7 @@ def sweep(
         now = state[0] + state[1] + size_cost[math.ceil(total)]
         after = loss + state[1] + extra + size_cost[math.ceil(total + new - old)]
         costs[place] = after
-        if after < now - least:
+        if after < now - threshold:
             taken[place] = True
             exponents[i] = new
             total += new - old
@@ -255,134 +255,3 @@ def sweep(
             _accept(columns[i], own, new - old, factor, narrow, scores, posterior)
             state[0] = loss
             state[1] += extra
-
-
-@numba.njit(cache=True, nogil=True)
-def _tabulate(
-    column: NDArray[np.int32],
-    labels: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    cells: int,
-    table: Floats,
-) -> None:
-    """Count rows by state, the missing ones first, and class."""
-    table[:cells] = 0.0
-    for row in rows:
-        table[column[row] + 1, labels[row]] += 1.0
-
-
-@numba.njit(cache=True, nogil=True)
-def _split_quality(table: Floats, cells: int, base: Floats) -> tuple[float, float]:
-    """Return the gain and the split information of a table of counts, in nats.
-
-    No gain if fewer than two branches have two rows.
-    """
-    total, split, inner, large = 0.0, 0.0, 0.0, 0
-    for x in range(cells):
-        n = 0.0
-        for c in range(len(base)):
-            count = table[x, c]
-            n += count
-            if count > 0.0:
-                inner -= count * math.log(count)
-        if n > 0.0:
-            inner += n * math.log(n)
-            split -= n * math.log(n)
-            total += n
-            large += n >= 2.0
-    if large < 2:
-        return 0.0, 0.0
-    outer = total * math.log(total)
-    split += outer
-    for c in range(len(base)):
-        if base[c] > 0.0:
-            outer -= base[c] * math.log(base[c])
-    return (outer - inner) / total, split / total
-
-
-@numba.njit(cache=True, nogil=True)
-def _best_split(gains: Floats, splits: Floats) -> int:
-    """Return the feature of the largest gain ratio among those of at least average gain, or -1."""
-    total, some = 0.0, 0
-    for i in range(len(gains)):
-        if gains[i] > 1e-10:
-            total += gains[i]
-            some += 1
-    best, most = -1, 0.0
-    for i in range(len(gains)):
-        if gains[i] > 1e-10 and gains[i] >= total / some - 1e-10:
-            ratio = gains[i] / splits[i]
-            # Equal up to rounding: the first one.
-            if ratio > most + 1e-12:
-                best, most = i, ratio
-    return best
-
-
-@numba.njit(cache=True, nogil=True)
-def least_depths(
-    columns: NDArray[np.int32],
-    labels: NDArray[np.intp],
-    cards: NDArray[np.int64],
-    n_classes: int,
-    rows: NDArray[np.intp],
-    depths: Floats,
-) -> None:
-    """Grow one unpruned tree with a branch for each state; write where features are first asked.
-
-    Splits have the largest gain ratio among those whose gain is at least average (Quinlan 1993,
-    chapter 2), and two branches or more with two rows; a missing value is a state of its own.
-
-    Parameters
-    ----------
-    columns : ndarray of int32, shape (d, n_rows)
-        -1 where missing.
-    labels : ndarray, shape (n_rows,)
-    cards : ndarray, shape (d,)
-    n_classes : int
-    rows : ndarray, shape (m,)
-        To grow the tree from, with repetitions; reordered.
-    depths : ndarray, shape (d,)
-        Written: the least depth of each feature, 1 at the root, infinite if it is not asked.
-    """
-    d = len(columns)
-    depths[:] = np.inf
-    table = np.empty((cards.max() + 1, n_classes))
-    gains, splits, base = np.empty(d), np.empty(d), np.empty(n_classes)
-    sorted_rows = np.empty_like(rows)
-    ends = np.empty(cards.max() + 2, dtype=np.int64)
-    # Nodes that wait, by where their rows begin and end. Each has a row of its own.
-    waiting = np.empty((len(rows) + 1, 3), dtype=np.int64)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(rows), 1
-    n_waiting = 1
-    while n_waiting > 0:
-        n_waiting -= 1
-        begin, end, depth = waiting[n_waiting]
-        own = rows[begin:end]
-        base[:] = 0.0
-        for row in own:
-            base[labels[row]] += 1.0
-        if base.max() == len(own):
-            continue
-        for i in range(d):
-            _tabulate(columns[i], labels, own, cards[i] + 1, table)
-            gains[i], splits[i] = _split_quality(table, cards[i] + 1, base)
-        best = _best_split(gains, splits)
-        if best < 0:
-            continue
-        depths[best] = min(depths[best], depth)
-        ends[: cards[best] + 2] = 0
-        for row in own:
-            ends[columns[best, row] + 2] += 1
-        for x in range(1, cards[best] + 2):
-            ends[x] += ends[x - 1]
-        for x in range(cards[best] + 1):
-            if ends[x + 1] - ends[x] > 1:
-                waiting[n_waiting, 0] = begin + ends[x]
-                waiting[n_waiting, 1] = begin + ends[x + 1]
-                waiting[n_waiting, 2] = depth + 1
-                n_waiting += 1
-        for row in own:
-            at = columns[best, row] + 1
-            sorted_rows[ends[at]] = row
-            ends[at] += 1
-        own[:] = sorted_rows[: len(own)]

@@ -6,7 +6,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError
-from bayesgraph.learning.exponents.network import ALL_SCHEMES, STAR_SCHEMES
+from bayesgraph.learning.exponents.schemes import ALL_SCHEMES, STAR_SCHEMES
 
 
 def table(seed=0, n=300):

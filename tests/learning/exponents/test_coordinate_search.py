@@ -6,8 +6,8 @@ from exponent_samples import fitted, label_cost, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.learning.exponents import LogTerms
-from bayesgraph.learning.exponents.search import ExponentSearch, Objective, telling
+from bayesgraph.learning.exponents.coordinate_search import ExponentSearch, Objective, informative
+from bayesgraph.learning.exponents.log_terms import LogTerms
 
 
 def cost_by_hand(terms, objective, exponents):
@@ -16,7 +16,7 @@ def cost_by_hand(terms, objective, exponents):
     return label_cost(terms, exponents, objective.share) + objective.size_cost[size] + features
 
 
-def sweep_by_hand(terms, objective, exponents, order, step, least):
+def sweep_by_hand(terms, objective, exponents, order, step, threshold):
     """Return what a sweep tries, and the exponents after it."""
     now, features, costs, taken = exponents.copy(), [], [], []
     for i in order:
@@ -26,7 +26,7 @@ def sweep_by_hand(terms, objective, exponents, order, step, least):
             continue
         features.append(i)
         costs.append(cost_by_hand(terms, objective, after))
-        taken.append(costs[-1] < cost_by_hand(terms, objective, now) - least)
+        taken.append(costs[-1] < cost_by_hand(terms, objective, now) - threshold)
         if taken[-1]:
             now = after
     return features, costs, taken, now
@@ -88,7 +88,7 @@ def test_a_class_that_cannot_be():
     np.testing.assert_allclose(three.sweep(order, 1, 0).costs, two.sweep(order, 1, 0).costs)
 
 
-def test_telling():
+def test_informative():
     terms = sample(1, d=3, n=200)
     flat = LogTerms.build(
         terms.codes,
@@ -96,7 +96,7 @@ def test_telling():
         terms.log_prior,
         terms.labels,
     )
-    assert telling(flat).tolist() == [0, 2]
+    assert informative(flat).tolist() == [0, 2]
     # Smoothing makes the tables of a constant column differ where classes are not equally frequent.
     labels = [0, 0, 0, 1]
-    assert telling(fitted(np.zeros((4, 1), dtype=int), labels, [2], 2)).tolist() == []
+    assert informative(fitted(np.zeros((4, 1), dtype=int), labels, [2], 2)).tolist() == []

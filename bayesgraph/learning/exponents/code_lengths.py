@@ -1,4 +1,4 @@
-"""Code lengths, in nats: what it costs to name a number, a choice or a partition."""
+"""Code lengths, in nats: of a whole number, a choice, a partition of a feature."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def universal_code(n: int) -> float:
     return length
 
 
-def partition_costs(counts: Sequence[Floats], *, intervals: ArrayLike = True) -> Floats:
-    """Return what describing the cells of each feature costs, the c_k of a fractional naive Bayes.
+def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floats:
+    """Return the code length of the cells of each feature, the c_k of a fractional naive Bayes.
 
     ln d for the choice of the feature among d, and the prior part of the discretisation criterion
     of Boullé (2006): for intervals ``ln N + ln C(N + I - 1, I - 1)`` for their bounds, and for
@@ -55,23 +55,20 @@ def partition_costs(counts: Sequence[Floats], *, intervals: ArrayLike = True) ->
     ----------
     counts : sequence of ndarray, shape (I, J)
         Weight of the rows in each cell and class.
-    intervals : bool or array_like of bool, shape (d,)
-        Whether the cells are intervals that were chosen.
+    intervals : sequence of bool
+        Whether the cells of each feature are intervals that were chosen.
 
     Returns
     -------
     ndarray, shape (d,)
         In nats.
     """
-    chosen = np.broadcast_to(np.asarray(intervals, dtype=bool), (len(counts),))
-    costs = np.empty(len(counts))
-    for k, (table, cut) in enumerate(zip(counts, chosen, strict=True)):
+    costs = np.full(len(counts), math.log(len(counts)) if counts else 0.0)
+    for k, (table, chosen) in enumerate(zip(counts, intervals, strict=True)):
         cells, classes = table.shape
         rows = table.sum(axis=1)
         n = rows.sum()
-        costs[k] = math.log(len(counts))
         costs[k] += log_choose(rows + classes - 1, classes - 1).sum()
-        if cut and n > 0:
-            costs[k] += math.log(n) if n > 1 else 0.0
-            costs[k] += float(log_choose(n + cells - 1, cells - 1))
+        if chosen and n > 0:
+            costs[k] += math.log(max(n, 1.0)) + float(log_choose(n + cells - 1, cells - 1))
     return costs

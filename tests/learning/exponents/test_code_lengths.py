@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bayesgraph.learning.exponents.lengths import (
+from bayesgraph.learning.exponents.code_lengths import (
     log_choose,
     log_factorial,
     partition_costs,
@@ -35,9 +35,9 @@ def test_universal_code():
 
 def test_partition_costs_by_hand():
     counts = [np.array([[3.0, 0.0], [1.0, 2.0]]), np.array([[2.0, 1.0, 0.0]]), np.zeros((2, 2))]
-    found = partition_costs(counts, intervals=[True, True, False])
+    found = partition_costs(counts, [True, True, False])
     first = math.log(6) + math.log(math.comb(7, 1)) + 2 * math.log(math.comb(4, 1))
     second = math.log(3) + math.log(math.comb(5, 2))
     np.testing.assert_allclose(found, math.log(3) + np.array([first, second, 0.0]))
     bounds = math.log(6) + math.log(7)
-    assert partition_costs(counts, intervals=False)[0] == pytest.approx(found[0] - bounds)
+    assert partition_costs(counts, [False] * 3)[0] == pytest.approx(found[0] - bounds)

@@ -1,16 +1,17 @@
-"""The state of a greedy search over the exponents of a naive Bayes, changed one at a time."""
+"""Greedy search over the exponents of a naive Bayes, changed one at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.exponents import kernels
-from bayesgraph.learning.exponents.data import LogTerms
-from bayesgraph.learning.exponents.filters import mutual_information
+from bayesgraph.learning.exponents.baselines import mutual_information
+from bayesgraph.learning.exponents.log_terms import LogTerms
 
 # Information, in nats, that may come of rounding alone.
 _ROUNDING = 1e-12
@@ -40,12 +41,14 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What one sweep over features tried.
+    """The changes of exponents that one or more sweeps over features evaluated.
 
     Attributes
     ----------
     features : ndarray of int, shape (m,)
         In the order in which they were tried.
+    changes : ndarray, shape (m,)
+        The step by which the exponent of each was to change.
     costs : ndarray, shape (m,)
         Of the model with the change, in nats.
     taken : ndarray of bool, shape (m,)
@@ -53,8 +56,15 @@ class Sweep:
     """
 
     features: NDArray[np.intp]
+    changes: Floats
     costs: Floats
     taken: NDArray[np.bool_]
+
+    @classmethod
+    def joined(cls, sweeps: Sequence[Sweep]) -> Sweep:
+        """Return several sweeps, one after the other, as one."""
+        parts = ([getattr(sweep, field.name) for sweep in sweeps] for field in fields(cls))
+        return cls(*(np.concatenate(part) for part in parts))
 
 
 class ExponentSearch:
@@ -67,16 +77,11 @@ class ExponentSearch:
     """
 
     def __init__(self, terms: LogTerms, objective: Objective) -> None:
-        self._objective = objective
-        self._columns = terms.codes.T
-        self._labels, self._weights = terms.labels, terms.weights
-        self._unit = bool((terms.weights == 1.0).all())
-        self._start = np.concatenate([[0], np.cumsum(terms.cards)]).astype(np.int64)
+        self._terms, self._objective = terms, objective
         empty = np.empty((0, terms.n_classes))
         self._table = np.concatenate([empty, *terms.tables])
         self._counts = np.concatenate([empty, *terms.counts])
-        self._spread = spreads(terms)
-        self._log_prior = terms.log_prior
+        self._spread = _spreads(terms)
         self._empty_loss = _loss_of_prior(terms, objective.share)
         self._scores = np.empty((terms.n_rows, terms.n_classes))
         self._posterior = np.empty_like(self._scores)
@@ -93,11 +98,11 @@ class ExponentSearch:
     def restart(self) -> None:
         """Set all exponents to 0."""
         self.exponents[:] = 0.0
-        self._scores[:] = self._log_prior
+        self._scores[:] = self._terms.log_prior
         self._state[:] = self._empty_loss, 0.0
-        kernels.settle(self._scores, self._posterior)
+        kernels.write_posteriors(self._scores, self._posterior)
 
-    def sweep(self, order: NDArray[np.intp], step: float, least: float) -> Sweep:
+    def sweep(self, order: NDArray[np.intp], step: float, threshold: float) -> Sweep:
         """Try to change the exponent of each feature by a step, clipped to [0, 1].
 
         Parameters
@@ -106,56 +111,40 @@ class ExponentSearch:
             The features to try; those that cannot be changed are passed over.
         step : float
             Negative to lower them.
-        least : float
+        threshold : float
             A change is kept if the cost is lower than before by more than this, in nats.
         """
         costs, taken = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
-        own = self._objective
+        terms, own = self._terms, self._objective
+        weights = terms.weights, bool((terms.weights == 1.0).all())
+        tables = self._table, self._counts, terms.starts, self._spread
+        cost = own.size_cost, own.feature_cost, own.power, own.share
+        state = self.exponents, self._scores, self._posterior, self._state
         kernels.sweep(
-            self._columns,
-            self._labels,
-            self._weights,
-            self._unit,
-            self._table,
-            self._counts,
-            self._start,
-            self._spread,
-            own.size_cost,
-            own.feature_cost,
-            own.power,
-            own.share,
-            step,
-            least,
-            order,
-            self.exponents,
-            self._scores,
-            self._posterior,
-            self._state,
-            costs,
-            taken,
+            *(terms.codes.T, terms.labels, *weights, *tables, *cost),
+            *(step, threshold, order, *state, costs, taken),
         )
         tried = ~np.isnan(costs)
-        return Sweep(order[tried], costs[tried], taken[tried])
+        return Sweep(order[tried], np.full(tried.sum(), step), costs[tried], taken[tried])
 
 
 def _loss_of_prior(terms: LogTerms, share: float) -> float:
     """Return - sum_n weight_n ln p'(y_n) where all exponents are 0."""
-    there = terms.class_weights > 0
+    class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
+    there = class_weights > 0
     log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
     smoothed = np.logaddexp(log_prior, np.log(share / terms.n_classes)) if share else log_prior
-    loss = -terms.class_weights[there] @ (smoothed - np.log1p(share))
-    return float(loss)
+    return float(-class_weights[there] @ (smoothed - np.log1p(share)))
 
 
-def spreads(terms: LogTerms) -> Floats:
-    """Return the largest difference between classes in any state of each feature, in nats."""
+def _spreads(terms: LogTerms) -> Floats:
+    """Return the maximum difference between classes in any state of each feature, in nats."""
     return np.array([np.ptp(table, axis=1).max() for table in terms.tables])
 
 
-def telling(terms: LogTerms) -> NDArray[np.intp]:
+def informative(terms: LogTerms) -> NDArray[np.intp]:
     """Return the features that distinguish classes, in their tables and in these rows.
 
-    The others are left at 0: a constant feature tells nothing, however its tables were smoothed.
+    The exponents of others remain 0: smoothing alone makes the tables of a constant feature differ.
     """
-    informed = mutual_information(terms.counts) > _ROUNDING
-    return np.flatnonzero(informed & (spreads(terms) > 0))
+    return np.flatnonzero((mutual_information(terms.counts) > _ROUNDING) & (_spreads(terms) > 0))

@@ -1,0 +1,151 @@
+"""Exponents for a network that is fitted, by the name of a scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import DataError, UnsupportedModelError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.exponents.baselines import (
+    FILTERS,
+    averaged_tables,
+    correlation_exponents,
+    depth_exponents,
+    filter_exponents,
+)
+from bayesgraph.learning.exponents.code_lengths import partition_costs
+from bayesgraph.learning.exponents.conditional_likelihood import (
+    SCHEMES,
+    Exponents,
+    conditional_exponents,
+)
+from bayesgraph.learning.exponents.fractional import fractional_naive_bayes
+from bayesgraph.learning.exponents.log_terms import LogTerms
+from bayesgraph.learning.exponents.selective import selective_naive_bayes
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.statistics import Pairs, TableSource
+from bayesgraph.variables import Binned, Discrete, Variable
+
+# Those that weigh features by themselves: their network is a star.
+STAR_SCHEMES = (*FILTERS, "tree_depth", "correlation", "selective", "fractional", "averaged")
+ALL_SCHEMES = (*SCHEMES, *STAR_SCHEMES)
+
+
+def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str) -> WeightedNetwork:
+    """Return a network of tables with exponents by one of the schemes.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        Of tables, the class a root; for schemes other than "variable", "class" and "mixed" a star.
+    source : TableSource
+        The rows it was fitted to, with the class as target.
+    scheme : str
+        One of `ALL_SCHEMES`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        For other CPDs than tables, and for arcs between features where the scheme takes a star.
+    """
+    target = source.target
+    if target is None:
+        raise DataError("Exponents are learned for a class: give the count source a target.")
+    if network.cpd(target.name).parents:
+        raise UnsupportedModelError(
+            f"Exponents temper the conditionals of features given the class, which has no parents; "
+            f"here {target.name!r} has some. Use another structure, or exponents=None."
+        )
+    if scheme in STAR_SCHEMES and any(len(cpd.parents) > 1 for cpd in network.cpds):
+        raise UnsupportedModelError(
+            f"exponents={scheme!r} weighs features one by one, as a naive Bayes does; use "
+            "'variable', 'class' or 'mixed' for structures with arcs between features."
+        )
+    cpds: list[Any] = [cpd for cpd in network.cpds if cpd.variable != target]
+    terms = _log_terms(cpds, source, target)
+    if scheme == "averaged":
+        tables = zip(cpds, averaged_tables(terms.counts), strict=True)
+        found = [TableCPD(cpd.variable, table.T, [target]) for cpd, table in tables]
+        network = BayesianNetwork([network.cpd(target.name), *found], order=network.variables)
+        return WeightedNetwork(network, target.name, domain="unit")
+    below = np.array([target in cpd.parents for cpd in cpds])
+    # One that is no child of the class informs about it where its parents are missing: as it is.
+    names = [cpd.variable.name for cpd in cpds]
+    values: dict[Any, Any] = dict(zip(names, np.where(below, 0.0, 1.0).tolist(), strict=True))
+    # A feature of one state has no information, and must not be counted among those that might.
+    at = np.flatnonzero(below & (terms.cards > 1))
+    if not len(at):
+        return WeightedNetwork(network, target.name, values, domain="unit")
+    features = tuple(cpds[i].variable for i in at.tolist())
+    learned = _exponents(scheme, terms.take(at), features, source, target)
+    domain = "unit" if float(learned.values.max(initial=0.0)) <= 1.0 else "nonnegative"
+    values |= {names[i]: value for i, value in zip(at.tolist(), learned.values, strict=True)}
+    return WeightedNetwork(network, target.name, values, bias=learned.bias, domain=domain)
+
+
+def _exponents(
+    scheme: str,
+    terms: LogTerms,
+    features: tuple[Variable, ...],
+    source: TableSource,
+    target: Discrete,
+) -> Exponents:
+    """Return the exponents of features of more than one state, in the order of the terms."""
+    if scheme in SCHEMES:
+        return conditional_exponents(terms, scheme)
+    if scheme == "tree_depth":
+        values = depth_exponents(terms)
+    elif scheme == "correlation":
+        values = correlation_exponents(source.pairs(Pairs((*features, target), None)), target)
+    elif scheme == "selective":
+        values = selective_naive_bayes(terms)
+    elif scheme == "fractional":
+        costs = partition_costs(terms.counts, [isinstance(v, Binned) for v in features])
+        values = fractional_naive_bayes(terms, costs)
+    else:
+        values = filter_exponents(terms, scheme)
+    return Exponents(values, np.zeros(terms.n_classes))
+
+
+def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> LogTerms:
+    """Return the log probabilities that a network gives to each feature of each row.
+
+    A feature with other features above it has a state for each configuration of these and itself;
+    it is missing where one of them is.
+    """
+    table = source.table
+    codes, tables = [], []
+    for cpd in cpds:
+        if not isinstance(cpd, TableCPD):
+            raise UnsupportedModelError(
+                f"Exponents are learned for features with tables; {cpd.variable.name!r} has none. "
+                "Make intervals of numbers with discretizer=."
+            )
+        others = [p for p in cpd.scope if p != target and isinstance(p, Discrete)]
+        columns = [table.column(v).astype(np.int64) for v in others]
+        flat = np.zeros(table.n_rows, dtype=np.int64)
+        for variable, column in zip(others, columns, strict=True):
+            flat = flat * variable.cardinality + column
+        codes.append(np.where(np.min(columns, axis=0) < 0, -1, flat))
+        tables.append(_by_class(cpd, target))
+    labels = table.column(target)
+    weights = source.weights if len(source.weights) else None
+    counts = np.bincount(labels, weights, target.cardinality)
+    with np.errstate(divide="ignore"):
+        log_share = np.log(counts / counts.sum())
+    return LogTerms.build(np.stack(codes, axis=1), tables, log_share, labels, weights)
+
+
+def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
+    """Return a table's logs with the class last, all else in one axis: (n_configs, n_classes)."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(cpd.values)
+    if target not in cpd.parents:
+        return np.repeat(logs.reshape(-1, 1), target.cardinality, axis=1)
+    moved = np.moveaxis(logs, cpd.parents.index(target), -1)
+    return moved.reshape(-1, target.cardinality)
