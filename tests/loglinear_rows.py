@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from bayesgraph.learning.loglinear.design import Parameters, Terms
 from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.terms import Terms
+from bayesgraph.learning.loglinear.training import start
 from bayesgraph.variables import Binned, Discrete
 
 
@@ -33,7 +34,5 @@ def make_sample(cards=(3, 12, 2), n_rows=80, n_classes=3, *, binned=(1,), seed=0
 
 def random_parameters(terms: Terms, n_classes: int, seed=0, scale=1.0):
     """Return a model that was not trained."""
-    random = np.random.default_rng(seed)
-    start = Parameters.start(terms, np.full(n_classes, 1.0 / n_classes))
-    parts = start.tables, start.slopes, start.bias
-    return Parameters(*(scale * random.normal(size=part.shape) for part in parts))
+    shape = start(terms, np.full(n_classes, 1.0 / n_classes)).shape
+    return scale * np.random.default_rng(seed).normal(size=shape)

@@ -22,10 +22,24 @@ SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
 # log(u / (u + v)) is about a log u + b log v + const, least squares over u and v uniform and
 # independent, and log(p / (1 - p)) about r log p + const, p uniform: what FCLL makes of likelihood
 # (a + b) and of discrimination (-b r).
-FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
-FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
+_FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
+_FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 # A table of more cells is not considered, and of more together not held at once.
 _MOST_CELLS, _MOST_HELD = 1 << 22, 1 << 24
+
+
+def fcll(given: Floats, mixed: Floats) -> Floats:
+    """Return the factorised conditional log likelihood from two likelihoods.
+
+    Carvalho, Roos, Oliveira, Myllymäki (2011). Without the class among the parents there is nothing
+    to discriminate: both likelihoods are then the same, and a share of it is left.
+
+    Parameters
+    ----------
+    given, mixed : ndarray
+        Gains in log likelihood, given the class and whatever the class.
+    """
+    return _FCLL_LIKELIHOOD * given + _FCLL_CONTRAST * (given - mixed)
 
 
 def log_likelihood(counts: Floats) -> Floats:
@@ -94,11 +108,10 @@ class Gains:
         """Return what each arc adds to a graph without arcs (below the class), shape (d, d)."""
         scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
         if self.score == "fcll":
-            # Without the class there is nothing to discriminate: the likelihood alone.
-            other = None if given is None else self._pairs(columns, None)
-            without = scores if other is None else arc_scores(self.source, other, self.smoothing)
-            contrast = scores.rows * scores.gains - without.rows * without.gains
-            return FCLL_LIKELIHOOD * scores.rows * scores.gains + FCLL_CONTRAST * contrast
+            other = scores
+            if given is not None:
+                other = arc_scores(self.source, self._pairs(columns, None), self.smoothing)
+            return fcll(scores.rows * scores.gains, other.rows * other.gains)
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
         if self.score == "bdeu":
             discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
@@ -151,7 +164,9 @@ class Gains:
                 has_class = is_class[1:2] == (True,)
                 found[members] = self._tables(np.stack([p.counts for p in parts]), has_class)
             else:
-                ridge = np.array([self._ridge(families[i].continuous) for i in members])
+                ridge = np.array(
+                    [[self._ridge[v] for v in families[i].continuous] for i in members]
+                )
                 found[members] = self._gaussians(stacked(parts), ridge, is_class, discrete[:-1])
         return found
 
@@ -160,12 +175,12 @@ class Gains:
         rows = counts.sum(axis=tuple(range(1, counts.ndim)))
         without = counts.sum(axis=1)
         gain = self._local(counts, rows) - self._local(without, rows)
-        if self.score == "fcll" and has_class:
-            mixed = self._local(counts.sum(axis=2), rows) - self._local(without.sum(axis=1), rows)
-            gain = FCLL_LIKELIHOOD * gain + FCLL_CONTRAST * (gain - mixed)
-        elif self.score == "fcll":
-            gain = FCLL_LIKELIHOOD * gain
-        return gain
+        if self.score != "fcll":
+            return gain
+        if not has_class:
+            return fcll(gain, gain)
+        mixed = self._local(counts.sum(axis=2), rows) - self._local(without.sum(axis=1), rows)
+        return fcll(gain, mixed)
 
     def _local(self, counts: Floats, rows: Floats) -> Floats:
         """Return scores of tables, the first axis the stack and the last one the child."""
@@ -194,12 +209,12 @@ class Gains:
         if self.score != "fcll":
             return gain
         if is_class[1:2] != (True,):
-            return FCLL_LIKELIHOOD * gain
+            return fcll(gain, gain)
         axis, low = flags.index(True), fewer.index(True)
         mixed = self._linear(
             statistics.merged(axis), ridge, flags[:axis] + flags[axis + 1 :]
         ) - self._linear(without.merged(low), rest, fewer[:low] + fewer[low + 1 :])
-        return FCLL_LIKELIHOOD * gain + FCLL_CONTRAST * (gain - mixed)
+        return fcll(gain, mixed)
 
     def _linear(
         self, statistics: FamilyStatistics, ridge: Floats, is_class: Sequence[bool]
@@ -212,13 +227,11 @@ class Gains:
         fit = gaussian_fit(statistics, self.smoothing, ridge, is_class)
         return np.asarray(fit - price * len(counts) * (n + 1))
 
-    def _ridge(self, numbers: tuple[Continuous, ...]) -> Floats:
-        return self.smoothing.ridge(np.array([self._variances[v] for v in numbers]))
-
     @cached_property
-    def _variances(self) -> dict[Continuous, float]:
+    def _ridge(self) -> dict[Continuous, float]:
         numbers = tuple(v for v in self.source.variables if isinstance(v, Continuous))
-        return dict(zip(numbers, self.source.variances(numbers).tolist(), strict=True))
+        ridge = self.smoothing.ridge(self.source.variances(numbers))
+        return dict(zip(numbers, ridge.tolist(), strict=True))
 
 
 def _cells(parents: tuple[Variable, ...], child: Variable) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
@@ -15,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
-from bayesgraph.learning.scores import FCLL_CONTRAST, FCLL_LIKELIHOOD
+from bayesgraph.learning.scores import fcll
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
@@ -76,8 +75,14 @@ def tan(
     target = target_of(source, "tan")
     one_of("score", score, ("likelihood", "fcll"))
     features = source.features
-    worth: _Worth = _likelihood if score == "likelihood" else partial(_fcll, source, smoothing)
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
+
+    def worth(scores: ArcScores) -> Floats:
+        if score == "likelihood":
+            return scores.gains
+        summary = source.pairs(Pairs(features, None))
+        return fcll(scores.gains, arc_scores(source, summary, smoothing or Smoothing()).gains)
+
     return _augmented(source, smoothing, target, features, root, worth, rules)
 
 
@@ -138,7 +143,7 @@ def chow_liu(
     if root is None and target is not None:
         root = target.name
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
-    return _augmented(source, smoothing, None, columns, root, _likelihood, rules)
+    return _augmented(source, smoothing, None, columns, root, lambda scores: scores.gains, rules)
 
 
 def _checked_score(score: Any) -> Any:
@@ -149,22 +154,11 @@ def _checked_score(score: Any) -> Any:
     return score
 
 
-def _likelihood(scores: ArcScores) -> Floats:
-    return scores.gains
-
-
 def _net(score: str | float, scores: ArcScores) -> Floats:
     """Return gains less the price of the parameters an edge adds, in nats a row."""
     if isinstance(score, str):
         return safe_divide(scores.net(score), scores.rows)
     return scores.gains - score
-
-
-def _fcll(source: CountSource, smoothing: SmoothingLike, scores: ArcScores) -> Floats:
-    columns = source.features
-    summary = source.pairs(Pairs(columns, None))
-    without = arc_scores(source, summary, as_smoothing(smoothing))
-    return FCLL_LIKELIHOOD * scores.gains + FCLL_CONTRAST * (scores.gains - without.gains)
 
 
 def _augmented(
@@ -187,20 +181,19 @@ def _augmented(
         scores = arc_scores(source, summary, as_smoothing(smoothing))
         gains = np.maximum(scores.gains, scores.gains.T)
         edges = _tree_edges(columns, worth(scores), rules, pays=pays)
-    found = [(columns[i], columns[j], float(gains[i, j])) for i, j in edges]
-    tree_arcs = directed(columns, found, at_root)
-    scored = {(a.name, b.name): score for (a, b), score in tree_arcs.items()}
+    arcs = directed(columns, edges, at_root)
+    scored = {(columns[i].name, columns[j].name): float(gains[i, j]) for i, j in arcs}
     return below_class(given, columns, scored)
 
 
-def _root(columns: tuple[Variable, ...], name: Name | None) -> Variable | None:
+def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
     if name is None:
         return None
     names = [v.name for v in columns]
     if name not in names:
         raise unknown_variable(name, names, where="root=: the tree")
-    root = columns[names.index(name)]
-    if isinstance(root, Continuous) and any(isinstance(v, Discrete) for v in columns):
+    root = names.index(name)
+    if isinstance(columns[root], Continuous) and any(isinstance(v, Discrete) for v in columns):
         raise GraphError(
             f"root={name!r} is continuous, but a discrete feature cannot have a continuous parent; "
             "choose a discrete root."
@@ -236,7 +229,7 @@ def _tree_edges(
     discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
     continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
     part = np.ix_(discrete, discrete)
-    chosen = _spanning(weights[part], allowed[part], forced[part])
+    chosen = spanning_edges(weights[part], allowed[part], forced[part])
     edges = [(discrete[i], discrete[j]) for i, j in chosen]
     if continuous:
         edges += _joined(weights, allowed, forced, discrete, continuous)
@@ -274,28 +267,22 @@ def _joined(
         table[1:, 1:] = whole[part]
         if discrete:
             table[0, 1:] = table[1:, 0] = whole[between][best, np.arange(n)]
-    chosen = _spanning(*tables)  # type: ignore[arg-type]
+    chosen = spanning_edges(*tables)  # type: ignore[arg-type]
     return [
         (discrete[best[j - 1]] if i == 0 else continuous[i - 1], continuous[j - 1])
         for i, j in chosen
     ]
 
 
-def _spanning(
-    weights: Floats,
-    allowed: NDArray[np.bool_] | None = None,
-    forced: NDArray[np.bool_] | None = None,
+def spanning_edges(
+    weights: Floats, allowed: NDArray[np.bool_], forced: NDArray[np.bool_] | None = None
 ) -> list[tuple[int, int]]:
     """Return the edges i < j of a maximum spanning tree (forest) of those that are allowed.
 
     Forced ones come first, then the heaviest; ties go to the pair that comes first. Edges are
     handed over by rank, from 1: the library takes weights near zero for absent edges.
     """
-    d = len(weights)
-    left, right = np.triu_indices(d, k=1)
-    if allowed is not None:
-        there = allowed[left, right]
-        left, right = left[there], right[there]
+    left, right = np.nonzero(np.triu(allowed, 1))
     weight = np.round(weights[left, right], TIE_DECIMALS)
     if forced is not None:
         weight = np.where(forced[left, right], np.inf, weight)
@@ -304,32 +291,44 @@ def _spanning(
     rank[order] = np.arange(1, len(order) + 1)
     # SciPy before 1.17.1 takes 32-bit indices only.
     ends = left.astype(np.int32), right.astype(np.int32)
-    tree = minimum_spanning_tree(coo_array((rank, ends), shape=(d, d)).tocsr()).tocoo()
+    tree = minimum_spanning_tree(coo_array((rank, ends), shape=weights.shape).tocsr()).tocoo()
     found = sorted(zip(tree.data, tree.row, tree.col, strict=True))
     return [(int(min(i, j)), int(max(i, j))) for _, i, j in found]
 
 
+def rooted_forest(
+    n: int, edges: Iterable[tuple[int, int]], roots: Iterable[int]
+) -> tuple[list[int | None], list[int]]:
+    """Return the parent of each node of a forest, and an order with parents first.
+
+    The root of each tree is the first of `roots` that lies in it.
+    """
+    near: list[list[int]] = [[] for _ in range(n)]
+    for i, j in edges:
+        near[i].append(j)
+        near[j].append(i)
+    parent: list[int | None] = [None] * n
+    order: dict[int, None] = {}
+    for root in roots:
+        queue = [] if root in order else [root]
+        for at in queue:
+            order[at] = None
+            for other in sorted(near[at]):
+                if other not in order and other != parent[at]:
+                    parent[other] = at
+                    queue.append(other)
+    return parent, list(order)
+
+
 def directed(
-    columns: tuple[Variable, ...],
-    edges: list[tuple[Variable, Variable, float]],
-    root: Variable | None,
-) -> dict[tuple[Variable, Variable], float]:
-    """Direct each tree of a forest away from its root and return arcs with scores.
+    columns: tuple[Variable, ...], edges: Iterable[tuple[int, int]], root: int | None
+) -> list[tuple[int, int]]:
+    """Direct each tree of a forest away from its root; arcs are in order of their children.
 
     The root of a component is `root` if it lies there, else its first discrete variable, else its
-    first one. Arcs are listed in order of the columns of their children.
+    first one.
     """
-    forest: nx.Graph = nx.Graph()
-    forest.add_nodes_from(columns)
-    forest.add_weighted_edges_from(edges, weight="score")
-    parent: dict[Variable, Variable] = {}
-    starts = [v for v in columns if isinstance(v, Discrete)] + list(columns)
-    seen: set[Variable] = set()
-    for start in starts if root is None else [root, *starts]:
-        if start in seen:
-            continue
-        seen.add(start)
-        for a, b in nx.bfs_edges(forest, start):
-            parent[b] = a
-            seen.add(b)
-    return {(parent[v], v): forest.edges[parent[v], v]["score"] for v in columns if v in parent}
+    places = range(len(columns))
+    roots = sorted(places, key=lambda i: (i != root, not isinstance(columns[i], Discrete)))
+    parent, _ = rooted_forest(len(columns), edges, roots)
+    return [(above, child) for child, above in enumerate(parent) if above is not None]

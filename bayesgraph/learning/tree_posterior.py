@@ -9,27 +9,28 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.graph import Arc
-from bayesgraph.learning.information import gaussian_scores, mixed_scores, pair_tables
+from bayesgraph.learning.arcs import arc_scores
+from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.one_dependence import (
     Parents,
     ask_for_pairs,
     mix,
     varying,
 )
+from bayesgraph.learning.scores import bdeu
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.spanning_trees import SpanningTrees
 from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.statistics import CountSource, Pairs, PairsSummary
+from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
-    """Return how much likelier two columns are together than apart, given the class.
+    """Return the log of how much likelier two columns are together than apart, given the class.
 
     The log of ``P(x, y | c) / (P(x | c) P(y | c))`` with the parameters integrated out, under
     Dirichlet priors that agree with each other (BDeu; Heckerman, Geiger, Chickering 1995): the
@@ -46,16 +47,8 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
     ndarray, shape (...)
         In nats.
     """
-    k, r, s = counts.shape[-3:]
-
-    def grown(cells: Floats, prior: float) -> Floats:
-        return np.asarray(gammaln(cells + prior) - gammaln(prior))
-
-    joint = grown(counts, ess / (k * r * s)).sum(axis=(-3, -2, -1))
-    left = grown(counts.sum(axis=-1), ess / (k * r)).sum(axis=(-2, -1))
-    right = grown(counts.sum(axis=-2), ess / (k * s)).sum(axis=(-2, -1))
-    total = grown(counts.sum(axis=(-2, -1)), ess / k).sum(axis=-1)
-    return np.asarray(joint - left - right + total)
+    below_both = counts.reshape(*counts.shape[:-3], -1, counts.shape[-1])
+    return bdeu(below_both, ess) - bdeu(counts.sum(axis=-2), ess)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,26 +173,11 @@ def tree_posterior(
         for left, right, tables in pair_tables(summary):
             weights[left, right] = weights[right, left] = log_marginal_ratio(tables, ess)
         if m < len(features):
-            _weigh_continuous(weights, source, summary, smoothing)
+            net = arc_scores(source, summary, smoothing).net("bic")[np.ix_(order, order)]
+            weights[:, m:], weights[m:, :m] = net[:, m:], net[:m, m:].T
     used = np.array([features[i] in parts for i in order], dtype=bool)
     posterior = TreePosterior(int(used[:m].sum()), weights[np.ix_(used, used)])
     return posterior, order[used]
-
-
-def _weigh_continuous(
-    weights: Floats, source: CountSource, summary: PairsSummary, smoothing: Smoothing
-) -> None:
-    """Write the weights of the pairs that have a continuous column."""
-    at, k = summary.at, len(summary.singles.totals)
-    m = len(at.discrete)
-    ridge = smoothing.ridge(source.variances(at.continuous))
-    scores, rows = gaussian_scores(summary, smoothing, ridge)
-    weights[m:, m:] = rows * scores - 0.5 * k * np.log(np.maximum(rows, 1.0))
-    if m:
-        gains, rows = mixed_scores(summary, smoothing, ridge, source.target)
-        added = 2.0 * k * (at.cards - 1.0)[:, None]
-        mixed = rows * gains - 0.5 * added * np.log(np.maximum(rows, 1.0))
-        weights[:m, m:], weights[m:, :m] = mixed, mixed.T
 
 
 def averaged_tan(
@@ -228,8 +206,9 @@ def averaged_tan(
     drawn = Counter(posterior.draw(random) for _ in range(n_trees))
     # The most frequent first, so that the order of the draws does not show.
     trees = sorted(drawn, key=lambda edges: (-drawn[edges], edges))
-    columns = tuple(features[i] for i in order)
-    components = [_rooted(features, columns, edges) for edges in trees]
+    # Directed away from the root of `tan`.
+    arcs = [directed(features, [(order[i], order[j]) for i, j in edges], None) for edges in trees]
+    components: list[Parents] = [{features[c]: features[p] for p, c in tree} for tree in arcs]
     weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
     mixture = mix(
         components,
@@ -240,16 +219,6 @@ def averaged_tan(
         arc_probabilities=_arc_probabilities(source, components, weights, probabilities),
     )
     return mixture, probabilities
-
-
-def _rooted(
-    features: tuple[Variable, ...],
-    columns: tuple[Variable, ...],
-    edges: tuple[tuple[int, int], ...],
-) -> Parents:
-    """Return the parents in a tree whose edges are directed away from the root of `tan`."""
-    named = [(columns[i], columns[j], 0.0) for i, j in edges]
-    return {child: parent for parent, child in directed(features, named, None)}
 
 
 def _arc_probabilities(

@@ -13,8 +13,8 @@ import bayesgraph as bg
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.scores import (
-    FCLL_CONTRAST,
-    FCLL_LIKELIHOOD,
+    _FCLL_CONTRAST,
+    _FCLL_LIKELIHOOD,
     Gains,
     bdeu,
     log_likelihood,
@@ -159,10 +159,10 @@ def test_constants_of_fcll_are_least_squares():
     # E log(u + v) (log u + log v), where log u has second moment 1/2 and mean -1/2
     product = moment(lambda w: 2 * 0.5 - 0.5 * np.log(w) + np.log1p(w) * (2 * -0.5 + np.log(w)))
     covariance = product - log_sum * -2.0  # with log u + log v
-    assert pytest.approx(1.0 - covariance) == FCLL_LIKELIHOOD  # a + b, from both slopes
-    b = (FCLL_LIKELIHOOD - 1.0) / 2  # a - b = 1, as log u - log v is uncorrelated with the sum
+    assert pytest.approx(1.0 - covariance) == _FCLL_LIKELIHOOD  # a + b, from both slopes
+    b = (_FCLL_LIKELIHOOD - 1.0) / 2  # a - b = 1, as log u - log v is uncorrelated with the sum
     both = moment(lambda p: np.log(p) * np.log1p(-p)) - 1.0
-    assert pytest.approx(-b * (1.0 - both)) == FCLL_CONTRAST
+    assert pytest.approx(-b * (1.0 - both)) == _FCLL_CONTRAST
 
 
 @given(st.integers(0, 2**16), st.integers(1, 4))

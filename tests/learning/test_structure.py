@@ -12,7 +12,7 @@ from structures import make_frame, pair_scores
 import bayesgraph as bg
 from bayesgraph.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.spanning import _spanning
+from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.learning.structure import Structure
 
 
@@ -21,6 +21,11 @@ def tree_of(structure):
 
 
 # ------------------------------------------------------------------------------ the spanning tree
+
+
+def edges_of(weights):
+    """Return the edges of a maximum spanning tree of all edges."""
+    return spanning_edges(weights, np.ones(weights.shape, dtype=bool))
 
 
 @given(
@@ -38,7 +43,7 @@ def test_spanning_tree_of_networkx(seed, d, scale, kind):
         weights *= random.random((d, d)) < 0.3
     weights = scale * np.triu(weights, 1)
     weights += weights.T
-    edges = _spanning(weights)
+    edges = edges_of(weights)
     graph = nx.Graph(edges)
     graph.add_nodes_from(range(d))
     assert nx.is_tree(graph)
@@ -53,16 +58,16 @@ def test_weights_below_the_tolerance_of_scipy_count():
     weights[0, 3] = weights[1, 3] = 2e-9
     weights[2, 3] = 1e-9
     weights[0, 1] = weights[1, 2] = 5e-10
-    assert sorted(_spanning(weights + weights.T)) == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(edges_of(weights + weights.T)) == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_ties_go_to_the_first_pair():
     equal = np.ones((5, 5))
-    assert _spanning(equal) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert edges_of(equal) == [(0, 1), (0, 2), (0, 3), (0, 4)]
     # Rounding in the last digits must not decide.
     noise = equal + 1e-15 * np.random.default_rng(0).normal(size=(5, 5))
-    assert _spanning(noise) == [(0, 1), (0, 2), (0, 3), (0, 4)]
-    assert _spanning(np.zeros((3, 3))) == [(0, 1), (0, 2)]
+    assert edges_of(noise) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert edges_of(np.zeros((3, 3))) == [(0, 1), (0, 2)]
 
 
 # ---------------------------------------------------------------------------------- optimality

@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.exponents.log_terms import LogTerms
-from bayesgraph.learning.loglinear.design import Effects
-from bayesgraph.learning.loglinear.training import Rows
+from bayesgraph.learning.loglinear.training import Effects, Rows
 
 # Of each scheme: whether the classes share exponents, and whether each class has its own (or its
 # deviations from the shared ones) and a bias.

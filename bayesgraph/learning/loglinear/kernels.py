@@ -37,13 +37,11 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def loss_and_residuals(
-    begin: int, end: int, labels: NDArray[np.intp], weights: Array, scores: Array
-) -> float:
+def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
     """Return the sum of -log P(label); scores become weighted residuals, P less the label's 1."""
     n_classes = scores.shape[1]
     loss = 0.0
-    for row in range(begin, end):
+    for row in range(len(scores)):
         score = scores[row]
         top = score[0]
         for k in range(1, n_classes):

@@ -8,11 +8,10 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
-from bayesgraph.learning.loglinear.canonical import Canonical
-from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
-from bayesgraph.learning.loglinear.networks import arc_strengths, to_cpds
-from bayesgraph.learning.loglinear.sample import Sample
-from bayesgraph.learning.loglinear.selection import Choice, Folded, choose, train_choice
+from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
+from bayesgraph.learning.loglinear.sample import Canonical, Sample
+from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
+from bayesgraph.learning.loglinear.terms import Pair
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
@@ -20,7 +19,7 @@ from bayesgraph.statistics import TableSource
 from bayesgraph.variables import Discrete, Variable
 
 # Rows that the choice is made on; more would hardly change it.
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 # Folds, and rows above which fewer do.
 _FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
 
@@ -35,7 +34,7 @@ class Discriminative:
     structure : Structure
         The class is a parent of every feature, and each feature has at most one other parent.
     choice : Choice
-        What was tried, and how well it predicted rows that it had not seen.
+        The candidates, and how well they predicted rows that they had not seen.
     """
 
     network: BayesianNetwork
@@ -75,13 +74,20 @@ def train_network(
     own = Canonical.of(features, target, columns, table.column(target), source.weights)
     sample = Sample.of(own.features, own.codes, own.labels, source.weights, target.cardinality)
     pairs = None if given is None else _pairs(given, target, features)
-    small = sample.thinned(_MOST_ROWS)
+    small = sample.thinned(_MAX_ROWS)
+    n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
+    n_folds = min(n_folds, max(1, int(small.weights.sum())))
     # The optimiser works on short vectors, for which threads only wait for one another.
     with one_blas_thread():
-        choice = choose(Folded(small, _n_folds(small), pairs))
+        choice = choose(Folded(small, n_folds, pairs))
         terms, effects = train_choice(sample, choice, pairs)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
-    return _network(cpds, terms, effects, choice, priors)
+    if priors is not None:
+        cpds[0] = TableCPD(target, priors)
+    strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
+    variables = tuple(cpd.variable for cpd in cpds)
+    network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
+    return Discriminative(network, Structure(variables, tuple(strengths), strengths), choice)
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
@@ -93,11 +99,6 @@ def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
             "with discretizer=."
         )
     return found
-
-
-def _n_folds(sample: Sample) -> int:
-    most = _FOLDS if len(sample.labels) <= _MANY_ROWS else _FEWER_FOLDS
-    return min(most, max(1, int(sample.weights.sum())))
 
 
 def _pairs(
@@ -121,15 +122,3 @@ def _pairs(
                 f"{quoted(p.name for p in parents)}. Use a tree or a forest, or exponents=None."
             )
     return tuple(pairs)
-
-
-def _network(
-    cpds: list[TableCPD], terms: Terms, effects: Effects, choice: Choice, priors: Floats | None
-) -> Discriminative:
-    target = cpds[0].variable
-    if priors is not None:
-        cpds = [TableCPD(target, priors), *cpds[1:]]
-    strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
-    variables = tuple(cpd.variable for cpd in cpds)
-    network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
-    return Discriminative(network, Structure(variables, tuple(strengths), strengths), choice)

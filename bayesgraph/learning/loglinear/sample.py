@@ -1,22 +1,132 @@
-"""Rows of discrete features and a class, as log-linear models learn from them."""
+"""Rows of discrete features and a class, in an order that does not depend on how they were given.
+
+Optimisation ends a little elsewhere where sums are taken in another order, and ties break by it.
+What is learned from columns in this order depends on neither the order of the states (pandas and
+polars differ in it), nor the names of the classes, nor the order of the rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.canonical import fingerprints
-from bayesgraph.learning.loglinear.design import Terms
+from bayesgraph.learning.loglinear.terms import Terms, View, view_of
 from bayesgraph.learning.loglinear.training import Rows
-from bayesgraph.learning.loglinear.views import View, view_of
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Binned, Discrete, Name
 
-# Portions that each fold gets at least.
-_LEAST_PORTIONS = 10
+Codes = NDArray[np.signedinteger]
+
+# Minimum number of portions that each fold gets.
+_MIN_PORTIONS = 10
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Columns whose states and classes are in an order of their own.
+
+    Attributes
+    ----------
+    features : tuple of Discrete
+    target : Discrete
+    codes : ndarray of int, shape (n_rows, n_features)
+        -1 where missing.
+    labels : ndarray of int, shape (n_rows,)
+    given : mapping from name to (variable, positions)
+        Each variable as it was given, and where its states are now.
+    """
+
+    features: tuple[Discrete, ...]
+    target: Discrete
+    codes: Codes
+    labels: Codes
+    given: dict[Name, tuple[Discrete, NDArray[np.intp]]]
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Discrete],
+        target: Discrete,
+        columns: Sequence[Codes],
+        labels: Codes,
+        weights: Floats,
+    ) -> Canonical:
+        """Return columns in their own order.
+
+        Parameters
+        ----------
+        features : sequence of Discrete
+        target : Discrete
+        columns : sequence of ndarray of int, shape (n_rows,)
+            Of the features, -1 where missing.
+        labels : ndarray of int, shape (n_rows,)
+        weights : ndarray, shape (n_rows,) or (0,)
+            Empty if every row weighs 1.
+        """
+        orders = [_state_order(v) for v in features]
+        places = [np.argsort(order) for order in orders]
+        codes = np.empty((len(labels), len(features)), dtype=np.int32, order="F")
+        for j, (column, place) in enumerate(zip(columns, places, strict=True)):
+            # A feature of one state has no information, where it is missing too.
+            codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
+        class_order = _class_order(codes, labels, weights, target.cardinality)
+        class_place = np.argsort(class_order)
+        variables, places = (*features, target), [*places, class_place]
+        return cls(
+            tuple(_reordered(v, order) for v, order in zip(features, orders, strict=True)),
+            _reordered(target, class_order),
+            codes,
+            class_place[labels],
+            {v.name: (v, place) for v, place in zip(variables, places, strict=True)},
+        )
+
+    def restored(self, cpd: TableCPD) -> TableCPD:
+        """Return a table over the variables as they were given."""
+        own = [self.given[v.name] for v in (*cpd.parents, cpd.variable)]
+        values = cpd.values[np.ix_(*(places for _, places in own))]
+        *parents, child = [variable for variable, _ in own]
+        return TableCPD(child, values, parents)
+
+
+def fingerprints(codes: Codes) -> NDArray[np.uint64]:
+    """Return a number for each row that equal rows share, and others hardly ever.
+
+    A sum of the states with random odd factors, modulo 2^64 (multiplicative hashing:
+    Dietzfelbinger, Hagerup, Katajainen, Penttonen 1997).
+    """
+    random = np.random.RandomState(0)
+    odd = 2 * random.randint(0, 2**63, size=codes.shape[1], dtype=np.uint64) + 1
+    factors = np.asarray(odd, dtype=np.uint64)
+    found = np.zeros(len(codes), dtype=np.uint64)
+    for column, factor in zip(codes.T, factors, strict=True):
+        found += column.astype(np.uint64) * factor
+    return found
+
+
+def _state_order(variable: Discrete) -> NDArray[np.intp]:
+    """Return the states by type and spelling; intervals are in their order already."""
+    if isinstance(variable, Binned):
+        return np.arange(variable.cardinality)
+    states = variable.states
+    keys = [(type(state).__name__, repr(state)) for state in states]
+    return np.array(sorted(range(len(states)), key=keys.__getitem__), dtype=np.intp)
+
+
+def _class_order(codes: Codes, labels: Codes, weights: Floats, n_classes: int) -> NDArray[np.intp]:
+    """Return the classes by a number that depends on their rows alone."""
+    marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    total = np.bincount(labels, marks * weights if len(weights) else marks, n_classes)
+    return np.argsort(np.round(total, 9), kind="stable")
+
+
+def _reordered(variable: Discrete, order: NDArray[np.intp]) -> Discrete:
+    if isinstance(variable, Binned):
+        return variable
+    return Discrete(variable.name, [variable.states[i] for i in order])
 
 
 @dataclass(frozen=True)
@@ -36,7 +146,7 @@ class Sample:
     """
 
     views: tuple[View, ...]
-    codes: NDArray[np.signedinteger]
+    codes: Codes
     labels: NDArray[np.intp]
     weights: Floats
     n_classes: int
@@ -45,8 +155,8 @@ class Sample:
     def of(
         cls,
         features: Sequence[Discrete],
-        codes: NDArray[np.signedinteger],
-        labels: NDArray[np.signedinteger],
+        codes: Codes,
+        labels: Codes,
         weights: Floats,
         n_classes: int,
     ) -> Sample:
@@ -64,9 +174,6 @@ class Sample:
             Empty if every row weighs 1.
         n_classes : int
         """
-        codes = codes.copy(order="F")
-        # A feature of one state tells nothing; nor does it where it is missing.
-        codes[:, [v.cardinality == 1 for v in features]] = 0
         columns = [labels, *codes.T]
         order = np.lexsort([labels, fingerprints(codes)])
         new = np.zeros(len(order), dtype=bool)
@@ -84,11 +191,6 @@ class Sample:
             for v, c in zip(features, kept.T, strict=True)
         ]
         return cls(tuple(views), kept, labels[rows].astype(np.intp), together, n_classes)
-
-    def take(self, rows: NDArray[np.intp]) -> Sample:
-        """Return some of the rows."""
-        parts = self.codes[rows], self.labels[rows], self.weights[rows]
-        return Sample(self.views, *parts, self.n_classes)
 
     @property
     def _counts(self) -> Floats:
@@ -113,10 +215,11 @@ class Sample:
 
     def weighing(self, weights: Floats) -> Sample:
         """Return the rows that have a weight, with it."""
-        rows = np.flatnonzero(weights > 0)
-        return Sample(
-            self.views, self.codes[rows], self.labels[rows], weights[rows], self.n_classes
-        )
+        return replace(self, weights=weights)._take(np.flatnonzero(weights > 0))
+
+    def _take(self, rows: NDArray[np.intp]) -> Sample:
+        parts = {name: getattr(self, name)[rows] for name in ("codes", "labels", "weights")}
+        return replace(self, **parts)
 
     def folds(self, n_folds: int) -> Floats:
         """Return how much of each row's weight is in each fold, shape (n_folds, n_rows).
@@ -128,7 +231,7 @@ class Sample:
         by_class = np.argsort(self.labels, kind="stable")
         ends = np.cumsum(self.weights[by_class])
         # Weights that are all small are dealt out in smaller portions.
-        portion = min(1.0, float(ends[-1]) / (_LEAST_PORTIONS * n_folds))
+        portion = min(1.0, float(ends[-1]) / (_MIN_PORTIONS * n_folds))
         # Portions go to the folds in turn: how much each has got up to the end of each row.
         rounds, rest = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
         fold = np.arange(n_folds)[:, None]
@@ -139,15 +242,15 @@ class Sample:
         found[found < 1e-9 * self.weights] = 0.0
         return found
 
-    def thinned(self, most: int) -> Sample:
-        """Return so many of the rows at most, spread evenly over them."""
-        n_rows = len(self.labels)
-        if n_rows <= most:
+    def thinned(self, n_rows: int) -> Sample:
+        """Return not more than so many of the rows, spread evenly over them."""
+        last = len(self.labels) - 1
+        if last < n_rows:
             return self
-        return self.take(np.linspace(0, n_rows - 1, most).astype(np.intp))
+        return self._take(np.linspace(0, last, n_rows).astype(np.intp))
 
 
-def _counts(codes: NDArray[np.signedinteger], weights: Floats, n_states: int) -> Floats:
+def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:
     """Return the weight of the rows in each state."""
     known = codes >= 0
     return np.bincount(codes[known], weights[known], n_states).astype(np.float64)

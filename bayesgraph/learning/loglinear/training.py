@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear import kernels
-from bayesgraph.learning.loglinear.design import Effects, Normalised, Parameters, Terms
+from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.parallel import at_once, over_rows
 
 # Of the penalty on slopes: positions have variance 1, so that a slope stands for many cells.
@@ -21,10 +22,83 @@ _STEPS = 200
 _TOLERANCE = 1e-5
 # Of the search for the bias: steps, the longest and the shortest, the share of rows left over.
 _NEWTON_STEPS, _LONGEST, _SHORTEST, _BALANCE = 50, 3.0, 1e-9, 1e-12
-# Of P(1 - P) without features: what remains where they tell the classes apart, and the least.
-_CONFIDENT, _LEAST_SPREAD = 0.03, 1e-6
+# Of P(1 - P) without features: what remains where they tell the classes apart, and the minimum.
+_CONFIDENT, _MIN_SPREAD = 0.03, 1e-6
 # Rows below which another thread costs more than it saves.
-_LEAST_ROWS = 4096
+_MIN_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The contribution of each cell to the score of each class.
+
+    Of every table the factors ``exp(effect)`` average 1 for each class over the cells as they are
+    without knowledge of the class: to leave a table out, because a feature is missing, is then to
+    sum the feature out. That is no restriction, for an effect is only defined up to a term of the
+    cell, which all classes share, and a term of the class, which the bias takes up.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (n_cells, n_classes)
+    bias : ndarray, shape (n_classes,)
+    """
+
+    cells: Floats
+    bias: Floats
+
+    @classmethod
+    def mixed(cls, terms: Terms, parts: Sequence[tuple[float, Effects]]) -> Effects:
+        """Return the model whose scores are the weighted sum of the models' scores.
+
+        The cells of each are the first ones of `terms`.
+        """
+        cells = np.zeros((terms.n_cells, len(parts[0][1].bias)))
+        for share, part in parts:
+            cells[: len(part.cells)] += share * part.cells
+        return cls(cells, np.sum([share * part.bias for share, part in parts], axis=0))
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Effects, and the distributions in their derivatives.
+
+    With ``phi`` the sums of parameters, ``pi`` the shares of the classes and ``p`` those of the
+    cells, ``g = phi - log sum_c pi_c exp(phi_c)`` and, for each table, ``Z_c = sum_cells p
+    exp(g_c)``; effects are ``g - log Z``.
+
+    Attributes
+    ----------
+    effects : Effects
+    within : ndarray, shape (n_cells, n_classes)
+        ``p exp(g) / Z``: the distribution over the cells of a table given the class.
+    across : ndarray, shape (n_cells, n_classes)
+        ``pi exp(g)``: the distribution of the class given the cell alone.
+    """
+
+    effects: Effects
+    within: Floats
+    across: Floats
+
+    @classmethod
+    def of(cls, terms: Terms, parameters: Floats, prior: Floats) -> Normalised:
+        """Return the effects of parameters, see `train`."""
+        phi = terms.loadings @ parameters[:-1]
+        log_prior = np.log(prior)
+        g = phi - log_sum_exp(phi + log_prior, 1)[:, None]
+        mass = terms.share[:, None] * np.exp(g)
+        total = np.add.reduceat(mass, terms.starts[:-1], axis=0)
+        sizes = np.diff(terms.starts)
+        within = mass / np.repeat(total, sizes, axis=0)
+        cells = g - np.repeat(np.log(total), sizes, axis=0)
+        return cls(Effects(cells, parameters[-1]), within, np.exp(g + log_prior))
+
+    def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
+        """Return the derivatives by the parameters from those by the effects."""
+        sums = np.add.reduceat(by_effects, terms.starts[:-1], axis=0)
+        pulled = np.repeat(sums, np.diff(terms.starts), axis=0) * self.within
+        by_g = by_effects - pulled
+        by_phi = by_g - self.across * by_g.sum(axis=1, keepdims=True)
+        return np.vstack([terms.loadings.T @ by_phi, by_bias])
 
 
 @dataclass(frozen=True)
@@ -51,35 +125,37 @@ class Rows:
         def part(begin: int, end: int) -> None:
             kernels.add_scores(begin, end, self.cells, model.cells, model.bias, out)
 
-        over_rows(part, len(out), _LEAST_ROWS)
+        over_rows(part, len(out), _MIN_ROWS)
         return out
-
-    def loss(self, scores: Floats) -> float:
-        """Return the weighted sum of -log P(label), in nats; scores become residuals."""
-        return float(kernels.loss_and_residuals(0, len(scores), self.labels, self.weights, scores))
 
     def loss_and_gradient(self, model: Effects) -> tuple[float, Floats, Floats]:
         """Return the weighted sum of -log P(label), its gradient by the effects and the bias."""
         ends = [0, len(self.cells)]
-        if len(self.cells) >= 2 * _LEAST_ROWS:
+        if len(self.cells) >= 2 * _MIN_ROWS:
             # Two parts however many processors there are: the sums are then always the same.
             ends.insert(1, len(self.cells) // 2)
         found = at_once([partial(self._part, model, a, b) for a, b in pairwise(ends)])
-        loss, cells, bias = found[0]
-        for more in found[1:]:
-            loss, cells, bias = loss + more[0], cells + more[1], bias + more[2]
+        loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*found, strict=True))
         return loss, cells, bias
 
     def _part(self, model: Effects, begin: int, end: int) -> tuple[float, Floats, Floats]:
         cells = self.cells[begin:end]
         residuals = np.empty((end - begin, len(model.bias)))
         kernels.add_scores(0, len(cells), cells, model.cells, model.bias, residuals)
-        loss = kernels.loss_and_residuals(
-            0, len(cells), self.labels[begin:end], self.weights[begin:end], residuals
-        )
+        loss = log_loss(residuals, self.labels[begin:end], self.weights[begin:end])
         gradient = np.zeros_like(model.cells)
         kernels.add_residuals(cells, residuals, gradient)
         return loss, gradient, residuals.sum(axis=0)
+
+
+def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:
+    """Return the weighted sum of -log P(label), in nats; scores become its derivatives by them."""
+    return float(kernels.loss_and_residuals(scores, labels, weights))
+
+
+def start(terms: Terms, prior: Floats) -> Floats:
+    """Return the parameters of the model that knows the shares of the classes and nothing else."""
+    return np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
 
 
 def train(
@@ -87,10 +163,10 @@ def train(
     rows: Rows,
     prior: Floats,
     penalty: Floats,
-    begin: Parameters,
+    begin: Floats,
     tolerance: float = _TOLERANCE,
-) -> Parameters:
-    """Return the model of the highest penalised conditional likelihood.
+) -> Floats:
+    """Return the parameters of the highest penalised conditional likelihood.
 
     Minimises ``sum_rows weight * -log P(label | row) + 1/2 sum penalty * table^2 + 1/2 sum
     slope^2`` by L-BFGS: multinomial logistic regression (Hastie, Tibshirani, Friedman 2009, section
@@ -104,39 +180,45 @@ def train(
     prior : ndarray, shape (n_classes,)
     penalty : ndarray, shape (n_parameters,)
         Of each parameter of the tables, in nats.
-    begin : Parameters
-        Where the search begins.
+    begin : ndarray, shape (n_parameters + n_slopes + 1, n_classes)
+        Where the search begins: the parameters of the tables, the slopes, and the bias last.
     tolerance : float
         Relative decrease of the objective that ends it.
+
+    Returns
+    -------
+    ndarray, shape of `begin`
     """
-    shapes = [begin.tables.shape, begin.slopes.shape, begin.bias.shape]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-
-    scale = _scale(terms, rows, prior, penalty)
-
-    def unpacked(x: Floats) -> Parameters:
-        parts = np.split(x / scale, ends)
-        return Parameters(*(p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)))
+    split = terms.n_parameters
+    price = np.concatenate([penalty, np.full(len(begin) - split - 1, _SLOPE), [0.0]])[:, None]
+    scale = _scale(terms, rows, prior, price[:-1])
 
     def objective(x: Floats) -> tuple[float, Floats]:
-        model = unpacked(x)
-        normalised = Normalised.of(terms, model, prior)
+        parameters = x.reshape(begin.shape) / scale
+        normalised = Normalised.of(terms, parameters, prior)
         loss, by_effects, by_bias = rows.loss_and_gradient(normalised.effects)
-        gradient = normalised.gradient(terms, by_effects, by_bias)
-        tables = penalty[:, None] * model.tables
-        slopes = _SLOPE * model.slopes
-        loss += 0.5 * float(np.sum(tables * model.tables) + np.sum(slopes * model.slopes))
-        found = Parameters(gradient.tables + tables, gradient.slopes + slopes, gradient.bias)
-        return loss, _packed(found) / scale
+        pulled = price * parameters
+        squares = pulled * parameters
+        loss += 0.5 * float(np.sum(squares[:split]) + np.sum(squares[split:-1]))
+        gradient = normalised.gradient(terms, by_effects, by_bias) + pulled
+        return loss, (gradient / scale).ravel()
 
     found = minimize(
         objective,
-        _packed(begin) * scale,
+        (begin * scale).ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": _STEPS, "ftol": tolerance, "gtol": 1e-3},
     )
-    return unpacked(found.x)
+    return np.asarray(found.x).reshape(begin.shape) / scale
+
+
+def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
+    """Return about the root of each parameter's second derivative: steps are then of one size."""
+    mass = _CONFIDENT * rows.weights.sum()
+    squares = (terms.loadings.power(2).T @ terms.share) * mass
+    spread = np.maximum(prior * (1.0 - prior), _MIN_SPREAD)
+    return np.asarray(np.sqrt(np.vstack([squares[:, None] * spread + price, mass * spread])))
 
 
 def with_share(rows: Rows, model: Effects) -> Effects:
@@ -153,7 +235,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
     bias = model.bias
     for _ in range(_NEWTON_STEPS):
         residuals = scores + (bias + step - model.bias)
-        loss = rows.loss(residuals)
+        loss = log_loss(residuals, rows.labels, rows.weights)
         if loss > best and np.abs(step).max() > _SHORTEST:
             step = step / 2
             continue
@@ -173,19 +255,3 @@ def _curvature(rows: Rows, residuals: Floats) -> Floats:
     mass = residuals.copy()
     mass[np.arange(len(mass)), rows.labels] += rows.weights
     return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])
-
-
-def _scale(terms: Terms, rows: Rows, prior: Floats, penalty: Floats) -> Floats:
-    """Return about the root of each parameter's second derivative: steps are then of one size."""
-    squares = (terms.loadings.power(2).T @ terms.share) * (_CONFIDENT * rows.weights.sum())
-    ridge = np.full(len(squares), _SLOPE)
-    ridge[: len(penalty)] = penalty
-    spread = np.maximum(prior * (1.0 - prior), _LEAST_SPREAD)
-    bias = _CONFIDENT * rows.weights.sum() * spread
-    return np.asarray(
-        np.sqrt(np.append((squares[:, None] * spread + ridge[:, None]).ravel(), bias))
-    )
-
-
-def _packed(model: Parameters) -> Floats:
-    return np.concatenate([model.tables.ravel(), model.slopes.ravel(), model.bias])

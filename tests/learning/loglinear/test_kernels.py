@@ -3,7 +3,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bayesgraph.learning.loglinear import kernels
-from bayesgraph.learning.loglinear.trees import _RIDGE
+from bayesgraph.learning.loglinear.pair_trees import _RIDGE
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_loss_and_residuals(random):
     scores, labels = 300 * random.normal(size=(30, 4)), random.integers(4, size=30)
     weights = random.uniform(0.1, 2.0, size=30)
     residuals = scores.copy()
-    loss = kernels.loss_and_residuals(0, 30, labels, weights, residuals)
+    loss = kernels.loss_and_residuals(residuals, labels, weights)
     logs = log_softmax(scores, axis=1)[np.arange(30), labels]
     assert loss == pytest.approx(-weights @ logs)
     expected = weights[:, None] * (softmax(scores, axis=1) - np.eye(4)[labels])

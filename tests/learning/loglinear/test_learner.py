@@ -7,7 +7,7 @@ from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.errors import DataError, UnsupportedModelError
 from bayesgraph.learning.exponents import exponents_between
 from bayesgraph.learning.loglinear import train_network
-from bayesgraph.learning.loglinear.selection import _GAIN
+from bayesgraph.learning.loglinear.cross_validation import _GAIN
 from bayesgraph.statistics import TableSource
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 from loglinear_rows import features_of, make_sample
 
-from bayesgraph.learning.loglinear.canonical import Canonical, fingerprints
-from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.sample import Canonical, Sample, fingerprints
 from bayesgraph.variables import Discrete
 
 CARDS = (3, 12, 2)

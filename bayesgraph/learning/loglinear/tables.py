@@ -1,4 +1,4 @@
-"""A log-linear model over a forest is a Bayesian network: its tables."""
+"""The tables of the Bayesian network that a log-linear model over a forest is."""
 
 from __future__ import annotations
 
@@ -10,57 +10,14 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.graph import Arc
-from bayesgraph.learning.loglinear.design import Effects, Pair, Terms
 from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.terms import Pair, Terms
+from bayesgraph.learning.loglinear.training import Effects
+from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.variables import Discrete
 
-# Of the search for the tilt: steps, the misfit that is none, the least damping and what is stuck.
-_STEPS, _CLOSE, _LEAST, _STUCK = 60, 1e-12, 1e-10, 1e10
-
-
-def tables_of(terms: Terms, model: Effects) -> tuple[list[Floats], dict[Pair, Floats]]:
-    """Return what each state adds to the scores, and each pair of states.
-
-    Returns
-    -------
-    singles : list of ndarray, shape (n_states, n_classes)
-    pairs : dict from pair to ndarray, shape (n_states, n_states, n_classes)
-    """
-    n_features = len(terms.views)
-    tables = np.split(model.cells, terms.starts[1:-1])
-    pairs: dict[Pair, Floats] = {}
-    for table, (i, j) in zip(tables[n_features:], terms.pairs, strict=True):
-        first, second = terms.views[i], terms.views[j]
-        groups = table.reshape(first.n_paired, second.n_paired, -1)
-        pairs[i, j] = groups[first.paired][:, second.paired]
-    return tables[:n_features], pairs
-
-
-def parents_of(n_features: int, pairs: Sequence[Pair]) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each feature in a forest, and an order with parents first.
-
-    The root of each tree is its first feature.
-    """
-    near: list[list[int]] = [[] for _ in range(n_features)]
-    for i, j in pairs:
-        near[i].append(j)
-        near[j].append(i)
-    parent: list[int | None] = [None] * n_features
-    order: list[int] = []
-    seen = [False] * n_features
-    for root in range(n_features):
-        if seen[root]:
-            continue
-        seen[root] = True
-        queue = [root]
-        for at in queue:
-            for other in sorted(near[at]):
-                if not seen[other]:
-                    seen[other] = True
-                    parent[other] = at
-                    queue.append(other)
-        order += queue
-    return parent, order
+# Of the search for the tilt: steps, negligible misfit, minimum and maximum damping.
+_STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
 
 
 def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
@@ -123,9 +80,15 @@ class _Forest:
     @classmethod
     def of(cls, terms: Terms, model: Effects, sample: Sample) -> _Forest:
         """Return the factors of a log-linear model."""
-        singles, pairs = tables_of(terms, model)
-        parent, order = parents_of(len(terms.views), terms.pairs)
-        shares = conditional_shares(terms, sample)
+        tables = np.split(model.cells, terms.starts[1:-1])
+        singles = tables[: len(terms.views)]
+        pairs: dict[Pair, Floats] = {}
+        for table, (i, j) in zip(tables[len(singles) :], terms.pairs, strict=True):
+            first, second = terms.views[i], terms.views[j]
+            groups = table.reshape(first.n_paired, second.n_paired, -1)
+            pairs[i, j] = groups[first.paired][:, second.paired]
+        parent, order = _parents(terms)
+        shares = _conditional_shares(terms, sample, parent)
         log_prior = np.log(sample.prior)
         factors, alone = [], []
         for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
@@ -192,7 +155,7 @@ class _Forest:
         log_class, tables = self.eliminated(tilt)
         misfit = log_class - wanted
         for _ in range(_STEPS):
-            if np.abs(misfit).max() < _CLOSE or damping > _STUCK:
+            if np.abs(misfit).max() < _CLOSE or damping > _MAX_DAMPING:
                 break
             slopes = self.slopes(tables)
             slopes -= np.exp(log_class) @ slopes
@@ -200,7 +163,7 @@ class _Forest:
             step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
             log_class, tables = self.eliminated(step)
             if np.sum((log_class - wanted) ** 2) < np.sum(misfit**2):
-                tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _LEAST)
+                tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _MIN_DAMPING)
             else:
                 log_class, tables = self.eliminated(tilt)
                 damping *= 10
@@ -223,19 +186,24 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
     found: dict[Arc, float] = {(target, name): 0.0 for name in features}
     for name, strength in zip(features, means, strict=False):
         found[target, name] = float(strength)
-    parent, _ = parents_of(len(features), terms.pairs)
+    parent, _ = _parents(terms)
     for (i, j), strength in zip(terms.pairs, means[len(features) :], strict=True):
         above, below = (i, j) if parent[j] == i else (j, i)
         found[features[above], features[below]] = float(strength)
     return found
 
 
-def conditional_shares(terms: Terms, sample: Sample) -> list[Floats]:
+def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
+    """Return the parent of each feature, the first one of each tree its root, parents first."""
+    n_features = len(terms.views)
+    return rooted_forest(n_features, terms.pairs, range(n_features))
+
+
+def _conditional_shares(terms: Terms, sample: Sample, parent: list[int | None]) -> list[Floats]:
     """Return the distribution of each feature given its parent in the forest, whatever the class.
 
     Of the groups that the table of the pair has, each state within its group by its own share.
     """
-    parent, _ = parents_of(len(terms.views), terms.pairs)
     found: list[Floats] = []
     for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):
         if above is None:

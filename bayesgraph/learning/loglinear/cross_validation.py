@@ -1,19 +1,27 @@
-"""Which log-linear model predicts best: structure and penalties by cross-validation."""
+"""Structure and penalties of a log-linear model by cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.design import Effects, Normalised, Pair, Parameters, Terms
+from bayesgraph.learning.loglinear.pair_trees import trees_of
 from bayesgraph.learning.loglinear.sample import Sample
-from bayesgraph.learning.loglinear.training import Rows, train, with_share
-from bayesgraph.learning.loglinear.trees import trees_of
+from bayesgraph.learning.loglinear.terms import Pair, Terms
+from bayesgraph.learning.loglinear.training import (
+    Effects,
+    Normalised,
+    log_loss,
+    start,
+    train,
+    with_share,
+)
 
 # Penalties of the parameters of features and of pairs, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
@@ -27,12 +35,12 @@ _GAIN = 1e-4
 # Relative decrease of the objective that ends the training of what is only compared.
 _ROUGHLY = 2e-5
 # Weights of candidates below this leave the mixture.
-_LEAST_SHARE = 1e-3
+_MIN_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is chosen between.
+    """A structure and penalties, one of those compared.
 
     Attributes
     ----------
@@ -93,14 +101,18 @@ class Folded:
 
     @cached_property
     def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
-        return [structures_of(seen, self._pairs) for seen in self._seen]
+        if self._pairs is not None:
+            return [{"given": self._pairs}] * len(self._seen)
+        return [trees_of(seen) for seen in self._seen]
 
     @cached_property
     def held_out(self) -> Sample:
         """All rows that are predicted, fold after fold: one that is in two folds is there twice."""
-        parts = [(part.codes, part.labels, part.weights) for part in self._unseen]
-        codes, labels, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return Sample(self.sample.views, codes, labels, weights, self.sample.n_classes)
+        parts: Any = {
+            name: np.concatenate([getattr(part, name) for part in self._unseen])
+            for name in ("codes", "labels", "weights")
+        }
+        return replace(self.sample, **parts)
 
     @property
     def is_empty(self) -> bool:
@@ -130,9 +142,9 @@ class Folded:
         terms = self._terms(structure)
         seen_rows = [seen.rows(t) for seen, t in zip(self._seen, terms, strict=True)]
         unseen_rows = [unseen.rows(t) for unseen, t in zip(self._unseen, terms, strict=True)]
-        models = [Parameters.start(t, prior) for t in terms]
+        models = [start(t, prior) for t in terms]
         found: dict[Candidate, Floats] = {}
-        least = np.inf
+        best = np.inf
         for candidate in candidates:
             scores: list[Floats] = []
             before = list(models)
@@ -140,7 +152,7 @@ class Folded:
                 own, begin = terms[at], models[at]
                 if at and own is terms[at - 1]:
                     # What a weaker penalty changes is much the same in all folds.
-                    begin = begin.moved(before[at - 1], models[at - 1])
+                    begin = begin + (models[at - 1] - before[at - 1])
                 models[at] = train(
                     own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
                 )
@@ -148,14 +160,15 @@ class Folded:
                 scores.append(unseen_rows[at].scores(effects))
             found[candidate] = np.concatenate(scores)
             loss = self.loss(found[candidate])
-            if loss > least + _PATIENCE:
+            if loss > best + _PATIENCE:
                 break
-            least = min(least, loss)
+            best = min(best, loss)
         return found
 
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of scores, in nats a row."""
-        return _log_loss(scores, self.held_out)[0] / float(self.held_out.weights.sum())
+        own = self.held_out
+        return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
 
 def choose(folded: Folded) -> Choice:
@@ -184,15 +197,10 @@ def choose(folded: Folded) -> Choice:
             structure = best.structure
             held_out |= paired
     shares = _stacked(list(held_out.values()), folded.held_out)
-    kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _LEAST_SHARE}
+    kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _MIN_SHARE}
     if structure != "given" and all(c.structure == "star" for c in kept):
         structure = "star"
     return Choice(structure, kept or {alone: 1.0}, losses)
-
-
-def structures_of(sample: Sample, pairs: tuple[Pair, ...] | None) -> dict[str, tuple[Pair, ...]]:
-    """Return the pairs of features of each structure beside the star."""
-    return trees_of(sample) if pairs is None else {"given": pairs}
 
 
 def train_choice(
@@ -205,7 +213,7 @@ def train_choice(
     parts: list[tuple[float, Effects]] = []
     for structure in dict.fromkeys(c.structure for c in choice.shares):
         own = terms if structure != "star" else Terms.of(sample.views, ())
-        rows, model = sample.rows(own), Parameters.start(own, sample.prior)
+        rows, model = sample.rows(own), start(own, sample.prior)
         for candidate, share in choice.shares.items():
             if candidate.structure == structure:
                 model = train(own, rows, sample.prior, candidate.penalty(own), model)
@@ -213,20 +221,14 @@ def train_choice(
     return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
 
 
-def _log_loss(scores: Floats, sample: Sample) -> tuple[float, Floats]:
-    """Return the sum of -log P(label), and its derivative by each score."""
-    residuals = scores.copy()
-    loss = Rows(np.empty((len(scores), 0), np.int32), sample.labels, sample.weights).loss(residuals)
-    return loss, residuals
-
-
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
     """Return non-negative weights whose sum of scores predicts best."""
     centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
 
     def objective(shares: Floats) -> tuple[float, Floats]:
-        loss, slope = _log_loss(np.tensordot(shares, centred, 1), sample)
-        return loss, np.tensordot(centred, slope, 2)
+        residuals = np.tensordot(shares, centred, 1)
+        loss = log_loss(residuals, sample.labels, sample.weights)
+        return loss, np.tensordot(centred, residuals, 2)
 
     n = len(centred)
     found = minimize(

@@ -6,9 +6,10 @@ from loglinear_rows import make_sample, random_parameters
 from scipy.special import softmax
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear.design import Normalised, Terms
-from bayesgraph.learning.loglinear.networks import _Forest, arc_strengths, parents_of, to_cpds
-from bayesgraph.learning.loglinear.training import with_share
+from bayesgraph.learning.loglinear.tables import _Forest, arc_strengths, to_cpds
+from bayesgraph.learning.loglinear.terms import Terms
+from bayesgraph.learning.loglinear.training import Normalised, with_share
+from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.variables import Discrete
 
 
@@ -68,7 +69,10 @@ def test_the_slopes_of_the_tilt_equal_finite_differences():
 
 
 def test_parents_come_first_and_roots_are_the_first_of_their_trees():
-    assert parents_of(5, [(2, 4), (0, 2), (1, 3)]) == ([None, None, 0, 1, 2], [0, 2, 4, 1, 3])
+    assert rooted_forest(5, [(2, 4), (0, 2), (1, 3)], range(5)) == (
+        [None, None, 0, 1, 2],
+        [0, 2, 4, 1, 3],
+    )
 
 
 def test_arcs_are_as_strong_as_they_move_the_scores_apart():

@@ -1,4 +1,4 @@
-"""The terms of a log-linear model, their parameters and their cells."""
+"""The terms of a log-linear model: tables of features and of pairs of features."""
 
 from __future__ import annotations
 
@@ -10,10 +10,97 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.learning.loglinear.views import View
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Binned, Discrete
 
+Groups: TypeAlias = NDArray[np.intp]
 Pair: TypeAlias = tuple[int, int]
+
+# Intervals that have a cell of their own in the table of one feature, and of a pair.
+_SINGLE, _PAIRED = 8, 5
+# Categories of a feature that have a cell of their own in the table of a pair.
+_MOST_PAIRED = 12
+# Standard deviations beyond which an interval's position goes no further.
+_FURTHEST = 4.0
+# Of positions: another unit of the same numbers changes the last digits.
+_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class View:
+    """One feature.
+
+    Attributes
+    ----------
+    variable : Discrete
+    share : ndarray, shape (n_states,)
+        Relative frequency of each state, smoothed so that none is zero.
+    groups : ndarray of int, shape (n_states,)
+        Which cell of the feature's own table a state has.
+    paired : ndarray of int, shape (n_states,)
+        Which row or column of a pair's table.
+    position : ndarray, shape (n_states,), or None
+        Of intervals: where they lie, with mean 0 and variance 1 over the rows. None for categories.
+    """
+
+    variable: Discrete
+    share: Floats
+    groups: Groups
+    paired: Groups
+    position: Floats | None
+
+    @property
+    def n_paired(self) -> int:
+        """Rows that the feature has in the table of a pair."""
+        return int(self.paired.max()) + 1
+
+
+def view_of(variable: Discrete, counts: Floats) -> View:
+    """Return how a feature is seen, from the number of rows in each of its states.
+
+    Neighbouring intervals share a cell where there are many; that they differ all the same is told
+    by their position.
+    """
+    share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
+    if not isinstance(variable, Binned):
+        every = np.arange(len(counts))
+        return View(variable, share, every, _frequent(counts, _MOST_PAIRED), None)
+    groups, paired = _merged(share, _SINGLE), _merged(share, _PAIRED)
+    position = _positions(np.array(variable.cuts), share) if variable.cuts else None
+    return View(variable, share, groups, paired, position)
+
+
+def _merged(share: Floats, n_groups: int) -> Groups:
+    """Return intervals in groups of neighbours with about the same number of rows."""
+    if len(share) <= n_groups:
+        return np.arange(len(share))
+    middle = np.cumsum(share) - share / 2
+    group = np.minimum((middle * n_groups).astype(np.intp), n_groups - 1)
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _frequent(counts: Floats, most: int) -> Groups:
+    """Return categories as groups: the frequent ones each alone, the others together."""
+    if len(counts) <= most:
+        return np.arange(len(counts))
+    order = np.argsort(-counts, kind="stable")
+    group = np.full(len(counts), most - 1, dtype=np.intp)
+    group[order[: most - 1]] = np.arange(most - 1)
+    return group
+
+
+def _positions(cuts: Floats, share: Floats) -> Floats | None:
+    """Return the middles of intervals, standardised; the outer ones are as wide as the next."""
+    # The unit must not matter: squares of large numbers would leave the range of floats.
+    cuts = cuts / (np.abs(cuts).max() or 1.0)
+    widths = np.diff(cuts) if len(cuts) > 1 else np.ones(1)
+    low, high = cuts[0] - widths[0] / 2, cuts[-1] + widths[-1] / 2
+    middle = np.concatenate([[low], (cuts[1:] + cuts[:-1]) / 2, [high]])
+    middle = middle - share @ middle
+    scale = np.sqrt(share @ middle**2)
+    if not (np.isfinite(scale) and scale > 0):
+        return None
+    return np.asarray(np.round(np.clip(middle / scale, -_FURTHEST, _FURTHEST), _DECIMALS))
 
 
 @dataclass(frozen=True)
@@ -128,108 +215,3 @@ def _loadings(
 def _grouped(view: View) -> Floats:
     """Return the share of the rows in each of the groups that pairs have."""
     return np.asarray(np.bincount(view.paired, view.share, view.n_paired), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """Of a log-linear model of the class.
-
-    Attributes
-    ----------
-    tables : ndarray, shape (n_parameters, n_classes)
-    slopes : ndarray, shape (n_slopes, n_classes)
-    bias : ndarray, shape (n_classes,)
-    """
-
-    tables: Floats
-    slopes: Floats
-    bias: Floats
-
-    @classmethod
-    def start(cls, terms: Terms, prior: Floats) -> Parameters:
-        """Return the model that knows the shares of the classes and nothing else."""
-        k = len(prior)
-        tables = np.zeros((terms.n_parameters, k))
-        return cls(tables, np.zeros((terms.loadings.shape[1] - len(tables), k)), np.log(prior))
-
-    def moved(self, one: Parameters, other: Parameters) -> Parameters:
-        """Return the model moved as far as another model is from one."""
-        return Parameters(
-            self.tables + (other.tables - one.tables),
-            self.slopes + (other.slopes - one.slopes),
-            self.bias + (other.bias - one.bias),
-        )
-
-
-@dataclass(frozen=True)
-class Effects:
-    """What each cell adds to the score of each class.
-
-    Of every table the factors ``exp(effect)`` average 1 for each class over the cells as they are
-    without knowledge of the class: to leave a table out, because a feature is missing, is then to
-    sum the feature out. That is no restriction, for an effect is only defined up to a term of the
-    cell, which all classes share, and a term of the class, which the bias takes up.
-
-    Attributes
-    ----------
-    cells : ndarray, shape (n_cells, n_classes)
-    bias : ndarray, shape (n_classes,)
-    """
-
-    cells: Floats
-    bias: Floats
-
-    @classmethod
-    def mixed(cls, terms: Terms, parts: Sequence[tuple[float, Effects]]) -> Effects:
-        """Return the model whose scores are the weighted sum of the models' scores.
-
-        The cells of each are the first ones of `terms`.
-        """
-        cells = np.zeros((terms.n_cells, len(parts[0][1].bias)))
-        for share, part in parts:
-            cells[: len(part.cells)] += share * part.cells
-        return cls(cells, np.sum([share * part.bias for share, part in parts], axis=0))
-
-
-@dataclass(frozen=True)
-class Normalised:
-    """Effects, and what their derivatives take.
-
-    With ``phi`` the sums of parameters, ``pi`` the shares of the classes and ``p`` those of the
-    cells, ``g = phi - log sum_c pi_c exp(phi_c)`` and, for each table, ``Z_c = sum_cells p
-    exp(g_c)``; effects are ``g - log Z``.
-
-    Attributes
-    ----------
-    effects : Effects
-    within : ndarray, shape (n_cells, n_classes)
-        ``p exp(g) / Z``: the distribution over the cells of a table given the class.
-    across : ndarray, shape (n_cells, n_classes)
-        ``pi exp(g)``: the distribution of the class given the cell alone.
-    """
-
-    effects: Effects
-    within: Floats
-    across: Floats
-
-    @classmethod
-    def of(cls, terms: Terms, parameters: Parameters, prior: Floats) -> Normalised:
-        """Return the effects of parameters."""
-        phi = terms.loadings @ np.concatenate([parameters.tables, parameters.slopes])
-        log_prior = np.log(prior)
-        g = phi - log_sum_exp(phi + log_prior, 1)[:, None]
-        mass = terms.share[:, None] * np.exp(g)
-        total = np.add.reduceat(mass, terms.starts[:-1], axis=0)
-        sizes = np.diff(terms.starts)
-        within = mass / np.repeat(total, sizes, axis=0)
-        cells = g - np.repeat(np.log(total), sizes, axis=0)
-        return cls(Effects(cells, parameters.bias), within, np.exp(g + log_prior))
-
-    def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Parameters:
-        """Return the derivatives by the parameters from those by the effects."""
-        sums = np.add.reduceat(by_effects, terms.starts[:-1], axis=0)
-        pulled = np.repeat(sums, np.diff(terms.starts), axis=0) * self.within
-        by_g = by_effects - pulled
-        by_phi = by_g - self.across * by_g.sum(axis=1, keepdims=True)
-        both = terms.loadings.T @ by_phi
-        return Parameters(both[: terms.n_parameters], both[terms.n_parameters :], by_bias)
