@@ -1,11 +1,11 @@
 """From statistics to structures and parameters."""
 
-from bayesgraph.learning.dependence import kdb, superparent
 from bayesgraph.learning.em import EMHistory
+from bayesgraph.learning.feature_selection import forward_selection, selective_kdb
 from bayesgraph.learning.fit import count_source, fit_network
 from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
+from bayesgraph.learning.k_dependence import kdb, superparent
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.selection import forward_selection, selective_kdb
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import chow_liu, forest, tan
 from bayesgraph.learning.structure import Structure, star

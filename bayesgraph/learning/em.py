@@ -14,7 +14,7 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError, NotConvergedWarning
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.expectation import Expectation
+from bayesgraph.learning.expected_statistics import Expectation
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure

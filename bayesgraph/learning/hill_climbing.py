@@ -13,8 +13,8 @@ from bayesgraph.errors import GraphError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
+from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
-from bayesgraph.learning.row_search import climb_by_rows
 from bayesgraph.learning.scores import SCORES, Gains
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (

@@ -19,8 +19,8 @@ from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
+from bayesgraph.learning.gaussian_regression import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
-from bayesgraph.learning.regressions import regression
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics
 from bayesgraph.statistics.moments import safe_divide

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import arc_scores, penalty_rate
-from bayesgraph.learning.regressions import gaussian_fit, stacked
+from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable

@@ -19,8 +19,8 @@ from bayesgraph.errors import (
     UnknownVariableError,
     UnsupportedModelError,
 )
-from bayesgraph.learning import expectation
-from bayesgraph.learning.expectation import Expectation
+from bayesgraph.learning import expected_statistics
+from bayesgraph.learning.expected_statistics import Expectation
 
 NAMES = list("abcde")
 ARCS = [("a", "b"), ("b", "c"), ("a", "d"), ("c", "d"), ("d", "e")]
@@ -122,8 +122,8 @@ STRUCTURES = {
 @pytest.mark.parametrize(("arcs", "hidden"), STRUCTURES.values(), ids=STRUCTURES)
 def test_expected_counts_equal_brute_force(arcs, hidden, own_rows, monkeypatch):
     # However rows are grouped and cut into blocks.
-    monkeypatch.setattr(expectation, "_OWN_ROWS", own_rows)
-    monkeypatch.setattr(expectation, "_BLOCK_ENTRIES", 200)
+    monkeypatch.setattr(expected_statistics, "_OWN_ROWS", own_rows)
+    monkeypatch.setattr(expected_statistics, "_BLOCK_ENTRIES", 200)
     frame = make_frame(40)
     table, parents, network = start(arcs, frame, hidden)
     weights = np.random.default_rng(1).uniform(0.1, 2, size=table.n_rows)

@@ -8,9 +8,9 @@ import bayesgraph as bg
 from bayesgraph.errors import DataError
 from bayesgraph.learning import Smoothing, Structure, estimate_network, kernels
 from bayesgraph.learning.arcs import ArcRules
-from bayesgraph.learning.dependence import ranked_parents
+from bayesgraph.learning.feature_selection import _prefix_losses, selective_kdb
+from bayesgraph.learning.k_dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, losses
-from bayesgraph.learning.selection import _prefix_losses, selective_kdb
 from bayesgraph.statistics import StatisticsSource, TableSource
 
 PLAIN = Smoothing(alpha=0.7, shrinkage=0.0, var_smoothing=0.0)

@@ -11,7 +11,7 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.regressions import regression
+from bayesgraph.learning.gaussian_regression import regression
 from bayesgraph.learning.scores import (
     _FCLL_CONTRAST,
     _FCLL_LIKELIHOOD,

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
-from bayesgraph.learning.dependence import ranked_parents
+from bayesgraph.learning.k_dependence import ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
