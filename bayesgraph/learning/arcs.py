@@ -1,4 +1,4 @@
-"""Which arcs a learner may draw, and what each would gain: for all pairs of columns at once."""
+"""Rules for the arcs of a learner, and the scores of all arcs at once."""
 
 from __future__ import annotations
 
@@ -125,17 +125,23 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
     return tuple(found)
 
 
-def at_least(name: str, value: Any, least: int) -> int:
+def n_moments(family: Sequence[Variable]) -> float:
+    """Return how many numbers the statistics of a family take."""
+    cards = [v.cardinality for v in family if isinstance(v, Discrete)]
+    return float(np.prod(cards, dtype=np.float64)) * (1 + len(family) - len(cards)) ** 2
+
+
+def at_least(name: str, value: Any, minimum: int) -> int:
     """Return a whole number, or raise a DataError if it is none or too small."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise DataError(f"{name}= takes a whole number of at least {least}; got {value!r}.")
+    if not whole or value < minimum:
+        raise DataError(f"{name}= takes a whole number of at least {minimum}; got {value!r}.")
     return int(value)
 
 
 @dataclass(frozen=True, eq=False)
 class ArcScores:
-    """What each arc between two columns gains over none, given one variable (or none).
+    """The gains of all arcs between two columns over none, given one variable (or none).
 
     Attributes
     ----------
@@ -157,7 +163,7 @@ class ArcScores:
 
 
 def penalty_rate(penalty: str, rows: Floats) -> Floats:
-    """Return what a parameter costs: log(rows) / 2 for "bic" (Schwarz 1978), 1 for "aic" (1974)."""
+    """Return the price of a parameter: log(rows) / 2 for "bic" (Schwarz 1978), 1 for "aic"."""
     if penalty == "bic":
         return np.asarray(0.5 * np.log(np.maximum(rows, 1.0)))
     return np.full(np.shape(rows), 1.0 if penalty == "aic" else 0.0)
@@ -192,7 +198,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
 
 def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
-    """Return what each column tells of the class that a summary is given, shape (d,).
+    """Return the information of each column on the class that a summary is given, shape (d,).
 
     Mutual information of discrete columns; of continuous ones the gain in likelihood from the
     class, sum_y P(y) 1/2 [log var - log var_y]; in nats a row, 0 for columns of other kinds.

@@ -1,4 +1,4 @@
-"""Arcs between features by the conditional log likelihood of the rows, each left out."""
+"""Greedy search by the conditional log likelihood of the class, each row left out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bayesgraph.learning.leave_one_out import LeaveOneOut, chunks, losses
 from bayesgraph.statistics import Pairs
 from bayesgraph.variables import Name, Variable
 
-# Parents that are considered for a feature: those that tell most about it given the class.
-_MOST_CANDIDATES = 20
+# Parents that are considered for a feature: those of the highest score given the class.
+_MAX_CANDIDATES = 20
 
 
 def climb_by_rows(
-    rows: LeaveOneOut, features: tuple[Variable, ...], most: int, rules: ArcRules
+    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
 ) -> dict[Arc, float]:
-    """Return the arcs between features that the conditional log likelihood of the rows asks for.
+    """Return the arcs between features that raise the conditional log likelihood of the rows.
 
     Arcs are added one at a time, the one that gains most first, until none gains. As each changes
-    what all others gain, gains are looked up again only when an arc comes to the top: a lazy greedy
+    what all others gain, gains are computed again only when an arc comes to the top: a lazy greedy
     search, which takes it that gains seldom grow (Minoux 1978, for functions where they never do).
     Candidates for a feature are the 20 others of the highest score given the class, if positive
     (as the sparse candidates of Friedman, Nachman, Pe'er 1999).
@@ -32,7 +32,7 @@ def climb_by_rows(
     mapping from arc to float
         What the leave-one-out conditional log likelihood gained by it, in nats a row.
     """
-    return _RowSearch(rows, features, most, rules).climb()
+    return _RowSearch(rows, features, maximum, rules).climb()
 
 
 def _candidates(
@@ -42,26 +42,25 @@ def _candidates(
     gains = np.round(arc_scores(rows.source, summary, rows.smoothing).gains, TIE_DECIMALS)
     score = np.where(allowed & (gains > 0), gains, -np.inf)
     rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
-    return np.asarray((rank < _MOST_CANDIDATES) & (score > 0))
+    return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
 
 
 class _RowSearch:
     """The state of a search by rows: the log joint of every row, by which candidates are judged."""
 
     def __init__(
-        self, rows: LeaveOneOut, features: tuple[Variable, ...], most: int, rules: ArcRules
+        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
     ) -> None:
-        self._rows, self._features, self._most = rows, features, most
+        self._rows, self._features, self._maximum = rows, features, maximum
         self._forced = rules.forced(features)
         allowed = rules.admissible(features) & ~self._forced
         d = len(features)
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
-        self._stale = self._open.copy()  # looked up before the last arc was added
+        self._stale = self._open.copy()  # computed before the last arc was added
         self._parts = list(chunks(rows.table.n_rows))
         self._parents: list[list[int]] = [[] for _ in features]
         self._reach = np.eye(d, dtype=np.bool_)
-        self._total = max(float(rows.weights.sum()), 1.0)
         rows.learn(((), v) for v in features)
         self._joint = np.concatenate([self._first(part) for part in self._parts])
         self._loss = self._measured(self._joint)
@@ -82,7 +81,9 @@ class _RowSearch:
             self._add(p, c)
         self._look(self._open)
         while True:
-            full = np.array([len(above) >= self._most for above in self._parents], dtype=np.bool_)
+            full = np.array(
+                [len(above) >= self._maximum for above in self._parents], dtype=np.bool_
+            )
             self._open &= ~(self._reach.T | full)
             if not self._open.any():
                 return self._found
@@ -107,7 +108,7 @@ class _RowSearch:
 
     def _look_at(self, p: int, c: int) -> None:
         loss = self._measured_with(p, c)
-        self._gains[p, c] = round((self._loss - loss) / self._total, TIE_DECIMALS)
+        self._gains[p, c] = round((self._loss - loss) / self._rows.total, TIE_DECIMALS)
         self._stale[p, c] = False
 
     def _key(self, p: int, c: int) -> tuple[tuple[Variable, ...], Variable]:
@@ -127,7 +128,7 @@ class _RowSearch:
         names: tuple[Name, Name] = (self._features[p].name, self._features[c].name)
         self._joint = np.concatenate([self._with(p, c, part) for part in self._parts])
         loss = self._measured(self._joint)
-        self._found[names] = (self._loss - loss) / self._total
+        self._found[names] = (self._loss - loss) / self._rows.total
         self._loss = loss
         self._parents[c].append(p)
         self._reach |= np.outer(self._reach[:, p], self._reach[c])

@@ -30,13 +30,13 @@ from bayesgraph.statistics import (
 from bayesgraph.statistics.summaries import FamiliesSummary
 from bayesgraph.variables import Discrete, Variable
 
-# The least share that a random start gives to a configuration, before normalising.
-_LEAST = 0.1
+# The minimum share that a random start gives to a configuration, before normalising.
+_MIN_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class EMHistory:
-    """How EM went.
+    """The course of EM.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def expectation_maximization(
 
 
 class _Problem:
-    """Rows, families and prior: what all starts share."""
+    """Rows, families and prior, which all starts share."""
 
     def __init__(
         self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
@@ -209,7 +209,7 @@ class _Problem:
 
 
 class _Start:
-    """Where EM starts: from what rows tell of the observed, at random in the hidden.
+    """Where EM starts: from the rows for observed variables, at random for hidden ones.
 
     The first start takes families without hidden variables from the rows that are complete in
     them; others shake these counts too.
@@ -254,16 +254,13 @@ class _Start:
         if not unseen and first:
             return found
         cards = tuple(v.cardinality for v in family.discrete)
-        share = _LEAST + random.exponential(size=cards)
+        share = _MIN_SHARE + random.exponential(size=cards)
         share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
         counts, mean, comoment = found.counts, found.mean, found.comoment
         for axis in unseen:
             counts, mean, comoment = (np.expand_dims(a, axis) for a in (counts, mean, comoment))
-        n = len(family.continuous)
-        if not n:
-            return replace(found, counts=counts * share, **_empty_moments(cards))
-        mean = np.broadcast_to(mean, (*cards, n))
-        if unseen:
+        mean = np.broadcast_to(mean, (*cards, len(family.continuous)))
+        if unseen and family.continuous:
             mean = self._centres(family, unseen, centre, mean)
         comoment = comoment * share[..., None, None]
         return FamilyStatistics(counts * share, mean, comoment)
@@ -289,7 +286,3 @@ class _Start:
             total = total + values.reshape(*lead, -1)
         mean = total / len(unseen)
         return np.where(np.isnan(mean), otherwise, mean)
-
-
-def _empty_moments(cards: tuple[int, ...]) -> dict[str, Floats]:
-    return {"mean": np.zeros((*cards, 0)), "comoment": np.zeros((*cards, 0, 0))}

@@ -33,7 +33,7 @@ Parents = Mapping[Variable, Sequence[Variable]]
 
 # A pattern of missing values with so many rows is worth a junction forest of its own.
 _OWN_ROWS = 64
-_MOST_PATTERNS = 32
+_MAX_PATTERNS = 32
 # Numbers in the messages and beliefs of one block of rows.
 _BLOCK_ENTRIES = 2**21
 
@@ -158,7 +158,7 @@ def _groups(
     there = np.stack([table.column(v) >= 0 for v in asked], axis=1)
     patterns, inverse, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     inverse = inverse.reshape(-1)
-    order = np.argsort(-counts, kind="stable")[:_MOST_PATTERNS]
+    order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
     own = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
     for k in own:
         missing = (v for v, seen in zip(asked, patterns[k], strict=True) if not seen)

@@ -1,4 +1,4 @@
-"""Learners that choose by how well rows are predicted from all others (leave-one-out)."""
+"""Learners that select features by the leave-one-out loss: selective kDB, forward selection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.variables import Variable
 
 # Numbers of terms that are held between the steps of a search.
-_MOST_HELD = 1 << 25
+_MAX_HELD = 1 << 25
 
 
 @learner(counts_ahead=False)
@@ -50,7 +50,7 @@ def selective_kdb(
     smoothing : name, number or Smoothing
         Of the tables and moments behind the predictions.
     k : int, default 5
-        The most parents of a feature besides the class.
+        Maximum number of parents of a feature besides the class.
     loss : {"rmse", "log", "0-1"}
         Root mean squared 1 - P(y | x), mean -log P(y | x), or share of rows classified wrongly.
         Ties go to fewer parents, then to fewer features.
@@ -63,26 +63,25 @@ def selective_kdb(
         For a source that has statistics only, an unknown loss, or a k below 0.
     """
     target = target_of(source, "selective_kdb")
-    most = at_least("k", k, 0)
+    maximum = at_least("k", k, 0)
     one_of("loss", loss, LOSSES)
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     smoothing = as_smoothing(smoothing)
-    order, chosen, gains = ranked_parents(source, features, smoothing, most, rules)
+    order, chosen, gains = ranked_parents(source, features, smoothing, maximum, rules)
     rows = LeaveOneOut(source, target, smoothing)
     required_of = rules.forced(features).sum(axis=0)
-    least = int(required_of.max(initial=0))
-    table = _prefix_losses(rows, features, order, chosen, range(least, most + 1), loss)
+    minimum = int(required_of.max(initial=0))
+    table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
     # Columns of required arcs stay, whatever they cost.
     table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
-    total = max(float(rows.weights.sum()), 1.0)
-    best = int(np.argmin(np.round(table / total, TIE_DECIMALS)))
+    best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
     scores = {
         (features[p].name, features[c].name): float(gains[p, c])
         for c in kept
-        for p in chosen[c][: least + row]
+        for p in chosen[c][: minimum + row]
     }
     return with_unused(below_class(target, tuple(features[c] for c in kept), scores), features)
 
@@ -158,17 +157,21 @@ def forward_selection(
     target = target_of(source, "forward_selection")
     one_of("loss", loss, LOSSES)
     features = source.features
-    most = len(features) if max_features is None else at_least("max_features", max_features, 0)
+    maximum = len(features)
+    if max_features is not None:
+        maximum = at_least("max_features", max_features, 0)
     smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
     rows.learn(((), v) for v in features)
-    kept = _forward(rows, features, loss, most)
+    kept = _forward(rows, features, loss, maximum)
     chosen = source.with_features(tuple(features[i] for i in kept))
     return with_unused(learned_by("learner", learner, chosen, smoothing), features)
 
 
-def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most: int) -> list[int]:
+def _forward(
+    rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
+) -> list[int]:
     """Return the positions of the features chosen, ascending."""
     parts = list(chunks(rows.table.n_rows))
     cells = rows.table.n_rows * rows.target.cardinality * len(features)
@@ -176,7 +179,7 @@ def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most:
 
     def term(at: int, part: slice) -> Floats:
         """Return the term of a feature, looked up once where there is room for all."""
-        if cells > _MOST_HELD:
+        if cells > _MAX_HELD:
             return rows.term((), features[at], part)
         key = (at, part.start)
         if key not in held:
@@ -184,16 +187,15 @@ def _forward(rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, most:
         return held[key]
 
     joint = np.concatenate([rows.prior(part) for part in parts])
-    total = max(float(rows.weights.sum()), 1.0)
-    lowest = round(sum(losses(joint[p], rows, p, loss) for p in parts) / total, TIE_DECIMALS)
+    lowest = round(sum(losses(joint[p], rows, p, loss) for p in parts) / rows.total, TIE_DECIMALS)
     kept: list[int] = []
     rest = list(range(len(features)))
-    while rest and len(kept) < most:
+    while rest and len(kept) < maximum:
         tried = np.zeros(len(rest))
         for part in parts:
             for i, at in enumerate(rest):
                 tried[i] += losses(joint[part] + term(at, part), rows, part, loss)
-        tried = np.round(tried / total, TIE_DECIMALS)
+        tried = np.round(tried / rows.total, TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
             break

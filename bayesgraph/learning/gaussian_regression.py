@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.parameters import towards
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.statistics import FamilyStatistics
 from bayesgraph.statistics.moments import safe_divide
@@ -49,23 +50,12 @@ def gaussian_fit(
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
         statistics.comoment,
-        _pooled(statistics, smoothing, is_class),
+        towards(statistics, smoothing, is_class),
     )
     covariance = covariance + ridge[:, None, :] * np.eye(n)
     _, variance = regression(covariance, np.broadcast_to(ridge[:, -1], covariance.shape[:-2]))
     fit = statistics.counts * np.log(np.maximum(variance, _TINY))
     return np.asarray(-0.5 * fit.reshape(-1, m).sum(axis=0))
-
-
-def _pooled(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
-    """Return the pooled within-class covariances; those of all rows if the class is no parent."""
-    for axis in range(len(is_class) - 1, -1, -1):
-        if not is_class[axis]:
-            statistics = statistics.merged(axis)
-    count = statistics.counts[..., None, None]
-    if any(is_class):
-        return np.asarray(smoothing.pooled(count, statistics.comoment)[0])
-    return safe_divide(statistics.comoment, np.broadcast_to(count, statistics.comoment.shape))
 
 
 def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
@@ -75,7 +65,7 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
     ----------
     covariance : ndarray, shape (..., n, n)
     floor : ndarray, broadcastable to shape (...)
-        The least variance left.
+        The minimum of the variance that is left.
 
     Returns
     -------

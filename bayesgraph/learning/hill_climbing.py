@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import GraphError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
+from bayesgraph.graph import Arc, parents_first
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
@@ -82,14 +81,14 @@ def hill_climb(
     """
     target = target_of(source, "hill_climb")
     features = source.features
-    most = at_least("max_parents", max_parents, 0)
+    maximum = at_least("max_parents", max_parents, 0)
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     if score == "cll":
         rows = LeaveOneOut(source, target, as_smoothing(smoothing))
-        return below_class(target, features, climb_by_rows(rows, features, most, rules))
+        return below_class(target, features, climb_by_rows(rows, features, maximum, rules))
     gains = Gains(source, as_smoothing(smoothing), score, ess)
-    climber = Climber(features, target, gains, most, rules)
+    climber = Climber(features, target, gains, maximum, rules)
     return below_class(target, features, climber.climb())
 
 
@@ -128,7 +127,6 @@ def unrestricted(
     return below_class(None, columns, climber.climb())
 
 
-@dataclass
 class Climber:
     """The state of a search: a graph, and what each change of one arc would gain.
 
@@ -138,37 +136,34 @@ class Climber:
     given : Discrete or None
         A parent of all columns.
     gains : Gains
-    most : int
-        Parents of a column besides `given`.
-    rules : ArcRules
+    maximum : int
+        Number of parents of a column besides `given`.
     parents : list of lists of int
     adding, dropping : ndarray, shape (d, d)
         Gains in nats, parents along the first axis; -inf where there is nothing to add or drop.
     """
 
-    columns: tuple[Variable, ...]
-    given: Discrete | None
-    gains: Gains
-    most: int
-    rules: ArcRules
-    parents: list[list[int]] = field(init=False)
-    adding: Floats = field(init=False)
-    dropping: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        columns: tuple[Variable, ...],
+        given: Discrete | None,
+        gains: Gains,
+        maximum: int,
+        rules: ArcRules,
+    ) -> None:
+        self.columns, self.given, self.gains, self.maximum = columns, given, gains, maximum
         d = len(self.columns)
-        self._allowed = self.rules.admissible(self.columns)
-        self._forced = self.rules.forced(self.columns)
+        self._allowed = rules.admissible(self.columns)
+        self._forced = rules.forced(self.columns)
         self.parents = [np.flatnonzero(self._forced[:, c]).tolist() for c in range(d)]
         for c, above in enumerate(self.parents):
-            if len(above) > self.most:
+            if len(above) > self.maximum:
                 names = quoted(self.columns[p].name for p in above)
                 raise GraphError(
                     f"{self.columns[c].name!r} is required to have the parents {names}; choose "
                     f"max_parents of {len(above)} or more."
                 )
-        self.adding = np.full((d, d), -np.inf)
-        self.dropping = np.full((d, d), -np.inf)
+        self.adding, self.dropping = np.full((2, d, d), -np.inf)
         self._rows = 1.0
 
     def climb(self) -> dict[Arc, float]:
@@ -200,7 +195,7 @@ class Climber:
             above = self.parents[c]
             self.adding[:, c] = self.dropping[:, c] = -np.inf
             asked += [(p, c, False) for p in above]
-            if len(above) < self.most:
+            if len(above) < self.maximum:
                 new = np.flatnonzero(self._allowed[:, c])
                 asked += [(p, c, True) for p in new.tolist() if p not in above]
         found = self.gains.of([self._family(p, c) for p, c, _ in asked])
@@ -222,7 +217,7 @@ class Climber:
     def _best(self) -> tuple[int, int, int] | None:
         """Return the kind of change and the arc that gain most, if any do."""
         reach = self._reach()
-        full = np.array([len(above) >= self.most for above in self.parents])
+        full = np.array([len(above) >= self.maximum for above in self.parents])
         adding = np.where(reach.T | full, -np.inf, self.adding)
         dropping = np.where(self._forced, -np.inf, self.dropping)
         kinds = np.stack([dropping, adding, self._reversing(reach, full, dropping)])
@@ -235,21 +230,11 @@ class Climber:
 
     def _reach(self) -> NDArray[np.bool_]:
         """Return from where there is a path to where, shape (d, d); each reaches itself."""
-        d = len(self.columns)
-        children: list[list[int]] = [[] for _ in range(d)]
-        waiting = [len(above) for above in self.parents]
-        for c, above in enumerate(self.parents):
-            for p in above:
-                children[p].append(c)
-        into = np.eye(d, dtype=np.bool_)  # by what each is reached
-        ready = [c for c in range(d) if not waiting[c]]
-        while ready:
-            p = ready.pop()
-            for c in children[p]:
+        into = np.eye(len(self.columns), dtype=np.bool_)  # from where each is reached
+        order: Any = parents_first(dict(enumerate(self.parents)))
+        for c in order:
+            for p in self.parents[c]:
                 into[c] |= into[p]
-                waiting[c] -= 1
-                if not waiting[c]:
-                    ready.append(c)
         return into.T
 
     def _reversing(

@@ -1,4 +1,4 @@
-"""Structures of limited dependence: each feature below the class and few chosen features."""
+"""Structures of limited dependence, kDB and superparent: few parents besides the class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Discrete, Name, Variable
 
 # A parent that would give a table more cells is passed over.
-_MOST_CELLS = 1 << 21
+_MAX_CELLS = 1 << 21
 
 
 @learner(counts_ahead={"k": (0, 1)})
@@ -39,10 +39,10 @@ def kdb(
 ) -> Structure:
     """Return the structure of a k-dependence Bayesian classifier.
 
-    Features enter by what they tell of the class; each has the class and those k of the features
-    before it as parents that tell most about it given the class (Sahami 1996). Where types mix,
-    the scores are those of `tan`, and discrete features have discrete parents only. A parent that
-    would make a table of more than two million cells is passed over for the next.
+    Features enter by their information on the class; each has the class and those k of the features
+    before it as parents that have most information on it given the class (Sahami 1996). Where types
+    mix, the scores are those of `tan`, and discrete features have discrete parents only. A parent
+    that would make a table of more than two million cells is passed over for the next.
 
     Parameters
     ----------
@@ -103,19 +103,13 @@ def _fitting(
     features: tuple[Variable, ...], child: int, ranked: list[int], k: int, classes: int
 ) -> list[int]:
     """Return the first k parents whose table with those before them is not too large."""
-
-    def states(column: int) -> int:
-        variable = features[column]
-        return variable.cardinality if isinstance(variable, Discrete) else 1
-
+    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     found: list[int] = []
-    cells = classes * states(child)
+    cells = classes * states[child]
     for parent in ranked:
-        if len(found) == k:
-            break
-        if cells * states(parent) <= _MOST_CELLS:
+        if len(found) < k and cells * states[parent] <= _MAX_CELLS:
             found.append(parent)
-            cells *= states(parent)
+            cells *= states[parent]
     return found
 
 

@@ -1,4 +1,4 @@
-"""What rows tell of their class by the statistics of all others: leave-one-out without refitting.
+"""Leave-one-out without refitting: each row's class from the statistics of all other rows.
 
 A count or a moment without one row is the one with it, less the row: so that one more pass over the
 rows gives the answers that as many models would give as there are rows.
@@ -6,9 +6,8 @@ rows gives the answers that as many models would give as there are rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
+from bayesgraph.learning.arcs import n_moments
 from bayesgraph.learning.gaussian_regression import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
 from bayesgraph.learning.smoothing import Smoothing
@@ -35,7 +35,6 @@ _LOWEST = -1e12
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-@dataclass
 class LeaveOneOut:
     """The terms of a classifier's log joint distribution, each row by the statistics of the others.
 
@@ -52,33 +51,27 @@ class LeaveOneOut:
     smoothing : Smoothing
     labels : ndarray, shape (n_rows,)
     weights, removed : ndarray, shape (n_rows,)
-        What the rows weigh, and what is left out of it.
+        Of the rows, and the part of it that is left out.
+    total : float
+        Weight of all rows, at least 1.
     """
 
-    source: CountSource
-    target: Discrete
-    smoothing: Smoothing
-    table: Table = field(init=False)
-    labels: NDArray[np.signedinteger] = field(init=False)
-    weights: Floats = field(init=False)
-    _cells: int = field(init=False, default=0)
-    removed: Floats = field(init=False)
-    _known: dict[tuple[tuple[Variable, ...], Variable], Any] = field(
-        init=False, default_factory=dict
-    )
-
-    def __post_init__(self) -> None:
-        table = getattr(self.source, "table", None)
+    def __init__(self, source: CountSource, target: Discrete, smoothing: Smoothing) -> None:
+        self.source, self.target, self.smoothing = source, target, smoothing
+        self._cells = 0.0
+        self._known: dict[tuple[tuple[Variable, ...], Variable], Any] = {}
+        table = getattr(source, "table", None)
         if not isinstance(table, Table):
             raise DataError(
                 "This learner looks at the rows themselves, and the source has statistics only; "
                 "fit it on the whole table."
             )
         self.table = table
-        self.labels = table.column(self.target)
-        weights = getattr(self.source, "weights", np.empty(0))
+        self.labels = table.column(target)
+        weights = getattr(source, "weights", np.empty(0))
         self.weights = weights if len(weights) else np.ones(table.n_rows)
         self.removed = np.minimum(self.weights, 1.0)
+        self.total = max(float(self.weights.sum()), 1.0)
 
     def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
         """Collect what the terms of some children given their feature parents need, in one pass."""
@@ -94,8 +87,8 @@ class LeaveOneOut:
 
     def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
         """Refuse tables that do not fit before the first one is counted."""
-        self._cells += sum(_cells(parents, child) for parents, child in keys)
-        size = 16 * self._cells * self.target.cardinality  # counts, and what is made of them
+        self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
+        size = 16 * int(self._cells) * self.target.cardinality  # counts, and what is made of them
         if size > default_memory_limit():
             raise MemoryLimitError(
                 f"The tables that are compared take {format_bytes(size)}, more than half of the "
@@ -146,12 +139,6 @@ def chunks(n_rows: int) -> Iterator[slice]:
     """Yield stretches of rows."""
     for start in range(0, n_rows, _CHUNK_ROWS):
         yield slice(start, min(start + _CHUNK_ROWS, n_rows))
-
-
-def _cells(parents: tuple[Variable, ...], child: Variable) -> int:
-    """Return how many numbers the statistics of a family take for each class."""
-    cards = [v.cardinality for v in (*parents, child) if isinstance(v, Discrete)]
-    return math.prod(cards) * (1 + len(parents) + 1 - len(cards)) ** 2
 
 
 def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:

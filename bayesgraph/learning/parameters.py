@@ -233,7 +233,7 @@ def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequen
         if not is_class[axis]:
             statistics = statistics.merged(axis)
     count = statistics.counts[..., None, None]
-    if not statistics.counts.ndim:
+    if not any(is_class):
         return safe_divide(statistics.comoment, count)
     return np.asarray(smoothing.pooled(count, statistics.comoment)[0])
 

@@ -1,4 +1,4 @@
-"""Decomposable scores of structures: what one more parent gains, from the counts of the family."""
+"""Decomposable scores of structures: the gain of one more parent, from the counts of the family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import arc_scores, penalty_rate
+from bayesgraph.learning.arcs import arc_scores, n_moments, penalty_rate
 from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
@@ -25,7 +25,7 @@ SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
 _FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
 _FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 # A table of more cells is not considered, and of more together not held at once.
-_MOST_CELLS, _MOST_HELD = 1 << 22, 1 << 24
+_MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
 
 
 def fcll(given: Floats, mixed: Floats) -> Floats:
@@ -75,7 +75,7 @@ def bdeu(counts: Floats, ess: float) -> Floats:
 
 @dataclass(frozen=True)
 class Gains:
-    """What one more parent adds to the score of a child, in nats.
+    """The gain of one more parent in the score of a child, in nats.
 
     With and without the parent the rows are those that observe the whole family, so that missing
     values favour neither.
@@ -135,10 +135,10 @@ class Gains:
         batch: list[int] = []
         held = 0.0
         for i, (above, child) in enumerate(asked):
-            cells = _cells(above, child)
-            if cells > _MOST_CELLS:
+            cells = n_moments((*above, child))
+            if cells > _MAX_CELLS:
                 continue
-            if held + cells > _MOST_HELD and batch:
+            if held + cells > _MAX_HELD and batch:
                 found[batch] = self._batch([asked[k] for k in batch])
                 batch, held = [], 0.0
             batch.append(i)
@@ -232,10 +232,3 @@ class Gains:
         numbers = tuple(v for v in self.source.variables if isinstance(v, Continuous))
         ridge = self.smoothing.ridge(self.source.variances(numbers))
         return dict(zip(numbers, ridge.tolist(), strict=True))
-
-
-def _cells(parents: tuple[Variable, ...], child: Variable) -> float:
-    """Return how many numbers the statistics of a family take."""
-    columns = (*parents, child)
-    cards = [v.cardinality for v in columns if isinstance(v, Discrete)]
-    return float(np.prod(cards, dtype=np.float64)) * (1 + len(columns) - len(cards)) ** 2

@@ -81,7 +81,7 @@ def tan(
         if score == "likelihood":
             return scores.gains
         summary = source.pairs(Pairs(features, None))
-        return fcll(scores.gains, arc_scores(source, summary, smoothing or Smoothing()).gains)
+        return fcll(scores.gains, arc_scores(source, summary, as_smoothing(smoothing)).gains)
 
     return _augmented(source, smoothing, target, features, root, worth, rules)
 
