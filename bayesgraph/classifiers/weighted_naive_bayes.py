@@ -10,7 +10,7 @@ from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.exponents.network import ALL_SCHEMES, weighted_network
+from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
