@@ -286,7 +286,7 @@ REDUCTIONS = {
     "scipy.special.softmax",
     "scipy.special.log_softmax",
 }
-KERNELS = ("bayesgraph.inference.execution", "bayesgraph.inference.planning.kernels")
+KERNELS = ("bayesgraph.inference.execution_kernels", "bayesgraph.inference.planning_kernels")
 
 
 def test_only_inference_sums_maximises_and_normalises_over_states():

@@ -6,7 +6,7 @@ import pytest
 from bayesgraph import parallel
 from bayesgraph.cpds import kernels
 from bayesgraph.encoding import kernels as encoding
-from bayesgraph.inference.execution import kernels as scores
+from bayesgraph.inference import execution_kernels as scores
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

@@ -33,7 +33,7 @@ from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, format_bytes
+from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.trees import (

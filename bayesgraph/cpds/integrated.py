@@ -19,8 +19,7 @@ from bayesgraph.factors import SUM, Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import align
 from bayesgraph.factors.gaussian import half_square
-from bayesgraph.inference.elimination import potential_scope
-from bayesgraph.inference.engine import remaining
+from bayesgraph.inference.elimination import potential_scope, remaining
 from bayesgraph.inference.plan import make_plan
 from bayesgraph.variables import Continuous, Discrete, Variable
 

@@ -22,7 +22,7 @@ from bayesgraph.cpds.roots import (
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
+from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.inference.contract import Approximate, Case, Pattern, Samples, Solver, Work
-from bayesgraph.inference.elimination import ProductSubject, planned_slice
-from bayesgraph.inference.factor_work import slice_of_case
+from bayesgraph.inference.elimination import ProductModel, planned_slice
+from bayesgraph.inference.factor_solver import slice_of_case
 from bayesgraph.inference.loopy import LoopyBeliefs, loopy_belief_propagation
 from bayesgraph.inference.plan import Plan, PlanStep
 from bayesgraph.inference.results import Marginals, Posterior
@@ -24,54 +24,6 @@ _OPTIONS = {
     LOOPY: {"max_iterations", "tolerance", "damping"},
     WEIGHTING: {"n_samples", "standard_error", "random_state"},
 }
-
-
-class Loopy(Solver):
-    """Messages between factors until they settle."""
-
-    name = "loopy belief propagation"
-    condition = "a product of tables, and method='loopy'"
-    answers = frozenset({Approximate})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form in ("product", "tempered"))
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work | None:
-        if question.method != LOOPY:
-            return None
-        return LoopyWork(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
-        if question.method != LOOPY:
-            return None
-        scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
-        steps = tuple(PlanStep(scope[-1], scope) for scope in scopes if scope)
-        return Plan(steps, passes=2)
-
-
-class Weighting(Solver):
-    """Samples drawn parents first, weighted by how likely they make the evidence."""
-
-    name = "likelihood weighting"
-    condition = "a network, and method='likelihood-weighting' or weighted_samples"
-    answers = frozenset({Approximate, Samples})
-
-    def serves(self, model: Any) -> bool:
-        return hasattr(model, "nodes")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work | None:
-        if isinstance(question, Approximate) and question.method != WEIGHTING:
-            return None
-        return WeightingWork(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
-        if isinstance(question, Approximate) and question.method != WEIGHTING:
-            return None
-        return Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
 
 
 def _targets(model: Any, question: Any, pattern: Pattern) -> Sequence[int]:
@@ -139,6 +91,41 @@ class LoopyWork(_ApproximateWork):
         return Posterior((discrete[0],), found[0], report.log_partition, report)
 
 
+class Loopy(Solver):
+    """Messages between factors until they converge."""
+
+    name = "loopy belief propagation"
+    condition = "a product of tables, and method='loopy'"
+    works: ClassVar = {Approximate: LoopyWork}
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form in ("product", "tempered"))
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return bool(question.method == LOOPY)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
+        return Plan(tuple(PlanStep(scope[-1], scope) for scope in scopes if scope), passes=2)
+
+
+class Weighting(Solver):
+    """Samples drawn parents first, weighted by how likely they make the evidence."""
+
+    name = "likelihood weighting"
+    condition = "a network, and method='likelihood-weighting' or weighted_samples"
+    works: ClassVar = {Approximate: WeightingWork, Samples: WeightingWork}
+
+    def serves(self, model: Any) -> bool:
+        return hasattr(model, "nodes")
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return isinstance(question, Samples) or bool(question.method == WEIGHTING)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        return Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
+
+
 def _collected(
     variables: list[Discrete], parts: Sequence[Any], log_evidence: float, report: object
 ) -> Marginals:
@@ -155,7 +142,7 @@ def _sampled(samples: WeightedSamples, targets: list[Discrete]) -> Posterior:
 
 
 def _loopy(
-    model: ProductSubject,
+    model: ProductModel,
     keep: Sequence[Variable],
     evidence: Evidence,
     options: Mapping[str, Any],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,50 +10,20 @@ from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import All, Case, Joint, Pattern, Question, Solver, Work
-from bayesgraph.inference.factor_work import lazy_marginals
-from bayesgraph.inference.mixture.answers import Answer, averaged
+from bayesgraph.inference.factor_solver import lazy_marginals
+from bayesgraph.inference.mixture.averages import Answer, averaged
 from bayesgraph.inference.normalise import normalised
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Marginals, Posterior
 
 
-class Average(Solver):
-    """Adds up the posteriors of the members, each by its weight."""
-
-    name = "average"
-    condition = "an average of posteriors with fixed weights"
-    answers = frozenset({Joint, All})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "average")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work:
-        make = AverageJoint if isinstance(question, Joint) else AverageAll
-        return make(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        if isinstance(question, All):
-            asked: list[tuple[Any, Question]] = [(m, question) for m in model.members]
-            targets: tuple[int, ...] = ()
-        else:
-            targets = question.targets
-            asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
-        parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
-        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
-
-
 class AverageJoint(Work):
     """A joint posterior: the weighted mean of those of the members that have its variables."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def _begin(self, model: Any) -> None:
         targets = self.question.targets
-        self._variables = tuple(self.model.variables[v] for v in targets)
-        self._members = [
-            (member, Joint(member.targets(targets))) for member in self.model.members_with(targets)
-        ]
+        self._variables = tuple(model.variables[v] for v in targets)
+        self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
 
     def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
         answers: list[Answer] = []
@@ -112,3 +82,24 @@ class AverageAll(Work):
             except UnsupportedModelError:
                 continue
         return lazy_marginals(model, self.pattern, case, np.nan, memory_limit)
+
+
+class Average(Solver):
+    """Adds up the posteriors of the members, each by its weight."""
+
+    name = "average"
+    condition = "an average of posteriors with fixed weights"
+    form = "average"
+    works: ClassVar = {Joint: AverageJoint, All: AverageAll}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return True
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        targets = getattr(question, "targets", ())
+        if isinstance(question, All):
+            asked: list[tuple[Any, Question]] = [(m, question) for m in model.members]
+        else:
+            asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
+        parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)

@@ -1,12 +1,12 @@
-"""Posteriors over the scopes of all factors at once, for many rows of evidence.
+"""Two passes over a junction forest with whole factors: posteriors of rows, and derivatives.
 
-The two passes over a junction forest (Lauritzen and Spiegelhalter 1988), with the rows as one more
-axis of every message: one collects towards the roots, the other hands back to each clique what the
-rest of the model says of what it shares with its neighbour.
+One pass collects towards the roots, the other hands back to each clique what the rest of the model
+says of what it shares with its neighbour (Lauritzen and Spiegelhalter 1988).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,10 +14,52 @@ import numpy as np
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import align, union_scope
-from bayesgraph.inference.outward import Forest
-from bayesgraph.inference.programs import EVERYTHING, plan_tree, restrict
+from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.contract import Case
+from bayesgraph.inference.junction import Tree
+from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
+from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete
+
+# NumPy arrays have at most 64 axes.
+_MAXIMUM_AXES = 58
+
+
+class Forest:
+    """A junction forest as lists: what is multiplied at each clique, and what lies below it."""
+
+    def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:
+        self._tree = tree
+        self._variables = variables
+        self.size = len(tree.parent)
+        self.roots = np.flatnonzero(tree.parent < 0).tolist()
+        self.inside: list[list[int]] = [[] for _ in range(self.size)]
+        self.below: list[list[int]] = [[] for _ in range(self.size)]
+        self.constants: list[int] = []
+        for f, home in enumerate(tree.home.tolist()):
+            (self.inside[home] if home >= 0 else self.constants).append(f)
+        for c, parent in enumerate(tree.parent.tolist()):
+            if parent >= 0:
+                self.below[parent].append(c)
+
+    def separator(self, c: int) -> list[Discrete]:
+        """Return the variables that a clique shares with its parent."""
+        begin = self._tree.c_start[c] + self._tree.residual[c]
+        members = self._tree.member[begin : self._tree.c_start[c + 1]]
+        return [self._variables[v] for v in members.tolist()]
+
+
+def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: int = 1) -> Factor:
+    """Return the product of factors over all of their variables and others besides."""
+    scope = union_scope([*(operand.scope for operand in operands), also])
+    total = np.zeros([n_rows, *(v.cardinality for v in scope)])
+    for operand in operands:
+        total += operand.aligned(scope)
+    return Factor.from_log(scope, total)
+
+
+# ------------------------------------------------------------------------------ posteriors of rows
 
 
 class Calibration:
@@ -47,7 +89,9 @@ class Calibration:
         variables = union_scope(scopes)
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
         tables = Tables(Scopes(variables, scopes), ones, sums_to_one=False)
-        tree = plan_tree(restrict(tables, (), (), (), EVERYTHING), memory_limit=memory_limit)
+        tree = plan_tree(
+            restrict(tables, (), (), (), Relevance.EVERYTHING), memory_limit=memory_limit
+        )
         self.entries = float(tree.total)
         self._scopes = list(scopes)
         self._forest = Forest(tree, [variables[v] for v in tree.variables.tolist()])
@@ -98,17 +142,117 @@ class Calibration:
         return found, log_mass
 
 
-def _product(operands: Sequence[Factor], also: Sequence[Discrete], n_rows: int) -> Factor:
-    """Return the product of factors over all of their variables and others besides."""
-    scope = union_scope([*(operand.scope for operand in operands), also])
-    total = np.zeros([n_rows, *(v.cardinality for v in scope)])
-    for operand in operands:
-        total += operand.aligned(scope)
-    return Factor.from_log(scope, total)
-
-
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
     """Return sums over all axes but those to keep, which come in the order given."""
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]
     return align(values.sum(axis=gone) if gone else values, left, keep)
+
+
+# ------------------------------------------------------------------------------------- derivatives
+
+
+def table_derivatives(
+    compiled: CompiledTables, case: Case, *, memory_limit: int | None = None
+) -> tuple[list[Factor], list[Factor], float]:
+    """Return for every table the log of the sum of the product of all the others.
+
+    The sum of a product of factors is linear in every entry of every factor. Its derivative with
+    respect to an entry is the sum of the product of all other factors where they agree with it
+    (Darwiche 2003), which the two passes give for all factors together. Nothing is divided, so
+    that entries of zero have their derivatives too (Shafer and Shenoy 1990).
+
+    Parameters
+    ----------
+    compiled : CompiledTables
+    case : Case
+    memory_limit : int, optional
+
+    Returns
+    -------
+    tables : list of Factor
+        For each table of the model, over its variables that are not observed: derivatives of the
+        mass with respect to its entries that agree with the evidence (in logs).
+    likelihoods : list of Factor
+        The same for the soft evidence, in ascending order of the variables.
+    log_mass : float
+    """
+    tables = compiled.tables
+    soft = sorted(case.soft)
+    restricted = restrict(tables, sorted(case.hard), soft, (), Relevance.EVERYTHING)
+    tree = plan_tree(restricted, memory_limit=memory_limit)
+    _check_memory(tree, memory_limit)
+    variables = [tables.variables[v] for v in tree.variables.tolist()]
+    factors = [_agreeing(tables, case, f) for f in range(len(tables))]
+    factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
+    scale = case.log_scale + tables.log_scale
+    forest = Forest(tree, variables)
+    up: dict[int, Factor] = {}
+    for c in range(forest.size):
+        operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
+        up[c] = _summed(operands, forest.separator(c))
+    # Trees of the forest and constants multiply each other's masses.
+    masses = [float(up[c].log_values[0]) for c in forest.roots]
+    masses += [float(factors[f].log_values[0]) for f in forest.constants]
+    others = [np.array([mass + scale]) for mass in _without_each(masses)]
+    result: dict[int, Factor] = {}
+    down: dict[int, Factor] = {}
+    for c, rest in zip(forest.roots, others, strict=False):
+        down[c] = Factor.from_log((), rest)
+    for f, rest in zip(forest.constants, others[len(forest.roots) :], strict=True):
+        result[f] = Factor.from_log((), rest)
+    for c in range(forest.size - 1, -1, -1):
+        inside, below = forest.inside[c], forest.below[c]
+        operands = [down[c], *(factors[f] for f in inside), *(up[d] for d in below)]
+        products = _products_without_each(operands)[1:]
+        for f, product in zip(inside, products, strict=False):
+            result[f] = _summed([product], factors[f].scope)
+        for d, product in zip(below, products[len(inside) :], strict=True):
+            down[d] = _summed([product], forest.separator(d))
+    n = len(tables)
+    likelihoods = [result[f] for f in range(n, len(factors))]
+    return [result[f] for f in range(n)], likelihoods, float(sum(masses)) + scale
+
+
+def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
+    """Return the part of a table that agrees with the hard evidence."""
+    numbers, values = tables.table(f, logs=True)
+    part = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]
+    free = [tables.variables[v] for v in numbers if v not in case.hard]
+    return Factor.from_log(free, np.asarray(part)[None])
+
+
+def _check_memory(tree: Tree, memory_limit: int | None) -> None:
+    """Refuse what would not fit: at a clique, the products of all operands but each are kept."""
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    n_cliques = len(tree.parent)
+    operands = np.bincount(tree.home[tree.home >= 0], minlength=n_cliques)
+    operands += np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
+    entries = 0.0
+    if n_cliques:
+        logs = np.add.reduceat(np.log(tree.cards[tree.member]), tree.c_start[:-1])
+        entries = float(np.max(2.0 * (operands + 2) * np.exp(logs)))
+    if BYTES * entries > limit or tree.width > _MAXIMUM_AXES:
+        raise memory_error("tables", entries, tree.width, limit)
+
+
+def _summed(operands: Sequence[Factor], keep: Sequence[Discrete]) -> Factor:
+    return _product(operands, keep).marginal(keep)
+
+
+def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
+    """Return for each operand the product of all others, from products of heads and tails."""
+    heads = [Factor.from_log((), np.zeros(1))]
+    for operand in operands[:-1]:
+        heads.append(_product([heads[-1], operand]))
+    tails = [Factor.from_log((), np.zeros(1))]
+    for operand in operands[:0:-1]:
+        tails.append(_product([tails[-1], operand]))
+    return [_product(pair) for pair in zip(heads, reversed(tails), strict=True)]
+
+
+def _without_each(logs: Sequence[float]) -> list[float]:
+    """Return for each number the sum of all others; minus infinities are not subtracted."""
+    heads = [0.0, *itertools.accumulate(logs)]
+    tails = [0.0, *itertools.accumulate(reversed(logs))][::-1]
+    return [head + tail for head, tail in zip(heads, tails[1:], strict=False)]

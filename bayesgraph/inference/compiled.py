@@ -1,4 +1,4 @@
-"""Models of tables: programs, joint enumeration, and what they answer.
+"""Models of tables: their compiled programs and how these run, and joint enumeration.
 
 A question about tables is compiled once for each pattern of evidence (`programs`) and runs for any
 evidence of that pattern; where few variables are left, one kernel goes through all their joint
@@ -7,30 +7,30 @@ states instead.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.contract import Case
-from bayesgraph.inference.execution import kernels
-from bayesgraph.inference.planning.cost import BYTES, default_memory_limit, memory_error
-from bayesgraph.inference.programs import (
-    EVERYTHING,
-    Program,
-    compile_program,
-    plan_tree,
-    restrict,
+from bayesgraph.inference.junction import Ints, Program, Restricted
+from bayesgraph.inference.memory import (
+    BYTES,
+    borrow,
+    default_memory_limit,
+    give_back,
+    memory_error,
 )
-from bayesgraph.inference.tables import Integers, Tables
-from bayesgraph.inference.threads import execute
-from bayesgraph.inference.workspaces import borrow, give_back
+from bayesgraph.inference.programs import Relevance, compile_program, plan_tree, restrict
+from bayesgraph.inference.tables import Tables
 
-# With more free variables nobody asks whether the joint table is small.
+# With more free variables the size of the joint table is not even computed.
 FEW_VARIABLES = 9
-# In place of a list of tables: all of them.
-ALL_TABLES = np.empty(0, dtype=np.int64)
 
 
 class Run(NamedTuple):
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
     program: Program
     tables: Floats
-    offsets: Integers
+    offsets: Ints
     space: Floats
     result: Floats
     log_mass: float
@@ -66,15 +66,39 @@ class CompiledTables:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        self._last: tuple[Any, Restricted | None] = None, None
 
     # ----------------------------------------------------------------------------------- programs
+
+    def restricted(
+        self,
+        observed: Sequence[int],
+        soft: Sequence[int],
+        targets: Sequence[int],
+        relevance: Relevance,
+    ) -> Restricted:
+        """Return what bears on a question; that of the last one is kept for the next solver."""
+        key = tuple(observed), tuple(soft), tuple(targets), relevance
+        last, found = self._last
+        if found is None or last != key:
+            found = restrict(self.tables, observed, soft, targets, relevance)
+            self._last = key, found
+        return found
+
+    def stages(self, maximized: Sequence[int] | None) -> Ints | None:
+        """Return when each variable leaves: 1 for those that are maximised, after all others."""
+        if maximized is None:
+            return None
+        stage = np.zeros(len(self.tables.cards), dtype=np.int64)
+        stage[list(maximized)] = 1
+        return stage
 
     def program(
         self,
         observed: Sequence[int],
         soft: Sequence[int] = (),
         targets: Sequence[int] = (),
-        mode: int = EVERYTHING,
+        relevance: Relevance = Relevance.EVERYTHING,
         *,
         both: bool = False,
         maximized: Sequence[int] | None = None,
@@ -84,35 +108,43 @@ class CompiledTables:
 
         Parameters
         ----------
-        observed, soft, targets, mode, both
-            See `plan_tree` and `compile_program`; `observed` and `soft` ascending.
+        observed, soft, targets, relevance, both
+            See `restrict` and `compile_program`; `observed` and `soft` ascending.
         maximized : sequence of int, optional
             Variables that leave by a maximum, after all others have been summed out.
         memory_limit : int, optional
             Bytes; by default half of the machine's memory.
         """
-        stage = None
-        restricted = restrict(self.tables, observed, soft, targets, mode)
-        if maximized is not None:
-            stage = np.zeros(len(self.tables.cards), dtype=np.int64)
-            stage[list(maximized)] = 1
-            targets = ()  # the result is the maximum, not the table of the targets
+        stage = self.stages(maximized)
+        restricted = self.restricted(observed, soft, targets, relevance)
         tree = plan_tree(restricted, stage=stage, memory_limit=memory_limit)
-        program = compile_program(self.tables, tree, soft, targets, both=both, maximized=stage)
-        check_memory(program, memory_limit)
-        return program
+        # With variables to maximise the result is the maximum, not the table of the targets.
+        kept = targets if stage is None else ()
+        return compile_program(self.tables, tree, soft, kept, both=both, maximized=stage)
 
     # --------------------------------------------------------------------------------------- runs
 
-    def run(self, program: Program, case: Case, *, logarithmic: bool = False) -> Run:
+    def run(
+        self,
+        program: Program,
+        case: Case,
+        memory_limit: int | None = None,
+        *,
+        logarithmic: bool = False,
+    ) -> Run:
         """Run a program, on logarithms if asked to or if numbers could underflow.
 
         The workspace belongs to the caller, who may give it back.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the largest table or the workspace takes more than the limit in bytes.
         """
+        _check_memory(program, memory_limit)
         tables = self.tables
-        observed = sorted(case.hard)
-        states = np.array([case.hard[v] for v in observed], dtype=np.int64)
-        offsets = tables.offsets(np.array(observed, dtype=np.int64), states)
+        observed = np.array([*case.hard], dtype=np.int64)
+        offsets = tables.offsets(observed, np.array([*case.hard.values()], dtype=np.int64))
         space = borrow(program.n_work)
         result = np.zeros(program.n_result)  # a program of maxima may leave it
         log_scale = tables.log_scale + case.log_scale + self._constant(program, offsets)
@@ -123,29 +155,26 @@ class CompiledTables:
             return Run(program, tables.values, offsets, space, result, log_scale, logarithmic)
         if not logarithmic:
             status, log_mass = execute(program, tables.values, offsets, least, space, result)
-            if status != kernels.TOO_SMALL and least.min(initial=0.0) >= kernels.LEAST_LOG2:
+            if status != kernels.TOO_SMALL and least.min(initial=0.0) >= kernels.MINIMUM_LOG2:
                 return Run(
                     program, tables.values, offsets, space, result, log_mass + log_scale, False
                 )
             give_back(space)
-            return self.run(program, case, logarithmic=True)
+            return self.run(program, case, memory_limit, logarithmic=True)
         _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, space, result)
         if log_mass > -np.inf:
             np.exp(result, out=result)
         return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
 
-    def _constant(self, program: Program, offsets: Integers) -> float:
+    def _constant(self, program: Program, offsets: Ints) -> float:
         """Return the log of the entries of tables all of whose variables are observed."""
         if not len(program.constant):
             return 0.0
-        inside = program.constant[program.constant < len(offsets)]
-        return float(np.sum(self.tables.log_at(offsets[inside])))
+        return float(np.sum(self.tables.log_at(offsets[program.constant])))
 
     # -------------------------------------------------------------------------------- enumeration
 
-    def enumerated(
-        self, case: Case, targets: Integers, factors: Integers = ALL_TABLES
-    ) -> tuple[Floats, float] | None:
+    def enumerated(self, case: Case, targets: Ints, factors: Ints) -> tuple[Floats, float] | None:
         """Return probabilities and log mass from all joint states; None if numbers underflow.
 
         Parameters
@@ -158,14 +187,10 @@ class CompiledTables:
             The tables that matter.
         """
         tables = self.tables
+        a = tables.arrays
+        findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         status, log_mass, result = kernels.enumerate_joint(
-            tables.cards,
-            tables.start,
-            tables.item,
-            tables.values,
-            np.array([*case.hard, *case.hard.values()], dtype=np.int64),
-            targets,
-            factors,
+            a.cards, a.start, a.item, a.step, a.base, a.values, findings, targets, factors
         )
         if status != kernels.OK:
             return None
@@ -176,30 +201,23 @@ class CompiledTables:
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
     def few_tables(
-        self, observed: Sequence[int], targets: Sequence[int], mode: int
-    ) -> tuple[Integers, list[int]] | None:
+        self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
+    ) -> tuple[Ints, list[int]] | None:
         """Return the tables that matter and their free variables if these are few."""
         if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
-            return ALL_TABLES, self.free(observed)
-        if mode == EVERYTHING:
+            return np.arange(len(self.tables)), self.free(observed)
+        if relevance is Relevance.EVERYTHING:
             return None
-        found = restrict(self.tables, observed, (), targets, mode)
+        found = self.restricted(observed, (), targets, relevance)
         if len(found.variables) > FEW_VARIABLES:
             return None
         return found.factors, found.variables.tolist()
 
 
-def check_memory(program: Program, memory_limit: int | None) -> None:
-    """Raise a MemoryLimitError if the largest table or the workspace of a program does not fit.
-
-    As `plan_tree` does before the program is made, so that a limit holds the second time too.
-    """
+def _check_memory(program: Program, memory_limit: int | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    tree = program.tree
-    for what, entries in (
-        ("a table", tree.largest),
-        ("a workspace", program.n_work + program.n_result),
-    ):
+    tree, workspace = program.tree, program.n_work + program.n_result
+    for what, entries in (("a table", tree.largest), ("a workspace", workspace)):
         if BYTES * entries > limit:
             raise memory_error(what, entries, tree.width, limit)
 
@@ -222,3 +240,50 @@ def _load_soft(
         possible = logs[logs > -np.inf] - peak
         least[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
     return scale
+
+
+@cache
+def _helper(process: int) -> ThreadPoolExecutor:
+    """Return the second thread of a process: a fork does not inherit it."""
+    return ThreadPoolExecutor(1, f"bayesgraph-{process}")
+
+
+def execute(
+    program: Program,
+    tables: Floats,
+    offsets: Ints,
+    least: Floats,
+    space: Floats,
+    result: Floats,
+) -> tuple[int, float]:
+    """Run a program; see `execution_kernels.run`.
+
+    Large tables are always summed in two halves, so that the numbers do not depend on the number
+    of threads; the halves run at once if there are two.
+    """
+    code = program.code
+    fixed = (code, tables, offsets, least, space, result)
+    if not len(program.halves):
+        status, log_mass = kernels.run(*fixed, 0, len(code), space, 0)
+        return int(status), float(log_mass)
+    run = partial(kernels.run, *fixed)
+    own = borrow(program.n_work)  # where the second halves write
+    worst, total, at = kernels.OK, 0.0, 0
+    for begin, stop in [*program.halves.reshape(-1, 2).tolist(), (len(code), None)]:
+        status, log_mass = run(at, begin, space, 0)
+        if status == kernels.IMPOSSIBLE:
+            worst, total = kernels.IMPOSSIBLE, -np.inf
+            break
+        worst, total = max(worst, int(status)), total + float(log_mass)
+        if stop is not None:
+            second = partial(run, begin, stop, own, 2)
+            other = _helper(os.getpid()).submit(second) if kernels.N_THREADS > 1 else None
+            run(begin, stop, space, 1)
+            if other is None:
+                second()
+            else:
+                other.result()
+            kernels.add_cleared(code, begin, space, own)
+            at = stop
+    give_back(own)  # not where a run was interrupted: the other thread may still write there
+    return worst, total

@@ -1,4 +1,4 @@
-"""What models and solvers agree on: questions, patterns of evidence, cases, and work.
+"""The contract of models and solvers: questions, patterns of evidence, cases, and prepared work.
 
 A model turns what a user typed into a `Case` (one case) or an `Evidence` (rows), a question and a
 pattern: which variables are observed. A solver turns question and pattern into `Work`, which knows
@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import CountVector, Discrete, Variable
-
-if TYPE_CHECKING:
-    from bayesgraph.inference.compiled import CompiledTables
 
 # Entries of a memo, and their bytes together.
 _MAX_ENTRIES = 256
@@ -156,6 +154,12 @@ def check_target(variable: Variable) -> None:
         )
 
 
+class Taken(NamedTuple):
+    """An answer that is taken in parts: of `Best`, of `Draw` or of `Sample`."""
+
+    take: Callable[..., Any]
+
+
 # -------------------------------------------------------------------------------------- evidence
 
 
@@ -241,12 +245,24 @@ class Work(ABC):
         What will be computed, printable; nothing runs.
     """
 
-    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
+    def __init__(
+        self,
+        solver: Solver,
+        model: Any,
+        question: Any,
+        pattern: Pattern,
+        memory_limit: int | None = None,
+    ) -> None:
         self.solver = solver
         # The model's memo keeps the work: without a cycle both go when the model does.
         self.model_ref = weakref.ref(model)
         self.question = question
         self.pattern = pattern
+        self.memory_limit = memory_limit
+        self._begin(model)
+
+    def _begin(self, model: Any) -> None:  # noqa: B027  # most have something to prepare
+        """Prepare what does not depend on the values of the evidence, within `memory_limit`."""
 
     @property
     def model(self) -> Any:
@@ -256,9 +272,7 @@ class Work(ABC):
     @property
     def plan(self) -> Plan:
         """What will be computed, printable; nothing runs."""
-        plan = self.solver.plan(self.model, self.question, self.pattern)
-        assert plan is not None  # it has prepared this work
-        return plan.by(self.solver.name, self.solver.condition)
+        return self.solver.named_plan(self.model, self.question, self.pattern)
 
     def run(self, case: Case, memory_limit: int | None = None) -> Any:
         """Answer for one case; None if the evidence is impossible.
@@ -286,39 +300,6 @@ class Work(ABC):
         return 0
 
 
-class Subject(Protocol):
-    """What every solver may ask of a model."""
-
-    @property
-    def form(self) -> str:
-        """What solvers go by: "product", "tempered", "mixture", "average" or "scores"."""
-        ...
-
-    @property
-    def compiled(self) -> CompiledTables | None:
-        """The tables and their programs, if the model is a product of tables."""
-        ...
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """All variables; a variable's number is its place."""
-        ...
-
-    @property
-    def number(self) -> Mapping[Any, int]:
-        """From the name of a variable to its number."""
-        ...
-
-    @property
-    def memo(self) -> Memo:
-        """Where work is kept by question and pattern."""
-        ...
-
-    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
-        """Return the selected work, from the memo if the question was asked before."""
-        ...
-
-
 class Solver(ABC):
     """One way to answer questions.
 
@@ -327,32 +308,50 @@ class Solver(ABC):
     name : str
     condition : str
         When it is selected, in words.
-    answers : frozenset of types of questions
+    form : str
+        Of the models that it serves.
+    works : mapping from type of question to type of Work
+        The questions that it answers, and what it prepares for each.
     """
 
     name: ClassVar[str]
     condition: ClassVar[str]
-    answers: ClassVar[frozenset[type[Any]]]
+    form: ClassVar[str]
+    works: ClassVar[Mapping[type[Any], type[Work]]]
 
-    @abstractmethod
+    @property
+    def answers(self) -> Set[type[Any]]:
+        """The types of questions that it answers."""
+        return self.works.keys()
+
     def serves(self, model: Any) -> bool:
         """Tell whether it can answer any question about the model."""
+        return bool(model.form == self.form)
 
-    @abstractmethod
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        """Tell whether it prepares a question that it answers, or leaves it to later solvers."""
+        return not pattern.rows
+
     def prepare(
-        self, model: Any, question: Question, pattern: Pattern, memory_limit: int | None
-    ) -> Work | None:
-        """Prepare a question that it answers; None leaves it to the solvers after this one.
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
+        """Prepare a question that it takes.
 
         Raises
         ------
         MemoryLimitError
             With the size.
         """
+        return self.works[type(question)](self, model, question, pattern, memory_limit)
 
     @abstractmethod
-    def plan(self, model: Any, question: Question, pattern: Pattern) -> Plan | None:
-        """Return what would be prepared, however large, without doing it; None as in `prepare`."""
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        """Return what `prepare` would prepare, however large, without doing it."""
+
+    def named_plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        """Return the plan with the name of the solver and the reason why it was selected."""
+        plan = self.plan(model, question, pattern)
+        return replace(plan, solver=self.name, reason=self.condition)
 
 
 # ------------------------------------------------------------------------------------------ memo

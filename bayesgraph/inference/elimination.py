@@ -9,11 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.factors import MAX, SUM, Evidence, Factor, GaussianFactor, Potential, multiply
+from bayesgraph.factors import (
+    MAX,
+    SUM,
+    Algebra,
+    Evidence,
+    Factor,
+    GaussianFactor,
+    Potential,
+    multiply,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import take_codes
-from bayesgraph.inference.contract import Subject
-from bayesgraph.inference.engine import Step, eliminate, remaining
+from bayesgraph.inference.contract import Memo
 from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -70,8 +78,20 @@ class Slice(Protocol):
         ...
 
 
-class ProductSubject(Subject, Protocol):
+class ProductModel(Protocol):
     """A model that is, given the evidence, a product of factors."""
+
+    variables: tuple[Variable, ...]
+
+    @property
+    def number(self) -> Mapping[Any, int]:
+        """From the name of a variable to its place among `variables`."""
+        ...
+
+    @property
+    def memo(self) -> Memo:
+        """Where slices are kept by pattern."""
+        ...
 
     def slice(
         self,
@@ -158,13 +178,13 @@ class PlannedSlice:
 
 
 def planned_slice(
-    model: ProductSubject, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
+    model: ProductModel, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
 ) -> PlannedSlice:
     """Return what bears on the variables to keep, from the model's memo.
 
     Parameters
     ----------
-    model : ProductSubject
+    model : ProductModel
     evidence : Evidence
         Without columns that are missing throughout.
     partial : sequence of Variable
@@ -196,8 +216,92 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
     return potential.scope
 
 
+# -------------------------------------------------------------------------------------- the loop
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What the loop did at one variable, kept when a maximum is to be traced back."""
+
+    variable: Variable
+    product: Potential
+
+
+def eliminate(
+    potentials: Sequence[Potential],
+    plan: Plan,
+    algebra: Mapping[Variable, Algebra],
+    columns: Mapping[Variable, Floats],
+    trace: list[Step] | None = None,
+) -> Potential:
+    """Run a plan on factors and return the product that is left, over ``plan.keep``.
+
+    See `remaining` for the parameters.
+    """
+    return multiply(remaining(potentials, plan, algebra, columns, trace))
+
+
+def remaining(
+    potentials: Sequence[Potential],
+    plan: Plan,
+    algebra: Mapping[Variable, Algebra],
+    columns: Mapping[Variable, Floats],
+    trace: list[Step] | None = None,
+) -> list[Potential]:
+    """Run a plan on factors and return those that are left.
+
+    Parameters
+    ----------
+    potentials : sequence of factors
+        Their scopes are covered by the plan.
+    plan : Plan
+    algebra : mapping from variable to Algebra
+        How each variable leaves.
+    columns : mapping from continuous variable to array of shape (n_rows,)
+        Values of variables that some rows observe and others (NaN) do not.
+    trace : list, optional
+        Receives a Step for each variable, in order of elimination.
+    """
+    place = {step.variable: number for number, step in enumerate(plan.steps)}
+    end = len(plan.steps)
+    buckets: list[list[Potential]] = [[] for _ in range(end + 1)]
+
+    def put(potential: Potential) -> None:
+        scope = potential_scope(potential)
+        buckets[min((place.get(v, end) for v in scope), default=end)].append(potential)
+
+    for potential in potentials:
+        put(potential)
+    for number, step in enumerate(plan.steps):
+        if not buckets[number]:
+            continue
+        product = multiply(buckets[number])
+        buckets[number] = []
+        if trace is not None:
+            trace.append(Step(step.variable, product))
+        put(_remove(product, step.variable, algebra[step.variable], columns))
+    return buckets[end]
+
+
+def _remove(
+    product: Potential, variable: Variable, algebra: Algebra, columns: Mapping[Variable, Floats]
+) -> Potential:
+    if isinstance(variable, Continuous):
+        assert isinstance(product, GaussianFactor)  # only such factors mention it
+        column = columns.get(variable)
+        if column is None:
+            return product.eliminate(variable, algebra)
+        return product.eliminate_partial(variable, algebra, column)
+    assert isinstance(product, Factor)  # the plan removes continuous variables first
+    assert isinstance(variable, Discrete)  # counts are observed or leave before
+    return product.eliminate(variable, algebra)
+
+
+# ------------------------------------------------------------------------------------- questions
+
+
 def marginal(
-    model: ProductSubject,
+    model: ProductModel,
     targets: Sequence[Variable],
     evidence: Evidence,
     memory_limit: int | None = None,
@@ -208,7 +312,7 @@ def marginal(
 
 
 def discrete_tables(
-    model: ProductSubject, evidence: Evidence, memory_limit: int | None = None
+    model: ProductModel, evidence: Evidence, memory_limit: int | None = None
 ) -> Tables:
     """Return tables over the unobserved discrete variables: what is left given the evidence.
 
@@ -230,7 +334,7 @@ def discrete_tables(
 
 
 def most_probable(
-    model: ProductSubject,
+    model: ProductModel,
     variables: Collection[Variable],
     evidence: Evidence,
     *,
@@ -261,7 +365,7 @@ def most_probable(
 
 
 def _maximised(
-    model: ProductSubject,
+    model: ProductModel,
     variables: Sequence[Variable],
     evidence: Evidence,
     *,

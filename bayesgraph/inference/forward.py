@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,35 +11,9 @@ from numpy.typing import NDArray
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.graph import ancestral_set
-from bayesgraph.inference.contract import Case, Draw, Mass, Pattern, Sample, Solver, Work
+from bayesgraph.inference.contract import Case, Draw, Mass, Pattern, Sample, Solver, Taken, Work
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import Discrete, Variable
-
-
-class Forward(Solver):
-    """Draws each variable from its distribution given its parents."""
-
-    name = "forward sampling"
-    condition = "a network to draw rows from"
-    answers = frozenset({Sample})
-
-    def serves(self, model: Any) -> bool:
-        return hasattr(model, "nodes")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work:
-        return ForwardWork(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        above = _above(model, pattern)
-        if above <= {model.variables[v] for v in pattern.observed}:
-            return Plan()
-        part = model.restricted(above)
-        numbers = [part.number[model.variables[v].name] for v in pattern.observed]
-        soft = [part.number[model.variables[v].name] for v in pattern.soft]
-        own = Pattern(tuple(sorted(numbers)), tuple(sorted(soft)))
-        return Plan(parts=(part.plan_of(Draw(), own),))
 
 
 def _above(model: Any, pattern: Pattern) -> set[Variable]:
@@ -54,92 +29,96 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
 class ForwardWork(Work):
     """Whole rows given some values: exact and independent."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> ForwardDraws | None:
+    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         above = _above(model, self.pattern)
         if not above:
-            return ForwardDraws(model, given, None)
+            return Taken(partial(_rows, model, given, None))
         # The rest is barren: it changes nothing about what lies above.
         part = model.restricted(above)
         own = case.renumbered({v: part.number.get(x.name) for v, x in enumerate(model.variables)})
         question = Mass() if above <= set(given.columns) else Draw()
         try:
             found = part.work(question, own.pattern, memory_limit).run(own, memory_limit)
-        except UnsupportedModelError:
-            return ForwardDraws(model, given, None, rejecting=True)
+        except UnsupportedModelError:  # the posterior of what lies above is not known
+            return Taken(partial(_accepted_rows, model, given))
         if isinstance(question, Mass):
-            return None if found == -np.inf else ForwardDraws(model, given, None)
-        return None if found is None else ForwardDraws(model, given, found)
+            return None if found == -np.inf else Taken(partial(_rows, model, given, None))
+        return None if found is None else Taken(partial(_rows, model, given, found))
 
 
-class ForwardDraws:
-    """Rows from a network; for one use.
+def _rows(
+    model: Any, given: Evidence, above: Any, n: int, random: np.random.Generator
+) -> dict[Variable, NDArray[Any]]:
+    """Return n rows of all variables; `above` draws the unobserved ones above what is given."""
+    columns = {v: np.repeat(column, n, axis=0) for v, column in given.columns.items()}
+    if above is not None:
+        try:
+            columns |= above.take(n, random)
+        except UnsupportedModelError:
+            return _accepted_rows(model, given, n, random)
+    return _forward(model, columns, n, random)
 
-    Parameters
-    ----------
-    model : model with `nodes`
-    given : Evidence
-        One row.
-    above : draws or None
-        Of the unobserved variables above what is given.
-    rejecting : bool
-        The posterior of what lies above is not known: rows that do not agree are thrown away.
+
+def _forward(
+    model: Any, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
+) -> dict[Variable, NDArray[Any]]:
+    """Return columns with those of all other variables drawn given their parents."""
+    drawn = dict(columns)
+    for node in model.nodes():
+        if node.variable not in drawn:
+            drawn[node.variable] = node.sample(drawn, n, random)
+    return drawn
+
+
+def _accepted_rows(
+    model: Any, given: Evidence, n: int, random: np.random.Generator
+) -> dict[Variable, NDArray[Any]]:
+    """Return rows of the joint distribution that agree with discrete values given.
+
+    Exact where no posterior of what lies above is known, and slow where these are rare.
     """
-
-    def __init__(self, model: Any, given: Evidence, above: Any, *, rejecting: bool = False) -> None:
-        self._model = model
-        self._given = given
-        self._above = above
-        self._rejecting = rejecting
-
-    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return n rows of encoded columns of all variables."""
-        if self._rejecting:
-            return self._forward(self._accepted(n, random), n, random)
-        columns = {v: np.repeat(column, n, axis=0) for v, column in self._given.columns.items()}
-        if self._above is not None:
-            try:
-                columns |= self._above.take(n, random)
-            except UnsupportedModelError:
-                columns = self._accepted(n, random)
-        return self._forward(columns, n, random)
-
-    def _forward(
-        self, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> dict[Variable, NDArray[Any]]:
-        """Return columns with those of all other variables drawn given their parents."""
-        drawn = dict(columns)
-        for node in self._model.nodes():
-            if node.variable not in drawn:
-                drawn[node.variable] = node.sample(drawn, n, random)
-        return drawn
-
-    def _accepted(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return rows of the joint distribution that agree with discrete values given.
-
-        Exact where no posterior of what lies above is known, and slow where these are rare.
-        """
-        given = self._given
-        wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
-        if len(wanted) < len(given.columns) or given.likelihoods:
+    wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
+    if len(wanted) < len(given.columns) or given.likelihoods:
+        raise UnsupportedModelError(
+            "Rows given numbers or likelihoods take the exact posterior of what lies above "
+            "them, which this model does not have; give states of discrete variables only."
+        )
+    found: list[dict[Variable, NDArray[Any]]] = []
+    n_found, tries = 0, 0
+    while n_found < n:
+        if tries > 10_000 + 1_000 * n:
             raise UnsupportedModelError(
-                "Rows given numbers or likelihoods take the exact posterior of what lies above "
-                "them, which this model does not have; give states of discrete variables only."
+                f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
+                "is too improbable to be sampled by drawing and rejecting."
             )
-        found: list[dict[Variable, NDArray[Any]]] = []
-        n_found, tries = 0, 0
-        while n_found < n:
-            if tries > 10_000 + 1_000 * n:
-                raise UnsupportedModelError(
-                    f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
-                    "is too improbable to be sampled by drawing and rejecting."
-                )
-            size = min(100_000, 2 * n + 100)
-            rows = self._forward({}, size, random)
-            kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
-            found.append({v: column[kept] for v, column in rows.items()})
-            n_found, tries = n_found + len(kept), tries + size
-        if not found:
-            return {}
-        return {v: np.concatenate([part[v] for part in found])[:n] for v in found[0]}
+        size = min(100_000, 2 * n + 100)
+        rows = _forward(model, {}, size, random)
+        kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
+        found.append({v: column[kept] for v, column in rows.items()})
+        n_found, tries = n_found + len(kept), tries + size
+    columns = {v: np.concatenate([part[v] for part in found])[:n] for v in found[0]} if n else {}
+    return _forward(model, columns, n, random)
+
+
+class Forward(Solver):
+    """Draws each variable from its distribution given its parents."""
+
+    name = "forward sampling"
+    condition = "a network to draw rows from"
+    works: ClassVar = {Sample: ForwardWork}
+
+    def serves(self, model: Any) -> bool:
+        return hasattr(model, "nodes")
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        above = _above(model, pattern)
+        if above <= {model.variables[v] for v in pattern.observed}:
+            return Plan()
+        part = model.restricted(above)
+        observed, soft = (
+            tuple(sorted(part.number[model.variables[v].name] for v in numbers))
+            for numbers in (pattern.observed, pattern.soft)
+        )
+        return Plan(parts=(part.plan_of(Draw(), Pattern(observed, soft)),))

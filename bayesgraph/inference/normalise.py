@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.inference.execution import kernels
+from bayesgraph.inference import execution_kernels as kernels
 
 
 def log_total(joint: Floats) -> Floats:

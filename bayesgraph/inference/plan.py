@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from bayesgraph.inference.planning import kernels
-from bayesgraph.inference.planning.cost import (
+from bayesgraph.inference import planning_kernels as kernels
+from bayesgraph.inference.junction import Tree
+from bayesgraph.inference.memory import (
     BYTES,
     default_memory_limit,
     format_bytes,
@@ -18,7 +20,7 @@ from bayesgraph.inference.planning.cost import (
     format_seconds,
     memory_error,
 )
-from bayesgraph.inference.programs import EFFORT, MOST_WORK, Tree
+from bayesgraph.inference.programs import EFFORT, MAXIMUM_WORK
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Measured: time for each number in the products, all passes over it together.
@@ -124,14 +126,6 @@ class Plan:
     def _scopes(self) -> list[tuple[Variable, ...]]:
         return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
 
-    def of_size(self, workspace: int) -> Plan:
-        """Return the plan with the numbers that its program writes."""
-        return replace(self, workspace=workspace)
-
-    def by(self, solver: str, reason: str) -> Plan:
-        """Return the plan under the name of a solver, with the reason why it was selected."""
-        return replace(self, solver=solver, reason=reason)
-
     def check_memory(self, limit: int | None = None) -> None:
         """Raise a MemoryLimitError if the largest product does not fit."""
         allowed = default_memory_limit() if limit is None else limit
@@ -234,7 +228,7 @@ def make_plan(
 
 
 def plan_of_tree(
-    tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable], *, passes: int = 1
+    tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable], **other: Any
 ) -> Plan:
     """Return the plan that a junction tree stands for: its cliques, from the leaves to the roots.
 
@@ -245,7 +239,8 @@ def plan_of_tree(
         All variables, in the order of their numbers.
     keep : sequence of variables
         The targets, which leave the root last.
-    passes : int
+    **other
+        Attributes of the plan besides.
     """
     steps = []
     for c in range(len(tree.parent)):
@@ -255,7 +250,7 @@ def plan_of_tree(
         for variable in leaving:
             scope.remove(variable)
             steps.append(PlanStep(variable, (*scope, variable)))
-    return Plan(tuple(steps), tuple(keep), passes=passes)
+    return Plan(tuple(steps), tuple(keep), **other)
 
 
 def _eliminated(
@@ -273,7 +268,7 @@ def _eliminated(
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[number[v] for v in leaving]] = 0
     order = kernels.elimination_order(
-        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, EFFORT, MOST_WORK
+        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, EFFORT, MAXIMUM_WORK
     )
     place = {variables[v]: k for k, v in enumerate(order[: len(leaving)].tolist())}
     end = len(leaving)

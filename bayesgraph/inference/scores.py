@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Joint, Pattern, Solver, Work
@@ -42,25 +42,6 @@ class ClassScores:
         return (self.target,)
 
 
-class KernelScores(Solver):
-    """Runs the kernel of a stream's summaries, or the linear form of discriminant analysis."""
-
-    name = "class scores"
-    condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"
-    answers = frozenset({Joint})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "scores")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work:
-        return ScoresWork(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        return Plan(keep=model.variables, reason=model.kernel)
-
-
 class ScoresWork(Work):
     """One call of the kernel."""
 
@@ -70,3 +51,18 @@ class ScoresWork(Work):
     def _run_rows(self, rows: Any) -> Floats:
         found: Floats = self.model.scores(rows)
         return found
+
+
+class KernelScores(Solver):
+    """Runs the kernel of a stream's summaries, or the linear form of discriminant analysis."""
+
+    name = "class scores"
+    condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"
+    form = "scores"
+    works: ClassVar = {Joint: ScoresWork}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return True
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        return Plan(keep=model.variables)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.inference.calibration import table_derivatives
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case
-from bayesgraph.inference.outward import outward
 from bayesgraph.variables import Discrete, Name, State
 
 _MOST_LINES = 10
@@ -91,7 +91,7 @@ def sensitivity(
     P(e) and E that of P(t, e), the derivative of P(t | e) is (E - P(t | e) D) / P(e).
     """
     tables = compiled.tables
-    plain, _, log_mass = outward(compiled, case, memory_limit=memory_limit)
+    plain, _, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
     if log_mass == -np.inf:
         return None
     others = case.without(target)
@@ -99,13 +99,12 @@ def sensitivity(
     if target in case.soft:
         scale += float(case.soft[target][state])
     both = Case({**others.hard, target: state}, others.soft, scale)
-    joint, _, log_joint = outward(compiled, both, memory_limit=memory_limit)
+    joint, _, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
     posterior = float(np.exp(log_joint - log_mass))
     derivatives, covaried = [], []
-    for f in range(len(tables.base)):
-        numbers = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
-        shape = tuple(int(tables.cards[v]) for v in numbers)
-        slopes = np.zeros(shape)
+    for f in range(len(tables)):
+        numbers, values = tables.table(f)
+        slopes = np.zeros(values.shape)
         for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
@@ -113,7 +112,6 @@ def sensitivity(
             logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
             slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)
-        values = tables.values[tables.base[f] : tables.base[f] + slopes.size].reshape(shape)
         covaried.append(_covaried(values, slopes))
     return posterior, derivatives, covaried
 
@@ -198,7 +196,7 @@ def conflict(
         logs[state] = 0.0
         soft[variable] = logs
     entered = Case({}, soft, case.log_scale)
-    _, retracted, log_mass = outward(compiled, entered, memory_limit=memory_limit)
+    _, retracted, log_mass = table_derivatives(compiled, entered, memory_limit=memory_limit)
     if log_mass == -np.inf:
         return log_mass, 0.0, {}, {}, {}
     order = sorted(soft)

@@ -20,13 +20,13 @@ from bayesgraph.inference.contract import (
     Solver,
     Work,
 )
-from bayesgraph.inference.factor_work import Factors
+from bayesgraph.inference.factor_solver import Factors
 from bayesgraph.inference.forward import Forward
 from bayesgraph.inference.mixture import Mixture
 from bayesgraph.inference.plan import Plan
-from bayesgraph.inference.rows import Rows
+from bayesgraph.inference.row_solver import Rows
 from bayesgraph.inference.scores import KernelScores
-from bayesgraph.inference.table_work import PROGRAMS, JointEnumeration
+from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 from bayesgraph.inference.tempered import Tempered
 
 # In the order in which they are tried: the first that takes a question answers it. Each says its
@@ -97,19 +97,18 @@ def first_work(
     model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
 ) -> Work:
     """Return what the first solver that takes the question has prepared; see `select`."""
-    for solver in serving(model, type(question)):
-        work = solver.prepare(model, question, pattern, memory_limit)
-        if work is not None:
-            return work
-    raise refused(model, type(question))
+    return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)
 
 
 def first_plan(model: Any, question: Question, pattern: Pattern) -> Plan:
     """Return what `first_work` would prepare, however large, without doing it."""
+    return _first(model, question, pattern).named_plan(model, question, pattern)
+
+
+def _first(model: Any, question: Question, pattern: Pattern) -> Solver:
     for solver in serving(model, type(question)):
-        found = solver.plan(model, question, pattern)
-        if found is not None:
-            return found.by(solver.name, solver.condition)
+        if solver.takes(model, question, pattern):
+            return solver
     raise refused(model, type(question))
 
 

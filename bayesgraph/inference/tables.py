@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.planning import kernels
+from bayesgraph.inference import planning_kernels as kernels
+from bayesgraph.inference.junction import Ints, TableArrays
 from bayesgraph.variables import Discrete, Variable
-
-Integers = NDArray[np.int64]
-
 
 # Smaller numbers lose digits; with this one among them the engine runs on logarithms.
 _TINY = float(np.finfo(np.float64).tiny)
@@ -105,11 +102,12 @@ class Tables:
         self._sums_to_one = sums_to_one
 
     @cached_property
-    def _layout(self) -> tuple[Integers, Integers, Integers]:
-        layout: tuple[Integers, Integers, Integers] = kernels.table_layout(
-            self.cards, self.start, self.item, int(self._sums_to_one)
+    def arrays(self) -> TableArrays:
+        """What kernels read."""
+        step, base, child = kernels.table_layout(
+            self.cards, self.start, self.item, self._sums_to_one
         )
-        return layout
+        return TableArrays(self.cards, self.start, self.item, step, base, child, self.values)
 
     @classmethod
     def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
@@ -131,37 +129,19 @@ class Tables:
         """Memory of the tables themselves."""
         return self.values.nbytes
 
-    @property
-    def step(self) -> Integers:
-        """How far apart in memory the states of the variable are, for each entry of `item`."""
-        return self._layout[0]
-
-    @property
-    def base(self) -> Integers:
-        """Where each table starts in `values`, shape (n_tables,)."""
-        return self._layout[1]
-
-    @property
-    def child(self) -> Integers:
-        """The variable over which a table sums to one, or -1, shape (n_tables,)."""
-        return self._layout[2]
-
     @cached_property
     def log_values(self) -> Floats:
         """Natural logarithms of `values`, or what was given as these."""
-        if self._log_values is not None:
-            return self._log_values
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.values))
+        return self.log_at(slice(None))
 
-    def log_at(self, places: Integers) -> Floats:
+    def log_at(self, places: Ints | slice) -> Floats:
         """Return the natural logarithms of some entries."""
         if self._log_values is not None:
             return self._log_values[places]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.values[places]))
 
-    def offsets(self, observed: Integers, states: Integers) -> Integers:
+    def offsets(self, observed: Ints, states: Ints) -> Ints:
         """Return where the part of each table that agrees with the evidence starts.
 
         Parameters
@@ -169,8 +149,9 @@ class Tables:
         observed, states : shape (k,)
             Numbers of the observed variables and of their states.
         """
-        offsets: Integers = kernels.evidence_offsets(
-            len(self.cards), self.start, self.item, self.step, self.base, observed, states
+        a = self.arrays
+        offsets: Ints = kernels.evidence_offsets(
+            a.start, a.item, a.step, a.base, len(a.cards), observed, states
         )
         return offsets
 
@@ -180,6 +161,17 @@ class Tables:
             tuple(self.variables[v] for v in self.item[begin:end].tolist())
             for begin, end in itertools.pairwise(self.start.tolist())
         ]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def table(self, f: int, *, logs: bool = False) -> tuple[list[int], Floats]:
+        """Return the numbers of a table's variables, and the table or its logarithms."""
+        numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
+        shape = self.cards[numbers]
+        begin = int(self.arrays.base[f])
+        values = self.log_values if logs else self.values
+        return numbers, values[begin : begin + int(shape.prod())].reshape(shape)
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
         """Return the numbers of variables."""

@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import All, Best, Case, Draw, Joint, Pattern, Work
-from bayesgraph.inference.factor_work import Factors
+from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Work
+from bayesgraph.inference.factor_solver import Factors
 from bayesgraph.inference.plan import Plan
-from bayesgraph.inference.rows import RowsWork
-
-
-class Tempered(Factors):
-    """The factors of the network, and one that turns what it says of its class into ours."""
-
-    name = "tempered"
-    condition = "a weighted network, whose class is told by tempered conditionals"
-    answers = frozenset({Joint, All, Best, Draw})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "tempered")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work | None:
-        if not pattern.rows:
-            return super().prepare(model, question, pattern, memory_limit)
-        if not isinstance(question, Joint):
-            return None
-        if question.targets == (model.number[model.target.name],):
-            return TemperedRows(self, model, question, pattern)
-        return RowsWork(self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
-        if pattern.rows and not isinstance(question, Joint):
-            return None
-        plan = super().plan(model, question, Pattern(pattern.observed, pattern.soft))
-        assert plan is not None  # of one case
-        features = [v for v in pattern.observed if model.variables[v] != model.target]
-        known = Pattern(tuple(features), pattern.soft, pattern.rows)
-        inner = model.network.plan_of(Joint((model.number[model.target.name],)), known)
-        return Plan(keep=plan.keep, parts=(plan.by("factors", "of the network"), inner))
+from bayesgraph.inference.row_solver import RowsWork
 
 
 class TemperedRows(Work):
@@ -62,3 +31,31 @@ class TemperedRows(Work):
             codes = rows.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
         return result
+
+
+class Tempered(Factors):
+    """The factors of the network, and one that turns what it says of its class into ours."""
+
+    name = "tempered"
+    condition = "a weighted network, whose class is told by tempered conditionals"
+    form = "tempered"
+    works: ClassVar = {q: w for q, w in Factors.works.items() if q is not Mass}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return not pattern.rows or isinstance(question, Joint)
+
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+    ) -> Work:
+        if not pattern.rows:
+            return super().prepare(model, question, pattern, memory_limit)
+        is_class = question.targets == (model.number[model.target.name],)
+        return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        plan = super().plan(model, question, Pattern(pattern.observed, pattern.soft))
+        features = [v for v in pattern.observed if model.variables[v] != model.target]
+        known = Pattern(tuple(features), pattern.soft, pattern.rows)
+        inner = model.network.plan_of(Joint((model.number[model.target.name],)), known)
+        own = replace(plan, solver="factors", reason="of the network")
+        return Plan(keep=plan.keep, parts=(own, inner))

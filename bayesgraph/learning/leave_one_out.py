@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
+from bayesgraph.inference.memory import default_memory_limit, format_bytes
 from bayesgraph.learning import kernels
 from bayesgraph.learning.arcs import n_moments
 from bayesgraph.learning.gaussian_regression import regression

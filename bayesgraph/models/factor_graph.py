@@ -262,7 +262,7 @@ class FactorGraph(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> GraphSlice:
-        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
+        """Return what bears on some variables; see `inference.elimination.ProductModel`.
 
         Every factor does, and a powered one does not sum to one: what is missing is summed out.
         """

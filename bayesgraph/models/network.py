@@ -264,7 +264,7 @@ class BayesianNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> NetworkSlice:
-        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
+        """Return what bears on some variables; see `inference.elimination.ProductModel`.
 
         Nodes without a target or evidence among their descendants drop.
         """

@@ -237,7 +237,7 @@ class WeightedNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return what bears on some variables; see `inference.elimination.ProductSubject`.
+        """Return what bears on some variables; see `inference.elimination.ProductModel`.
 
         That is the network's factors, and one that turns its class into ours.
         """

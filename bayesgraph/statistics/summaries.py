@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding import Table
 from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.planning.cost import default_memory_limit, format_bytes
+from bayesgraph.inference.memory import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.growth import (

@@ -5,8 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.factors import SUM, Evidence
-from bayesgraph.inference.elimination import planned_slice, potential_scope
-from bayesgraph.inference.engine import eliminate
+from bayesgraph.inference.elimination import eliminate, planned_slice, potential_scope
 from bayesgraph.inference.plan import make_plan
 
 

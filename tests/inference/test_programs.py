@@ -10,12 +10,13 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import MemoryLimitError
-from bayesgraph.inference import threads
+from bayesgraph.inference import compiled
+from bayesgraph.inference import execution_kernels as execution
+from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference.compiled import FEW_VARIABLES
 from bayesgraph.inference.contract import All, Case, Memo
-from bayesgraph.inference.execution import kernels as execution
-from bayesgraph.inference.planning import kernels as planning
-from bayesgraph.inference.programs import EVERYTHING, TARGETS, plan_tree, restrict
+from bayesgraph.inference.junction import Cliques
+from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 
 SEEDS = range(40)
 
@@ -55,13 +56,13 @@ def cliques(tree):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("scope", [EVERYTHING, TARGETS])
+@pytest.mark.parametrize("scope", [Relevance.EVERYTHING, Relevance.TARGETS])
 def test_a_tree_has_the_running_intersection_property(seed, scope):
     net, random = random_network(seed, 14)
     evidence = possible_evidence(net, random)
     findings = findings_of(net, evidence)
     free = [v for v in range(14) if v not in findings.hard]
-    targets = free[:3] if scope == TARGETS else []
+    targets = free[:3] if scope is Relevance.TARGETS else []
     restricted = restrict(net.compiled.tables, sorted(findings.hard), (), targets, scope)
     tree = plan_tree(restricted)
     members = cliques(tree)
@@ -101,12 +102,11 @@ def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
 
 def collect_cost(tree, restricted, roots):
     """Entries that are summed on the way to given roots: those of messages that are not ones."""
-    c_start, member, residual, parent = planning.rooted(
+    cliques = planning.rooted(
         tree.cards, tree.c_start, tree.member, tree.parent, roots, np.zeros_like(tree.cards)
     )
-    _, unit, _, _ = planning.place_factors(
-        tree.cards, tree.start, tree.item, restricted.child, c_start, member, residual, parent
-    )
+    c_start, member, _, parent = cliques
+    _, unit, _, _ = planning.place_factors(restricted, cliques)
     return sum(
         math.prod(tree.cards[member[c_start[c] : c_start[c + 1]]].tolist())
         for c in range(len(parent))
@@ -120,13 +120,10 @@ def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
     net, random = random_network(seed, 12)
     findings = findings_of(net, possible_evidence(net, random, 0.15))
-    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), (), EVERYTHING)
+    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), (), Relevance.EVERYTHING)
     tree = plan_tree(restricted)
-    arguments = (
-        tree.cards, tree.start, tree.item, restricted.child, tree.home, tree.unit, tree.c_start,
-        tree.member, tree.residual, tree.parent, np.zeros_like(tree.cards),
-    )  # fmt: skip
-    chosen = planning.best_roots(*arguments)
+    cliques = Cliques(tree.c_start, tree.member, tree.residual, tree.parent)
+    chosen = planning.best_roots(restricted, cliques, tree.home, tree.unit)
     root_of = list(range(len(tree.parent)))
     for c in range(len(tree.parent) - 1, -1, -1):
         if tree.parent[c] >= 0:
@@ -215,10 +212,10 @@ def test_an_interpreter_agrees(seed):
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
     assert not run.logarithmic
-    offsets = tables.base.copy()
+    offsets = tables.arrays.base.copy()
     for f, (begin, end) in enumerate(itertools.pairwise(tables.start)):
         for place in range(begin, end):
-            offsets[f] += findings.hard.get(int(tables.item[place]), 0) * tables.step[place]
+            offsets[f] += findings.hard.get(int(tables.item[place]), 0) * tables.arrays.step[place]
     out, log_mass = interpret(program, tables.values, offsets.tolist())
     constant = np.log(tables.values[offsets[program.constant]]).sum()
     assert out == pytest.approx(run.result, abs=1e-12)
@@ -368,16 +365,17 @@ def test_what_was_interrupted_keeps_its_space(large, monkeypatch):
     """The second thread may still write there: nobody else may get it."""
     program, case = large.compiled.program(()), Case({})
     lent, back = [], []
-    monkeypatch.setattr(threads, "borrow", lambda n: lent.append(np.empty(n)) or lent[-1])
-    monkeypatch.setattr(threads, "give_back", back.append)
+    monkeypatch.setattr(compiled, "borrow", lambda n: lent.append(np.empty(n)) or lent[-1])
+    monkeypatch.setattr(compiled, "give_back", back.append)
 
     def interrupted(*args):
         raise KeyboardInterrupt
 
     large.compiled.run(program, case)
-    assert len(lent) == len(back) == 1
+    assert len(lent) == 2  # the workspace belongs to the caller
+    assert len(back) == 1
     monkeypatch.setattr(execution, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         large.compiled.run(program, case)
-    assert len(lent) == 2
+    assert len(lent) == 4
     assert len(back) == 1

@@ -23,7 +23,7 @@ from bayesgraph.errors import (
     UnsupportedModelError,
 )
 from bayesgraph.factors import Evidence
-from bayesgraph.inference.mixture import search
+from bayesgraph.inference.mixture import assignments
 
 A = bg.Discrete("a", ["x", "y", "z"])
 B = bg.Discrete("b", [True, 1, "1"])
@@ -133,7 +133,7 @@ def test_the_best_of_a_mixture_need_not_be_the_best_of_a_network():
 
 
 def test_a_search_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr(search, "_MOST", 8)
+    monkeypatch.setattr(assignments, "_MOST", 8)
     variables = [bg.Discrete(name, [0, 1]) for name in "abcdefgh"]
     rows = [[0.5 + s * 0.001 * i, 0.5 - s * 0.001 * i] for s in (1, -1) for i in range(8)]
     networks = [

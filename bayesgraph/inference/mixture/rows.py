@@ -67,10 +67,8 @@ def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
     child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
     logs: list[Floats] = []
     n_logs = 0
-    for f, begin in enumerate(tables.base.tolist()):
-        scope = tables.item[tables.start[f] : tables.start[f + 1]].tolist()
-        shape = tables.cards[scope]
-        table = tables.values[begin : begin + int(np.prod(shape))].reshape(shape)
+    for f in range(len(tables)):
+        scope, table = tables.table(f)
         rest = [v for v in scope if v != target]
         order = [*rest, target] if target in scope else rest
         values = np.transpose(table, [scope.index(v) for v in order])

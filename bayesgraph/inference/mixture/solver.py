@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,42 +24,16 @@ from bayesgraph.inference.contract import (
     Question,
     Sample,
     Solver,
+    Taken,
     Work,
 )
-from bayesgraph.inference.factor_work import lazy_marginals
-from bayesgraph.inference.mixture.answers import Answer, log_sum, mixed
+from bayesgraph.inference.factor_solver import lazy_marginals
+from bayesgraph.inference.mixture.assignments import best_assignments
+from bayesgraph.inference.mixture.averages import Answer, log_sum, mixed
 from bayesgraph.inference.mixture.rows import RowSum, Sums, stacked_codes, sums_of
-from bayesgraph.inference.mixture.search import best_assignments
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Assignment, Marginals
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
-
-
-class Mixture(Solver):
-    """Adds up the answers of networks with the weights that they have given the evidence."""
-
-    name = "mixture"
-    condition = "a mixture of networks"
-    answers = frozenset({Joint, All, Mass, Best, Draw, Sample})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "mixture")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work:
-        return _WORK[type(question)](self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        if isinstance(question, Best):
-            # The continuous variables' means are asked of the mixture afterwards.
-            question = Best(question.over)
-        parts = tuple(
-            part.network.plan_of(part.question(question), part.pattern(pattern))
-            for part in parts_of(model)
-        )
-        targets = question.targets if isinstance(question, Joint) else ()
-        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
 
 
 class Part:
@@ -128,14 +102,8 @@ def log_masses(parts: Sequence[Part], case: Case, memory_limit: int | None = Non
 
 
 class _MixtureWork(Work):
-    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
-        super().__init__(solver, model, question, pattern)
+    def _begin(self, model: Any) -> None:
         self.parts = parts_of(model)
-
-    @property
-    def log_weights(self) -> Floats:
-        """Logs of the prior weights."""
-        return np.array([part.log_weight for part in self.parts])
 
 
 class MixtureMass(_MixtureWork):
@@ -178,35 +146,29 @@ class MixtureAll(_MixtureWork):
 class MixtureBest(_MixtureWork):
     """The most probable assignments, from those of the networks."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> MixtureAssignments:
+    def _run(self, case: Case, memory_limit: int | None) -> Taken:
         if self.question.mode:
             raise UnsupportedModelError(
                 "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
                 "maximise over the discrete variables."
             )
-        return MixtureAssignments(self, case, memory_limit)
+        return Taken(partial(self._take, case, memory_limit))
 
-
-class MixtureAssignments:
-    """The most probable assignments of a mixture."""
-
-    def __init__(self, work: MixtureBest, case: Case, memory_limit: int | None) -> None:
-        self._work = work
-        self._case = case
-        self._memory_limit = memory_limit
-
-    def take(self, k: int) -> list[Assignment]:
+    def _take(self, case: Case, memory_limit: int | None, k: int) -> list[Assignment]:
         """Return the k best, or fewer if fewer are possible."""
-        question = self._work.question
+        question = self.question
         if question.over is not None:
-            return self._over(question.over)
-        first = partial(_best_of, self._work.parts, self._case, self._memory_limit)
-        found = best_assignments(k, first, self._work.log_weights, self._log_probabilities)
-        return [self._with_means(best) for best in found] if question.means else found
+            return self._over(question.over, case, memory_limit)
+        log_weights = np.array([part.log_weight for part in self.parts])
+        first = partial(_best_of, self.parts, case, memory_limit)
+        found = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
+        if not question.means:
+            return found
+        return [self._with_means(case, memory_limit, best) for best in found]
 
-    def _over(self, over: tuple[int, ...]) -> list[Assignment]:
+    def _over(self, over: tuple[int, ...], case: Case, limit: int | None) -> list[Assignment]:
         """Return the argmax of the joint posterior, which is the table of all its states."""
-        model, case, limit = self._work.model, self._case, self._memory_limit
+        model = self.model
         posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
         if posterior is None:
             return []
@@ -215,29 +177,31 @@ class MixtureAssignments:
         names = [model.variables[v].name for v in over]
         return [Assignment(dict(zip(names, best, strict=True)), log_value)]
 
-    def _with_means(self, best: Assignment) -> Assignment:
+    def _with_means(self, case: Case, limit: int | None, best: Assignment) -> Assignment:
         """Return an assignment with the conditional means of the continuous variables."""
-        model, limit = self._work.model, self._memory_limit
+        model = self.model
         codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
-        known = Case({**self._case.hard, **codes}, self._case.soft)
+        known = Case({**case.hard, **codes}, case.soft)
         values = {
             v.name: model.work(Joint((number,)), known.pattern, limit).run(known, limit).mean
             for number, v in enumerate(model.variables)
-            if isinstance(v, Continuous) and number not in self._case.hard and v not in model.silent
+            if isinstance(v, Continuous) and number not in case.hard and v not in model.silent
         }
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]
         return Assignment({name: merged[name] for name in order}, best.log_probability)
 
-    def _log_probabilities(self, names: tuple[Name, ...], values: list[tuple[Any, ...]]) -> Floats:
-        model = self._work.model
-        row = self._case.evidence(model.variables)
+    def _log_probabilities(
+        self, case: Case, names: tuple[Name, ...], values: list[tuple[Any, ...]]
+    ) -> Floats:
+        model = self.model
+        row = case.evidence(model.variables)
         columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
         for name, column in zip(names, zip(*values, strict=True), strict=False):
             variable = model.variables[model.number[name]]
             columns[variable] = np.array([_code(model, name, value) for value in column])
         rows = Evidence(len(values), columns, row.likelihoods)
-        return np.ascontiguousarray(_row_logs(model, self._work.parts, None, rows)[:, 0])
+        return np.ascontiguousarray(_row_logs(model, self.parts, None, rows)[:, 0])
 
 
 def _code(model: Any, name: Name, state: Any) -> int:
@@ -256,11 +220,29 @@ def _best_of(
 class MixtureDraw(_MixtureWork):
     """Exact draws: for each row a network, then all its variables."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> MixtureDraws | None:
+    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
-        if weights is None:
-            return None
-        return MixtureDraws(self, weights, case, memory_limit)
+        return None if weights is None else Taken(partial(self._take, weights, case, memory_limit))
+
+    def _take(
+        self,
+        weights: Floats,
+        case: Case,
+        memory_limit: int | None,
+        n: int,
+        random: np.random.Generator,
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return n rows of encoded columns."""
+        sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
+        drawn = [
+            part.run(self.question, case, memory_limit).take(
+                int(sizes[part.place]) if n else 0, random
+            )
+            for part in self.parts
+            if sizes[part.place]
+        ]
+        order = random.permutation(n)
+        return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
 
 def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -> Floats | None:
@@ -270,36 +252,6 @@ def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -
     logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
     total = log_sum(logs)
     return None if total == -np.inf else np.exp(logs - total)
-
-
-class MixtureDraws:
-    """Exact draws from a mixture, of the free variables or of whole rows."""
-
-    def __init__(
-        self,
-        work: MixtureDraw,
-        weights: Floats,
-        case: Case,
-        memory_limit: int | None,
-    ) -> None:
-        self._work = work
-        self._weights = weights
-        self._case = case
-        self._memory_limit = memory_limit
-
-    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return n rows of encoded columns."""
-        weights, work = self._weights, self._work
-        sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
-        drawn = [
-            part.run(work.question, self._case, self._memory_limit).take(
-                int(sizes[part.place]) if n else 0, random
-            )
-            for part in work.parts
-            if sizes[part.place]
-        ]
-        order = random.permutation(n)
-        return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -356,11 +308,31 @@ def _sums(
     return found
 
 
-_WORK: dict[type[Any], type[_MixtureWork]] = {
-    Joint: MixtureJoint,
-    All: MixtureAll,
-    Mass: MixtureMass,
-    Best: MixtureBest,
-    Draw: MixtureDraw,
-    Sample: MixtureDraw,
-}
+class Mixture(Solver):
+    """Adds up the answers of networks with the weights that they have given the evidence."""
+
+    name = "mixture"
+    condition = "a mixture of networks"
+    form = "mixture"
+    works: ClassVar = {
+        Joint: MixtureJoint,
+        All: MixtureAll,
+        Mass: MixtureMass,
+        Best: MixtureBest,
+        Draw: MixtureDraw,
+        Sample: MixtureDraw,
+    }
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return True
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, Best):
+            # The continuous variables' means are asked of the mixture afterwards.
+            question = Best(question.over)
+        parts = tuple(
+            part.network.plan_of(part.question(question), part.pattern(pattern))
+            for part in parts_of(model)
+        )
+        targets = getattr(question, "targets", ())
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)

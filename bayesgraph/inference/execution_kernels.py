@@ -17,13 +17,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.inference.junction import Floats, Ints, Program, TableArrays, Tree
+from bayesgraph.inference.planning_kernels import filled, grown, linked
 from bayesgraph.parallel import over_rows
 
 # How many threads there may be.
 N_THREADS = numba.config.NUMBA_NUM_THREADS
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Instructions. Each is: operation, length, target, source, kind of source, number of dimensions,
 # number of loop dimensions, then (count, target step, source step) a dimension, outermost first,
@@ -47,255 +46,151 @@ ALL_KEPT = 2**20
 LARGE = 2**21
 
 # Below this the product of the smallest entries may underflow: 2**-1022 is the smallest normal.
-LEAST_LOG2 = -1000.0
+MINIMUM_LOG2 = -1000.0
 
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _grown(code: Ints, size: int, more: int) -> Ints:
-    if size + more <= len(code):
-        return code
-    larger = np.empty(2 * len(code) + more, np.int64)
-    for k in range(size):
-        larger[k] = code[k]
-    return larger
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _emit(
-    code: Ints, size: int, what: Ints, counts: Ints, target_steps: Ints, source_steps: Ints
+    code: Ints,
+    size: int,
+    operation: int,
+    target: int,
+    source: int,
+    kind: int,
+    outer: int,
+    counts: Ints,
+    target_steps: Ints,
+    source_steps: Ints,
 ) -> int:
     """Append an instruction that walks a target and a source along some axes.
 
-    Axes that both sides walk in one stretch are merged.
-
-    Parameters
-    ----------
-    what : operation, target, source, kind of source, number of axes, how many of them (the first) a
-        loop runs through
+    Axes that both sides walk in one stretch are merged; a loop runs through the first `outer` ones.
     """
-    start = size
-    outer = what[5]
-    code[start] = what[0]
-    code[start + 2] = what[1]
-    code[start + 3] = what[2]
-    code[start + 4] = what[3]
-    at = start + HEAD
+    code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
+    at = size + HEAD
     dims = 0
-    for k in range(outer, what[4]):
+    for k in range(outer, len(counts)):
         c, t, s = counts[k], target_steps[k], source_steps[k]
         if c == 1:
             continue
         if dims and code[at - 2] == t * c and code[at - 1] == s * c:
             code[at - 3] *= c
-            code[at - 2] = t
-            code[at - 1] = s
+            at -= 3
         else:
             code[at] = c
-            code[at + 1] = t
-            code[at + 2] = s
-            at += 3
             dims += 1
+        code[at + 1], code[at + 2] = t, s
+        at += 3
     while dims < 2:
         # At least two dimensions, so that the executor has two loops and no special case.
-        for k in range(at - 1, start + HEAD - 1, -1):
+        for k in range(at - 1, size + HEAD - 1, -1):
             code[k + 3] = code[k]
-        code[start + HEAD] = 1
-        code[start + HEAD + 1] = 0
-        code[start + HEAD + 2] = 0
+        code[size + HEAD], code[size + HEAD + 1], code[size + HEAD + 2] = 1, 0, 0
         at += 3
         dims += 1
-    code[start + 5] = dims
-    code[start + 6] = outer
+    code[size + 5], code[size + 6] = dims, outer
     for k in range(outer):
-        code[at] = target_steps[k]
-        code[at + 1] = source_steps[k]
+        code[at], code[at + 1] = target_steps[k], source_steps[k]
         at += 2
-    code[start + 1] = at - start
+    code[size + 1] = at - size
     return at
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _simple(code: Ints, size: int, what: Ints) -> int:
+def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: int) -> int:
     """Append an instruction without axes: operation, then four numbers."""
-    code[size] = what[0]
-    code[size + 1] = SHORT
-    for k in range(1, 5):
-        code[size + 1 + k] = what[k]
+    code[size], code[size + 1], code[size + 2], code[size + 3] = operation, SHORT, a, b
+    code[size + 4], code[size + 5] = c, d
     return size + SHORT
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _steps(
-    axis: Ints, stride: Ints, begin: int, end: int, place: Ints, width: int, out: Ints
-) -> None:
+def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Ints) -> None:
     """Write the step of a table along each axis of a clique: 0 along those that it lacks."""
-    for k in range(width):
-        out[k] = 0
+    out[:] = 0
     for at in range(begin, end):
         out[place[axis[at]]] = stride[at]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _ordered(
-    axis: Ints,
-    stride: Ints,
-    begin: int,
-    end: int,
-    place: Ints,
-    width: int,
-    cards: Ints,
-    counts: Ints,
-    source_steps: Ints,
-    target_steps: Ints,
-    by_axis: Ints,
-) -> int:
-    """Sort the axes of a table as in its clique; return their number.
-
-    Writes the counts and the steps of the table as it is (`source_steps`), of a copy in order
-    (`target_steps`), and the latter at the places of the clique's axes (`by_axis`).
-    """
-    for k in range(width):
-        by_axis[k] = -1
-    for at in range(begin, end):
-        by_axis[place[axis[at]]] = at
-    n = 0
-    for k in range(width):
-        at = by_axis[k]
-        if at >= 0:
-            counts[n] = cards[axis[at]]
-            source_steps[n] = stride[at]
-            n += 1
-    distance = 1
-    for k in range(n - 1, -1, -1):
-        target_steps[k] = distance
-        distance *= counts[k]
-    k = n
-    for q in range(width - 1, -1, -1):
-        if by_axis[q] >= 0:
-            k -= 1
-            by_axis[q] = target_steps[k]
-        else:
-            by_axis[q] = 0
-    return n
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def compile_tree(
-    table_step: Ints,
-    table_base: Ints,
-    tables: Floats,
+    tables: TableArrays,
+    tree: Tree,
     soft_cards: Ints,
-    variables: Ints,
-    factors: Ints,
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    place_of: Ints,
-    home: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-    unit: Ints,
     maximized: Ints,
     targets: Ints,
-    both: int,
-) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+    both: bool,
+) -> Program:
     """Compile the passes over a junction tree to a program.
 
     Parameters
     ----------
-    table_step, table_base, tables
-        `step`, `base` and `values` of the model; see `inference.tables.Tables`.
     soft_cards : shape (n_soft,)
         States of the variables with soft evidence, whose likelihoods the workspace starts with.
-    variables, factors, cards, start, item, place_of, home, c_start, member, residual, parent, unit
-        The tree; see `inference.programs.Tree` (`place_of` is its `at`).
     maximized : shape (n_variables,) or (0,)
         1 for variables that leave by a maximum.
     targets
         Variables of a root clique whose joint table is the result, or none.
-    both : int
-        1: two passes; the result is the marginal of every variable, in order. 0: the first pass
-        only; the result is the joint table of the targets.
-
-    Returns
-    -------
-    code : the program
-    up : shape (n_cliques,)
-        Where in the workspace the message of each clique to its parent is; -1 for none.
-    least : shape (n_cliques,)
-        Binary logarithm of the least number that the product of a clique's factors can be, zero
-        apart: the sum of those of their smallest entries.
-    source, kind : shape (n_factors,)
-        Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
-    step : shape of `item`
-        How far apart the states are in memory.
-    constant
-        Tables all of whose variables are observed.
-    soft_at : shape (n_soft,)
-        Where in the workspace the likelihoods start.
-    maximal : shape (n_cliques,)
-        1 where variables leave by a maximum.
-    halves : shape (2 k,)
-        Stretches of the program, from what clears the sums of a large table to the end of its loop,
-        that may run in two halves at once.
-    sizes : entries of the workspace and of the result
+    both : bool
+        Two passes; the result is the marginal of every variable, in order. Otherwise the first
+        pass only; the result is the joint table of the targets.
     """
-    n_soft = len(soft_cards)
-    n_tables = len(table_base)
-    n_factors = len(factors)
-    soft_at = np.empty(n_soft, np.int64)
-    first_free = 0
-    for k in range(n_soft):
-        soft_at[k] = first_free
-        first_free += soft_cards[k]
-    source = np.empty(n_factors, np.int64)
-    kind = np.empty(n_factors, np.int64)
-    step = np.empty(len(item), np.int64)
-    n_constant = 0
-    for f in range(n_factors):
-        number = factors[f]
-        if number < n_tables:
-            source[f] = number
-            kind[f] = TABLE
-            for at in range(start[f], start[f + 1]):
-                step[at] = table_step[place_of[at]]
-            n_constant += home[f] < 0
-        else:
-            source[f] = soft_at[number - n_tables]
-            kind[f] = WORK
-            for at in range(start[f], start[f + 1]):
-                step[at] = 1
-    constant = np.empty(n_constant, np.int64)
-    n_constant = 0
-    for f in range(n_factors):
-        if home[f] < 0 and kind[f] == TABLE:
-            constant[n_constant] = factors[f]
-            n_constant += 1
-    maximal = np.zeros(len(parent), np.int64)
-    if len(maximized):
-        for c in range(len(parent)):
-            maximal[c] = maximized[variables[member[c_start[c]]]]
-    n = len(cards)
-    n_cliques = len(parent)
-    n_items = len(item)
-    free = first_free
-    # Operands: the factors, then the message of each clique to its parent.
+    variables, factors, cards, start, item = (
+        tree.variables, tree.factors, tree.cards, tree.start, tree.item,
+    )  # fmt: skip
+    c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
+    home, unit, at_tables = tree.home, tree.unit, tree.at
+    table_step, base, values = tables.step, tables.base, tables.values
+    n, n_cliques, n_factors, n_items = len(cards), len(parent), len(factors), len(item)
+    n_tables = len(base)
+    # The workspace starts with likelihoods.
+    soft_at = np.empty(len(soft_cards), np.int64)
+    free = 0
+    for k in range(len(soft_cards)):
+        soft_at[k] = free
+        free += soft_cards[k]
+    # Operands: the factors, then the message of each clique to its parent. Their axes and strides,
+    # where those of each begin and end, and where its numbers are.
+    n_operands = n_factors + n_cliques
     axis = np.empty(n_items + len(member), np.int64)
     stride = np.empty(n_items + len(member), np.int64)
-    for at in range(n_items):
-        axis[at] = item[at]
-        stride[at] = step[at]
+    begin = np.empty(n_operands, np.int64)
+    end = np.empty(n_operands, np.int64)
+    where = np.empty(n_operands, np.int64)
+    sort = filled(n_operands, WORK)
+    owner = filled(n_operands, -1)
+    constant = np.empty(n_factors, np.int64)
+    n_constant = 0
+    least = np.zeros(n_cliques)
+    for f in range(n_factors):
+        number = factors[f]
+        begin[f], end[f], owner[f] = start[f], start[f + 1], home[f]
+        is_table = number < n_tables
+        sort[f] = TABLE if is_table else WORK
+        where[f] = number if is_table else soft_at[number - n_tables]
+        for at in range(start[f], start[f + 1]):
+            axis[at] = item[at]
+            stride[at] = table_step[at_tables[at]] if is_table else 1
+        if is_table and home[f] < 0:
+            constant[n_constant] = number
+            n_constant += 1
+        elif is_table:  # likelihoods are not known yet; a run adds theirs
+            last = base[number + 1] if number + 1 < n_tables else len(values)
+            smallest = 1.0
+            for k in range(base[number], last):
+                if 0.0 < values[k] < smallest:
+                    smallest = values[k]
+            least[home[f]] += np.log2(smallest)
+    source, kind, step = where[:n_factors].copy(), sort[:n_factors].copy(), stride[:n_items].copy()
     entries = np.empty(n_cliques, np.int64)
-    separator = np.empty(n_cliques, np.int64)
-    widest = 1
+    separator = filled(n_cliques, 1)
+    up = filled(n_cliques, -1)
+    maximal = filled(n_cliques, 0)
     largest = 1
-    for c in range(n_cliques):
+    for c in range(n_cliques - 1, -1, -1):
         distance = 1
-        separator[c] = 1
         for at in range(c_start[c + 1] - 1, c_start[c] - 1, -1):
             axis[n_items + at] = member[at]
             stride[n_items + at] = distance
@@ -303,133 +198,93 @@ def compile_tree(
             if at == c_start[c] + residual[c]:
                 separator[c] = distance
         entries[c] = distance
-        widest = max(widest, c_start[c + 1] - c_start[c])
         if residual[c]:
             largest = max(largest, distance)
-    n_operands = n_factors + n_cliques
-    begin = np.empty(n_operands, np.int64)
-    end = np.empty(n_operands, np.int64)
-    where = np.empty(n_operands, np.int64)
-    sort = np.empty(n_operands, np.int64)
-    up = np.empty(n_cliques, np.int64)
-    first = np.empty(n_cliques, np.int64)
-    following = np.empty(n_operands, np.int64)
-    first_child = np.empty(n_cliques, np.int64)
-    next_child = np.empty(n_cliques, np.int64)
-    down = np.empty(n_cliques, np.int64)
-    table = np.empty(n_cliques, np.int64)
-    for c in range(n_cliques):
-        first[c] = first_child[c] = down[c] = table[c] = up[c] = -1
-    for c in range(n_cliques - 1, -1, -1):
+        if len(maximized):
+            maximal[c] = maximized[variables[member[c_start[c]]]]
         o = n_factors + c
         begin[o] = n_items + c_start[c] + residual[c]
         end[o] = n_items + c_start[c + 1]
-        sort[o] = WORK
-        if parent[c] < 0:
-            continue
-        next_child[c] = first_child[parent[c]]
-        first_child[parent[c]] = c
-        if not unit[c]:
+        if parent[c] >= 0 and not unit[c]:
             up[c] = where[o] = free
             free += separator[c]
-            following[o] = first[parent[c]]
-            first[parent[c]] = o
-    for f in range(n_factors - 1, -1, -1):
-        begin[f], end[f], where[f], sort[f] = start[f], start[f + 1], source[f], kind[f]
-        if home[f] >= 0:
-            following[f] = first[home[f]]
-            first[home[f]] = f
-    least = np.zeros(n_cliques)
-    for f in range(n_factors):
-        # Likelihoods are not known yet; a run adds theirs.
-        if home[f] >= 0 and kind[f] == TABLE:
-            number = factors[f]
-            last = table_base[number + 1] if number + 1 < n_tables else len(tables)
-            smallest = 1.0
-            for k in range(table_base[number], last):
-                if 0.0 < tables[k] < smallest:
-                    smallest = tables[k]
-            least[home[f]] += np.log2(smallest)
+            owner[o] = parent[c]
+    first, following = linked(owner, n_cliques, False)
+    first_child, next_child = linked(parent, n_cliques, False)
     tile = free
     free += min(TILE, largest)
-    result = np.empty(n + 1, np.int64)
-    result[0] = 0
+    # The result: marginals one after the other, or the joint table of the targets.
+    number_of = filled(len(tables.cards), -1)
+    result = filled(n + 1, 0)
     for v in range(n):
+        number_of[variables[v]] = v
         result[v + 1] = result[v] + cards[v]
-    n_result = result[n]
-    wanted = np.empty(len(targets), np.int64)
-    for k in range(len(targets)):
-        for v in range(n):
-            if variables[v] == targets[k]:
-                wanted[k] = v
-    targets = wanted
-    if not both:
-        n_result = 1
-        for k in range(len(targets)):
-            n_result *= cards[targets[k]]
+    n_result = result[n] if both else 1
+    asked_steps = filled(n, 0)
+    for k in range(len(targets) - 1, -1, -1):
+        if not both:
+            asked_steps[number_of[targets[k]]] = n_result
+            n_result *= cards[number_of[targets[k]]]
+    down = filled(n_cliques, -1)
+    table = filled(n_cliques, -1)
     kept = 0
     loops = np.empty(16, np.int64)
     n_loops = 0
     code = np.empty(4096, np.int64)
-    size = np.int64(len(code)) - 4096
-    what = np.empty(6, np.int64)
+    size = np.int64(0)
     place = np.empty(n, np.int64)
-    is_member = np.empty(n, np.int64)
-    for v in range(n):
-        is_member[v] = -1
-    counts = np.empty(widest + 1, np.int64)
-    own = np.empty(widest + 1, np.int64)
-    other = np.empty(widest + 1, np.int64)
-    sorted_counts = np.empty(widest + 1, np.int64)
-    sorted_steps = np.empty(widest + 1, np.int64)
-    copy_steps = np.empty(widest + 1, np.int64)
-    shown = np.empty(widest + 1, np.int64)
+    is_member = filled(n, -1)
     for turn in range(2 * n_cliques if both else n_cliques):
         collect = turn < n_cliques
         c = turn if collect else 2 * n_cliques - 1 - turn
         root = parent[c] < 0
         if collect and ((unit[c] and not root) or (root and both)):
             continue
-        base, width = c_start[c], c_start[c + 1] - c_start[c]
+        first_at, width = c_start[c], c_start[c + 1] - c_start[c]
+        counts = np.empty(width, np.int64)
+        own = np.empty(width, np.int64)
+        other = np.empty(width, np.int64)
         for k in range(width):
-            v = member[base + k]
+            v = member[first_at + k]
             place[v] = k
             is_member[v] = c
             counts[k] = cards[v]
-            own[k] = stride[n_items + base + k]
-        asked = not both and len(targets) > 0 and is_member[targets[0]] == c and root
+            own[k] = stride[n_items + first_at + k]
+        asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
         # Where the product is made: an intermediate table is itself the message, small tables are
         # kept for the second pass, large ones are made tile by tile and forgotten.
         outer = 0
         fresh = True
         if residual[c] == 0:
             fresh = collect
-            at_table = up[c] if collect else down[c]
+            made = up[c] if collect else down[c]
         elif both and (table[c] >= 0 or (entries[c] <= KEPT and kept + entries[c] <= ALL_KEPT)):
             fresh = table[c] < 0
-            kept += entries[c] if fresh else 0
             if fresh:
+                kept += entries[c]
                 table[c] = free
                 free += entries[c]
-            at_table = table[c]
+            made = table[c]
         else:
-            at_table = tile
+            made = tile
             inner = entries[c]
             while inner > TILE:
                 inner //= counts[outer]
+                own[outer] = 0
                 outer += 1
-            for k in range(outer):
-                own[k] = 0
         n_inputs = 0
+        widest = -1
         o = first[c]
         while o >= 0:
             n_inputs += 1
+            if widest < 0 or end[o] - begin[o] > end[widest] - begin[widest]:
+                widest = o
             o = following[o]
         o = first_child[c]
         while o >= 0:
             n_inputs += 1
             o = next_child[o]
-        code = _grown(code, size, (2 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
+        code = grown(code, size, (2 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
         # Tables that are read against their grain are brought into order before a much larger one
         # reads them again and again.
         o = first[c] if fresh else -1
@@ -439,57 +294,32 @@ def compile_tree(
             for a in range(begin[o], end[o]):
                 length *= cards[axis[a]]
                 for b in range(begin[o], a):
-                    if (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b]):
-                        against = True
+                    against |= (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b])
             if against and o < n_factors and entries[c] >= 4 * length:
-                last = _ordered(
-                    axis,
-                    stride,
-                    begin[o],
-                    end[o],
-                    place,
-                    width,
-                    cards,
-                    sorted_counts,
-                    sorted_steps,
-                    copy_steps,
-                    other,
-                )
-                what[0], what[1], what[2], what[3], what[4], what[5] = (
-                    COPY,
-                    free,
-                    where[o],
-                    sort[o],
-                    last,
-                    0,
-                )
-                size = _emit(code, size, what, sorted_counts, copy_steps, sorted_steps)
-                where[o] = free
-                sort[o] = WORK
+                _steps(axis, stride, begin[o], end[o], place, other)
+                ordered = filled(width, 0)
+                lengths = filled(width, 1)
+                distance = 1
+                for k in range(width - 1, -1, -1):
+                    if other[k]:
+                        ordered[k], lengths[k] = distance, counts[k]
+                        distance *= counts[k]
+                size = _emit(code, size, COPY, free, where[o], sort[o], 0, lengths, ordered, other)
+                where[o], sort[o] = free, WORK
                 free += length
                 for a in range(begin[o], end[o]):
-                    stride[a] = other[place[axis[a]]]
+                    stride[a] = ordered[place[axis[a]]]
             o = following[o]
         # Clear what sums are added to.
         cleared = size
         marginal = free
-        if collect and not root:
-            if residual[c]:
-                what[0], what[1], what[2] = CLEAR, up[c], separator[c]
-                size = _simple(code, size, what)
-        elif collect:
-            free += n_result if asked else 1
-            what[0], what[1], what[2] = CLEAR, marginal, free - marginal
-            size = _simple(code, size, what)
-        else:
-            for q in range(residual[c]):
-                shown[q] = -1
+        shown = filled(residual[c], -1)
+        if not collect:
             d = first_child[c]
             while d >= 0:
                 down[d] = free
                 free += separator[d]
-                what[0], what[1], what[2] = CLEAR, down[d], separator[d]
-                size = _simple(code, size, what)
+                size = _simple(code, size, CLEAR, down[d], separator[d], 0, 0)
                 for at in range(c_start[d] + residual[d], c_start[d + 1]):
                     q = place[member[at]]
                     if q < residual[c] and (shown[q] < 0 or separator[d] < separator[shown[q]]):
@@ -498,99 +328,64 @@ def compile_tree(
             marginal = free
             for q in range(residual[c]):
                 free += counts[q]
-            what[0], what[1], what[2] = CLEAR, marginal, free - marginal
-            size = _simple(code, size, what)
-        body = size
+        elif root:
+            free += n_result if asked else 1
+        if not collect or root:
+            size = _simple(code, size, CLEAR, marginal, free - marginal, 0, 0)
+        elif residual[c]:
+            size = _simple(code, size, CLEAR, up[c], separator[c], 0, 0)
         if outer:
-            code[size] = LOOP
-            code[size + 1] = 3 + outer
-            code[size + 2] = outer
+            code[size], code[size + 1], code[size + 2] = LOOP, 3 + outer, outer
             for k in range(outer):
                 code[size + 3 + k] = counts[k]
             size += 3 + outer
-            body = size
+        body = size
         # The product: the widest operand is copied, the others are multiplied into it.
-        what[4], what[5] = width, outer
-        empty = fresh
-        if fresh:
-            widest_operand = -1
-            o = first[c]
-            while o >= 0:
-                if widest_operand < 0 or (
-                    end[o] - begin[o] > end[widest_operand] - begin[widest_operand]
-                ):
-                    widest_operand = o
+        operation = COPY
+        o = widest if fresh else -1
+        while o >= 0:
+            _steps(axis, stride, begin[o], end[o], place, other)
+            size = _emit(code, size, operation, made, where[o], sort[o], outer, counts, own, other)
+            o = first[c] if operation == COPY else following[o]
+            if o == widest:
                 o = following[o]
-            o = widest_operand
-            if o >= 0:
-                _steps(axis, stride, begin[o], end[o], place, width, other)
-                what[0], what[1], what[2], what[3] = COPY, at_table, where[o], sort[o]
-                size = _emit(code, size, what, counts, own, other)
-                empty = False
-            o = first[c]
-            while o >= 0:
-                if o != widest_operand:
-                    _steps(axis, stride, begin[o], end[o], place, width, other)
-                    what[0], what[1], what[2], what[3] = MULTIPLY, at_table, where[o], sort[o]
-                    size = _emit(code, size, what, counts, own, other)
-                o = following[o]
+            operation = MULTIPLY
+        if not fresh:
+            operation = MULTIPLY
         if not collect and not root and residual[c]:
-            o = n_factors + c
-            _steps(axis, stride, begin[o], end[o], place, width, other)
-            what[0] = COPY if empty else MULTIPLY
-            what[1], what[2], what[3] = at_table, down[c], WORK
-            size = _emit(code, size, what, counts, own, other)
-            empty = False
-        if empty:
-            for k in range(width):
-                other[k] = 0
-            what[0], what[1], what[2], what[3] = ONES, at_table, 0, WORK
-            size = _emit(code, size, what, counts, own, other)
+            _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
+            size = _emit(code, size, operation, made, down[c], WORK, outer, counts, own, other)
+        elif operation == COPY:
+            other[:] = 0
+            size = _emit(code, size, ONES, made, 0, WORK, outer, counts, own, other)
         # The sums: now the table is the source.
-        what[0], what[2] = ADD, at_table
-        what[3] = MAXIMUM if maximal[c] else WORK
-        if collect and not root:
-            if residual[c]:
-                o = n_factors + c
-                _steps(axis, stride, begin[o], end[o], place, width, other)
-                what[1] = up[c]
-                size = _emit(code, size, what, counts, other, own)
-        elif collect:
-            for k in range(width):
-                other[k] = 0
-            if asked:
-                distance = 1
-                for k in range(len(targets) - 1, -1, -1):
-                    other[place[targets[k]]] = distance
-                    distance *= cards[targets[k]]
-            what[1] = marginal
-            size = _emit(code, size, what, counts, other, own)
-        else:
+        how = MAXIMUM if maximal[c] else WORK
+        if not collect:
             d = first_child[c]
             while d >= 0:
-                o = n_factors + d
-                _steps(axis, stride, begin[o], end[o], place, width, other)
-                what[1] = down[d]
-                size = _emit(code, size, what, counts, other, own)
+                _steps(axis, stride, begin[n_factors + d], end[n_factors + d], place, other)
+                size = _emit(code, size, ADD, down[d], made, how, outer, counts, other, own)
                 d = next_child[d]
             to = marginal
             for q in range(residual[c]):
                 if shown[q] < 0:
-                    for k in range(width):
-                        other[k] = 0
+                    other[:] = 0
                     other[q] = 1
-                    what[1] = to
-                    size = _emit(code, size, what, counts, other, own)
+                    size = _emit(code, size, ADD, to, made, how, outer, counts, other, own)
                 to += counts[q]
+        elif root:
+            for k in range(width):
+                other[k] = asked_steps[member[first_at + k]] if asked else 0
+            size = _emit(code, size, ADD, marginal, made, how, outer, counts, other, own)
+        elif residual[c]:
+            _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
+            size = _emit(code, size, ADD, up[c], made, how, outer, counts, other, own)
         if outer:
-            code[size] = AGAIN
-            code[size + 1] = 3
-            code[size + 2] = body
+            code[size], code[size + 1], code[size + 2] = AGAIN, 3, body
             size += 3
             if entries[c] >= LARGE:
-                loops = _grown(loops, n_loops, 2)
-                loops[n_loops] = cleared
-                loops[n_loops + 1] = size
+                loops = grown(loops, n_loops, 2)
+                loops[n_loops], loops[n_loops + 1] = cleared, size
                 n_loops += 2
         # What follows the sums.
         if collect and not root:
@@ -598,54 +393,38 @@ def compile_tree(
             p = parent[c]
             while residual[p] == 0:
                 p = parent[p]
-            what[0], what[1], what[2], what[3] = SCALE, up[c], separator[c], parent[c]
-            what[4] = 0 if unit[p] and parent[p] >= 0 else 1
-            size = _simple(code, size, what)
-            continue
-        if collect:
-            what[0] = RESULT if asked else MASS
-            what[1], what[2], what[3], what[4] = marginal, free - marginal, 0, 1
-            size = _simple(code, size, what)
-            continue
-        to = marginal
-        for q in range(residual[c]):
-            v = member[base + q]
-            if shown[q] >= 0:
+            counted = 0 if unit[p] and parent[p] >= 0 else 1
+            size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
+        elif collect:
+            operation = RESULT if asked else MASS
+            size = _simple(code, size, operation, marginal, free - marginal, 0, 1)
+        else:
+            to = marginal
+            for q in range(residual[c]):
+                v = member[first_at + q]
                 d = shown[q]
-                o = n_factors + d
-                for at in range(begin[o], end[o]):
-                    k = at - begin[o]
-                    sorted_counts[k] = cards[axis[at]]
-                    sorted_steps[k] = stride[at]
-                    copy_steps[k] = 1 if axis[at] == v else 0
-                what[0], what[1], what[2], what[3] = ADD, to, down[d], WORK
-                what[4], what[5] = end[o] - begin[o], 0
-                size = _emit(code, size, what, sorted_counts, copy_steps, sorted_steps)
-            what[0], what[1], what[2], what[3] = RESULT, to, counts[q], result[v]
-            what[4] = 1 if root and q == 0 else 0
-            size = _simple(code, size, what)
-            to += counts[q]
-        d = first_child[c]
-        while d >= 0:
-            if residual[d]:
-                what[0], what[1], what[2], what[3], what[4] = (
-                    DIVIDE,
-                    down[d],
-                    separator[d],
-                    up[d],
-                    d,
-                )
-                size = _simple(code, size, what)
-            d = next_child[d]
-    program = np.empty(size, np.int64)
-    for k in range(size):
-        program[k] = code[k]
-    sizes = np.empty(2, np.int64)
-    sizes[0], sizes[1] = free, n_result
-    halves = np.empty(n_loops, np.int64)
-    for k in range(n_loops):
-        halves[k] = loops[k]
-    return program, up, least, source, kind, step, constant, soft_at, maximal, halves, sizes
+                if d >= 0:
+                    o = n_factors + d
+                    length = end[o] - begin[o]
+                    lengths = np.empty(length, np.int64)
+                    only = filled(length, 0)
+                    for k in range(length):
+                        lengths[k] = cards[axis[begin[o] + k]]
+                        only[k] = axis[begin[o] + k] == v
+                    steps = stride[begin[o] : end[o]]
+                    size = _emit(code, size, ADD, to, down[d], WORK, 0, lengths, only, steps)
+                counted = 1 if root and q == 0 else 0
+                size = _simple(code, size, RESULT, to, counts[q], result[v], counted)
+                to += counts[q]
+            d = first_child[c]
+            while d >= 0:
+                if residual[d]:
+                    size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
+                d = next_child[d]
+    return Program(
+        tree, code[:size].copy(), up, least, source, kind, step, constant[:n_constant].copy(),
+        soft_at, maximal, loops[:n_loops].copy(), free, n_result,
+    )  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------- enumeration
@@ -662,6 +441,8 @@ def enumerate_joint(
     cards: Ints,
     start: Ints,
     item: Ints,
+    step: Ints,
+    base: Ints,
     values: Floats,
     findings: Ints,
     targets: Ints,
@@ -674,15 +455,15 @@ def enumerate_joint(
 
     Parameters
     ----------
-    cards, start, item, values
-        See `inference.tables.Tables`.
+    cards, start, item, step, base, values
+        See `TableArrays`.
     findings : shape (2 k,)
         Numbers of the observed variables, then their states.
     targets
         Variables whose joint table is the result; with none, the marginals of all free variables
         one after the other.
     factors
-        The tables that matter; with none, all of them.
+        The tables that matter.
 
     Returns
     -------
@@ -690,26 +471,19 @@ def enumerate_joint(
     log_mass : float
     result : ndarray
     """
-    n_all = len(cards)
-    n_factors = len(start) - 1
-    n_observed = len(findings) // 2
-    state = np.empty(n_all, np.int64)
-    depth_of = np.empty(n_all, np.int64)
-    result = np.empty(0)
-    for v in range(n_all):
-        state[v] = 0
-        depth_of[v] = 0 if len(factors) == 0 else -1
-    for k in range(len(factors)):
-        for at in range(start[factors[k]], start[factors[k] + 1]):
+    n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
+    state = filled(n_all, 0)
+    depth_of = filled(n_all, -1)
+    for f in factors:
+        for at in range(start[f], start[f + 1]):
             depth_of[item[at]] = 0
     for k in range(n_observed):
         state[findings[k]] = findings[n_observed + k]
         depth_of[findings[k]] = -1
     free = np.empty(n_all, np.int64)
     at_result = np.empty(n_all + 1, np.int64)
-    n = 0
+    n = n_result = 0
     entries = 1
-    n_result = 0
     for v in range(n_all):
         if depth_of[v] == 0:
             depth_of[v] = n
@@ -719,39 +493,22 @@ def enumerate_joint(
             entries *= cards[v]
             n += 1
             if entries > FEW_ENTRIES:
-                return TOO_MANY, 0.0, result
-    n_targets = len(targets)
+                return TOO_MANY, 0.0, np.empty(0)
     if n_targets:
         n_result = 1
-        for k in range(n_targets):
-            n_result *= cards[targets[k]]
+        for v in targets:
+            n_result *= cards[v]
     result = np.zeros(n_result)
     # Factors by the depth at which their last variable is assigned, in linked lists; those that
     # are observed throughout come first of all.
-    first = np.empty(n + 1, np.int64)
-    following = np.empty(n_factors, np.int64)
-    base = np.empty(n_factors, np.int64)
-    for d in range(n + 1):
-        first[d] = -1
-    place = 0
-    for f in range(n_factors):
-        base[f] = place
-        last = -1
-        size = 1
+    first = filled(n + 1, -1)
+    following = np.empty(len(base), np.int64)
+    for f in factors:
+        depth = 0
         for at in range(start[f], start[f + 1]):
-            last = max(last, depth_of[item[at]])
-            size *= cards[item[at]]
-        place += size
-        if len(factors) == 0:
-            following[f] = first[last + 1]
-            first[last + 1] = f
-        else:
-            following[f] = last + 1
-    for k in range(len(factors)):
-        f = factors[k]
-        d = following[f]
-        following[f] = first[d]
-        first[d] = f
+            depth = max(depth, depth_of[item[at]] + 1)
+        following[f] = first[depth]
+        first[depth] = f
     digit = np.empty(n + 1, np.int64)
     prefix = np.empty(n + 2)
     mass = np.zeros(n + 2)
@@ -765,10 +522,10 @@ def enumerate_joint(
         product = prefix[d]
         f = first[d]
         while f >= 0:
-            offset = 0
+            offset = base[f]
             for at in range(start[f], start[f + 1]):
-                offset = offset * cards[item[at]] + state[item[at]]
-            product *= values[base[f] + offset]
+                offset += state[item[at]] * step[at]
+            product *= values[offset]
             f = following[f]
         if product > 0.0 and d < n:
             d += 1
@@ -996,7 +753,7 @@ def run(
                 bound = least[code[at + 4]]
                 if code[at + 5]:
                     log_mass += np.log(peak)
-            if bound < LEAST_LOG2:
+            if bound < MINIMUM_LOG2:
                 status = TOO_SMALL
             at += SHORT
         elif operation == RESULT or operation == MASS:
@@ -1271,55 +1028,42 @@ def run_rows(
 def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
     """Return what each clique multiplies as linked lists: factors, then messages from below.
 
-    Operand o is a factor, or the message of clique ``o - n_factors``; ``first[c]`` is the first of
-    clique c and ``following[o]`` the next, -1 at the end.
+    Operand o is a factor, or the message of clique ``o - n_factors``; see `linked`.
     """
     n_factors, n_cliques = len(home), len(parent)
-    first = np.empty(n_cliques, np.int64)
-    following = np.empty(n_factors + n_cliques, np.int64)
-    for c in range(n_cliques):
-        first[c] = -1
-    for d in range(n_cliques - 1, -1, -1):
-        if parent[d] >= 0 and up[d] >= 0:
-            following[n_factors + d] = first[parent[d]]
-            first[parent[d]] = n_factors + d
-    for f in range(n_factors - 1, -1, -1):
-        if home[f] >= 0:
-            following[f] = first[home[f]]
-            first[home[f]] = f
-    return first, following
+    owner = np.empty(n_factors + n_cliques, np.int64)
+    for o in range(len(owner)):
+        if o < n_factors:
+            owner[o] = home[o]
+        else:
+            owner[o] = parent[o - n_factors] if up[o - n_factors] >= 0 else -1
+    return linked(owner, n_cliques, False)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def local_logs(
+def local_values(
     c: int,
     assigned: Ints,
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    step: Ints,
-    source: Ints,
-    kind: Ints,
-    home: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-    up: Ints,
+    program: Program,
+    operands: tuple[Ints, Ints],
     tables: Floats,
     offsets: Ints,
     work: Floats,
-    first: Ints,
-    following: Ints,
     linear: bool,
     values: Floats,
-) -> None:
+) -> int:
     """Write what a clique's factors and messages give each state of the variables that leave there.
 
-    The other variables have the states in `assigned`. Logarithms, or numbers if `linear`; `first`
-    and `following` are what `operand_lists` returns.
+    The other variables have the states in `assigned`. Logarithms, or numbers if `linear`; see
+    `operand_lists` for `operands`. Returns the number of these states.
     """
-    base, width = c_start[c], residual[c]
+    tree, up, source, kind, step = (
+        program.tree, program.up, program.source, program.kind, program.step,
+    )  # fmt: skip
+    cards, start, item = tree.cards, tree.start, tree.item
+    c_start, member, residual = tree.c_start, tree.member, tree.residual
+    base, width, n_factors = c_start[c], residual[c], len(start) - 1
+    first, following = operands
     n = 1
     for k in range(width):
         n *= cards[member[base + k]]
@@ -1327,42 +1071,32 @@ def local_logs(
         values[i] = 1.0 if linear else 0.0
     steps = np.empty(width, np.int64)
     index = np.empty(width, np.int64)
-    n_factors = len(home)
     o = first[c]
     while o >= 0:
-        if o < n_factors:
-            at = offsets[source[o]] if kind[o] == TABLE else source[o]
-            for k in range(width):
-                steps[k] = 0
-            for a in range(start[o], start[o + 1]):
-                v = item[a]
-                here = False
-                for k in range(width):
-                    if member[base + k] == v:
-                        steps[k] = step[a]
-                        here = True
-                if not here:
-                    at += assigned[v] * step[a]
-            data = tables if kind[o] == TABLE else work
-        else:
-            d = o - n_factors
-            at = up[d]
-            for k in range(width):
-                steps[k] = 0
-            distance = 1
-            for a in range(c_start[d + 1] - 1, c_start[d] + residual[d] - 1, -1):
-                v = member[a]
-                here = False
-                for k in range(width):
-                    if member[base + k] == v:
-                        steps[k] = distance
-                        here = True
-                if not here:
-                    at += assigned[v] * distance
-                distance *= cards[v]
-            data = work
+        is_factor = o < n_factors
+        d = o - n_factors
+        begin, end = c_start[d] + residual[d], c_start[d + 1]
+        at = up[d]
+        data = work
+        if is_factor:
+            begin, end, at = start[o], start[o + 1], source[o]
+            if kind[o] == TABLE:
+                at = offsets[at]
+                data = tables
         for k in range(width):
-            index[k] = 0
+            steps[k] = index[k] = 0
+        distance = 1
+        for a in range(end - 1, begin - 1, -1):
+            v = item[a] if is_factor else member[a]
+            apart = step[a] if is_factor else distance
+            distance *= cards[v]
+            here = False
+            for k in range(width):
+                if member[base + k] == v:
+                    steps[k] = apart
+                    here = True
+            if not here:
+                at += assigned[v] * apart
         for i in range(n):
             if linear:
                 values[i] *= data[at]
@@ -1376,6 +1110,7 @@ def local_logs(
                 at -= index[k] * steps[k]
                 index[k] = 0
         o = following[o]
+    return n
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -1383,18 +1118,7 @@ def decode(
     assigned: Ints,
     uniform: Floats,
     chosen: Ints,
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    step: Ints,
-    source: Ints,
-    kind: Ints,
-    home: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-    up: Ints,
+    program: Program,
     tables: Floats,
     offsets: Ints,
     work: Floats,
@@ -1412,7 +1136,9 @@ def decode(
     chosen : shape (n_cliques,)
         1 for the cliques whose variables are wanted.
     """
-    n_cliques = len(parent)
+    tree = program.tree
+    cards, c_start, member, residual = tree.cards, tree.c_start, tree.member, tree.residual
+    n_cliques = len(residual)
     largest = 1
     for c in range(n_cliques):
         n = 1
@@ -1420,36 +1146,13 @@ def decode(
             n *= cards[member[c_start[c] + k]]
         largest = max(largest, n)
     values = np.empty(largest)
-    first, following = operand_lists(home, parent, up)
+    operands = operand_lists(tree.home, tree.parent, program.up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
-        n = 1
-        for k in range(residual[c]):
-            n *= cards[member[c_start[c] + k]]
         for row in range(len(assigned)):
-            local_logs(
-                c,
-                assigned[row],
-                cards,
-                start,
-                item,
-                step,
-                source,
-                kind,
-                home,
-                c_start,
-                member,
-                residual,
-                parent,
-                up,
-                tables,
-                offsets,
-                work,
-                first,
-                following,
-                linear,
-                values,
+            n = local_values(
+                c, assigned[row], program, operands, tables, offsets, work, linear, values
             )
             best = 0
             if uniform.shape[1]:
@@ -1483,7 +1186,7 @@ def decode(
 _THREAD = 1 << 18
 
 
-def largest(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+def largest(scores: Floats) -> NDArray[np.intp]:
     """Return the position of the largest score of each row, ties to the first.
 
     Parameters
@@ -1500,7 +1203,7 @@ def largest(scores: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _largest(scores: NDArray[np.float64], best: NDArray[np.intp], begin: int, end: int) -> None:
+def _largest(scores: Floats, best: NDArray[np.intp], begin: int, end: int) -> None:
     # In blocks that stay in the cache, class by class as they lie in memory.
     most = np.empty(512)
     for first in range(begin, end, 512):

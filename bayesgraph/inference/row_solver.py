@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
-from bayesgraph.inference.execution import kernels
-from bayesgraph.inference.factor_work import slice_of_case
+from bayesgraph.inference.factor_solver import slice_of_case
+from bayesgraph.inference.junction import Program
+from bayesgraph.inference.memory import borrow, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
-from bayesgraph.inference.programs import EVIDENCE, Program, compile_program, plan_tree, restrict
+from bayesgraph.inference.programs import Relevance, compile_program, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
-from bayesgraph.inference.workspaces import borrow, give_back
 from bayesgraph.variables import Discrete, Variable
 
 # Rows treated at once: their columns and sums stay in the processor's cache while many factors
@@ -32,84 +34,38 @@ _ROW_ENTRIES = 2**17
 _MOST_TOGETHER = 256
 
 
-class Rows(Solver):
-    """Rows of a product: factors where nothing is missing that matters, rows together elsewhere."""
-
-    name = "rows"
-    condition = "a batch of rows of a product"
-    answers = frozenset({Joint, Mass})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "product")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> RowsWork | None:
-        return RowsWork(self, model, question, pattern) if pattern.rows else None
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
-        if not pattern.rows:
-            return None
-        targets = question.targets if isinstance(question, Joint) else ()
-        case = Pattern(pattern.observed, pattern.soft)
-        whole = slice_of_case(model, case, targets).plan
-        parts = [whole.by("factors", "rows that observe all that others depend on")]
-        if model.compiled is not None and not pattern.soft:
-            program = _row_program(model, pattern.observed, targets)
-            kept = [model.variables[v] for v in targets]
-            tree = plan_of_tree(program.program.tree, program.tables.variables, kept)
-            reason = f"the others, {program.n_together} at a time in one program"
-            parts.append(tree.by("rows together", reason).of_size(program.program.n_work))
-        return Plan(keep=tuple(model.variables[v] for v in targets), parts=tuple(parts))
-
-
 class RowsWork(Work):
     """Log probabilities of rows, and of each state of a target with them."""
 
-    def __init__(self, solver: Solver, model: Any, question: Any, pattern: Pattern) -> None:
-        super().__init__(solver, model, question, pattern)
-        targets = question.targets if isinstance(question, Joint) else ()
+    def _begin(self, model: Any) -> None:
+        targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
 
     def _run(self, case: Case, memory_limit: int | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        if not self._keep:
-            return self._masses(rows)
-        (target,) = self._keep
-        assert isinstance(target, Discrete)  # the model has checked it
-        return self._by_state(target, rows)
-
-    def _by_state(self, target: Discrete, evidence: Evidence) -> Floats:
+        target = next(iter(self._keep), None)
+        assert target is None or isinstance(target, Discrete)  # the model has checked it
         # States first in memory: sums over few states then run along the rows.
-        result = np.empty((target.cardinality, evidence.n_rows)).T
-        for rows, part, ready in self._blocks(evidence):
+        result = np.empty((1 if target is None else target.cardinality, rows.n_rows)).T
+        for chosen, part, ready in self._blocks(rows):
             if ready is None:
-                result[rows] = _rows_together(self.model, target, part)
+                result[chosen] = _rows_together(self.model, target, part)
                 continue
             potential, _ = ready.marginal(part)
             assert isinstance(potential, Factor)  # the target is discrete
-            found = potential.aligned([target])
+            found = potential.aligned([] if target is None else [target])
             # All rows in an array that is nobody else's: there is no need to copy it.
             if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
                 result = found
             else:
-                result[rows] = found
-        if target in evidence:
-            codes = evidence.columns[target][:, None]
+                result[chosen] = found[:, None] if target is None else found
+        if target is None:
+            return result[:, 0]
+        if target in rows:
+            codes = rows.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
-        return result
-
-    def _masses(self, evidence: Evidence) -> Floats:
-        result = np.empty(evidence.n_rows)
-        for rows, part, ready in self._blocks(evidence):
-            if ready is None:
-                result[rows] = _rows_together(self.model, None, part)[:, 0]
-                continue
-            potential, _ = ready.marginal(part)
-            assert isinstance(potential, Factor)  # no targets, no variables left
-            result[rows] = potential.log_values
         return result
 
     def _blocks(
@@ -158,17 +114,11 @@ class RowsWork(Work):
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
                     if len(part) == len(rows):
-                        yield self._part(stretch, trimmed, ready, is_open and together)
+                        yield stretch, trimmed, None if is_open and together else ready
                     else:
                         chosen_rows, left = block.rows(part).split()
                         own = planned_slice(model, chosen_rows, left, keep)
-                        yield self._part(rows[part], chosen_rows, own, is_open and together)
-
-    @staticmethod
-    def _part(
-        rows: slice | NDArray[np.intp], part: Evidence, ready: PlannedSlice, together: bool
-    ) -> tuple[slice | NDArray[np.intp], Evidence, PlannedSlice | None]:
-        return rows, part, None if together else ready
+                        yield rows[part], chosen_rows, None if is_open and together else own
 
 
 class RowProgram(NamedTuple):
@@ -219,19 +169,19 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     for k, v in enumerate(seen):
         codes[k] = columns[v]
     logs = np.empty((n_states, evidence.n_rows))
-    if program.least.min(initial=0.0) < kernels.LEAST_LOG2:
+    if program.least.min(initial=0.0) < kernels.MINIMUM_LOG2:
         logs[:] = np.nan  # products of the tables themselves may underflow
     else:
         work = borrow(program.n_work)
         kernels.run_rows(
             program.code,
             extended.values.copy(),
-            extended.base,
+            extended.arrays.base,
             program.least,
             work,
             np.empty(program.n_result),
             codes,
-            extended.base[len(tables.base) :],
+            extended.arrays.base[len(tables) :],
             tables.cards[seen],
             rows.n_together,
             logs,
@@ -261,7 +211,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
     tables = compiled.tables
 
     def made() -> RowProgram:
-        alone = plan_tree(restrict(tables, (), seen, targets, EVIDENCE))
+        alone = plan_tree(restrict(tables, (), seen, targets, Relevance.EVIDENCE))
         n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MOST_TOGETHER))
         row = Discrete(_Row(), range(n_together))
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
@@ -271,9 +221,9 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
             [tables.values, *likelihoods],
             sums_to_one=False,
         )
-        extended.child[: len(tables.base)] = tables.child
+        extended.arrays.child[: len(tables)] = tables.arrays.child
         asked = (*targets, len(tables.cards))
-        tree = plan_tree(restrict(extended, (), (), asked, EVIDENCE))
+        tree = plan_tree(restrict(extended, (), (), asked, Relevance.EVIDENCE))
         program = compile_program(extended, tree, (), asked, both=False)
         return RowProgram(program, extended, n_together)
 
@@ -283,3 +233,34 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
 class _Row:
     """The name of the variable that stands for the row: no other variable has it."""
+
+
+class Rows(Solver):
+    """Rows of a product: factors where nothing is missing that matters, rows together elsewhere."""
+
+    name = "rows"
+    condition = "a batch of rows of a product"
+    form = "product"
+    works: ClassVar = {Joint: RowsWork, Mass: RowsWork}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return pattern.rows
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        targets = getattr(question, "targets", ())
+        kept = tuple(model.variables[v] for v in targets)
+        whole = slice_of_case(model, Pattern(pattern.observed, pattern.soft), targets).plan
+        reason = "rows that observe all that others depend on"
+        parts = [replace(whole, solver="factors", reason=reason)]
+        if model.compiled is not None and not pattern.soft:
+            rows = _row_program(model, pattern.observed, targets)
+            tree = plan_of_tree(
+                rows.program.tree,
+                rows.tables.variables,
+                kept,
+                solver="rows together",
+                reason=f"the others, {rows.n_together} at a time in one program",
+                workspace=rows.program.n_work,
+            )
+            parts.append(tree)
+        return Plan(keep=kept, parts=tuple(parts))

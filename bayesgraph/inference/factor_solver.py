@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from bayesgraph.errors import ImpossibleEvidenceError
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
+from bayesgraph.inference.assignments import TableAssignments, TableDraws
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import (
     All,
@@ -23,22 +24,20 @@ from bayesgraph.inference.contract import (
     Mass,
     Pattern,
     Solver,
+    Taken,
     Work,
     check_target,
 )
-from bayesgraph.inference.draws import TableDraws
 from bayesgraph.inference.elimination import (
     PlannedSlice,
-    ProductSubject,
+    ProductModel,
     discrete_tables,
     marginal,
     most_probable,
     planned_slice,
 )
-from bayesgraph.inference.explanations import Explanations
 from bayesgraph.inference.normalise import normalised_with_total
 from bayesgraph.inference.plan import Plan
-from bayesgraph.inference.programs import EVERYTHING, EVIDENCE
 from bayesgraph.inference.results import (
     Assignment,
     GaussianMixture,
@@ -46,46 +45,11 @@ from bayesgraph.inference.results import (
     MixedPosterior,
     Posterior,
 )
-from bayesgraph.inference.table_work import TableAssignments
-from bayesgraph.inference.workspaces import give_back
+from bayesgraph.inference.table_solvers import possible_run, program_of
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
-class Factors(Solver):
-    """Eliminates variables from whole factors, continuous ones first."""
-
-    name = "factors"
-    condition = "one case of a product with Gaussians, plates or trees"
-    answers = frozenset({Joint, All, Mass, Best, Draw})
-
-    def serves(self, model: Any) -> bool:
-        return bool(model.form == "product")
-
-    def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
-    ) -> Work | None:
-        if pattern.rows:
-            return None
-        return _WORK[type(question)](self, model, question, pattern)
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan | None:
-        if pattern.rows:
-            return None
-        if isinstance(question, Joint | Mass):
-            return slice_of_case(model, pattern, getattr(question, "targets", ())).plan
-        wanted = [
-            v
-            for v, variable in enumerate(model.variables)
-            if v not in pattern.observed and variable not in model.silent
-        ]
-        if isinstance(question, All):
-            parts = tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted)
-            return Plan(parts=parts, passes=1)
-        kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
-        return slice_of_case(model, pattern, kept).plan
-
-
-def slice_of_case(model: ProductSubject, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
+def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
     """Return what bears on some variables in a case of the pattern."""
     nothing = np.empty(1)
     variables = model.variables
@@ -94,18 +58,12 @@ def slice_of_case(model: ProductSubject, pattern: Pattern, keep: Sequence[int]) 
     return planned_slice(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
 
 
-class _FactorWork(Work):
-    def _variables(self, numbers: Sequence[int]) -> list[Variable]:
-        return [self.model.variables[v] for v in numbers]
-
-
-class FactorJoint(_FactorWork):
+class FactorJoint(Work):
     """A joint posterior, of continuous variables as an exact mixture of Gaussians."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._wanted = self._variables(self.question.targets)
-        self._ready = slice_of_case(self.model, self.pattern, self.question.targets)
+    def _begin(self, model: Any) -> None:
+        self._wanted = [model.variables[v] for v in self.question.targets]
+        self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
     def _run(
         self, case: Case, memory_limit: int | None
@@ -121,27 +79,27 @@ class FactorJoint(_FactorWork):
         return _mixture(result, discrete, plan, wanted)
 
 
-class FactorMass(_FactorWork):
+class FactorMass(Work):
     """The log of the sum (integral) of the product that agrees with the evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> float:
-        result, _ = marginal(self.model, [], case.evidence(self.model.variables), memory_limit)
-        assert isinstance(result, Factor)  # no targets, no variables left
-        return float(result.log_values[0])
+        return _log_mass(self.model, case, memory_limit)
 
 
-class FactorAll(_FactorWork):
+def _log_mass(model: Any, case: Case, memory_limit: int | None) -> float:
+    result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
+    assert isinstance(result, Factor)  # no targets, no variables left
+    return float(result.log_values[0])
+
+
+class FactorAll(Work):
     """All marginals, each computed when it is first looked up."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
-        model, pattern = self.model, self.pattern
-        result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
-        assert isinstance(result, Factor)  # no targets, no variables left
-        log_evidence = float(result.log_values[0])
+        log_evidence = _log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
-
-        return lazy_marginals(model, pattern, case, log_evidence, memory_limit)
+        return lazy_marginals(self.model, self.pattern, case, log_evidence, memory_limit)
 
 
 def lazy_marginals(
@@ -176,10 +134,10 @@ def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvid
     return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {given!r}.")
 
 
-class FactorBest(_FactorWork):
+class FactorBest(Work):
     """The most probable assignments, continuous variables integrated out (or maximised)."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> BestWithMeans | TableAssignments | None:
+    def _run(self, case: Case, memory_limit: int | None) -> Taken | TableAssignments | None:
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
@@ -189,93 +147,57 @@ class FactorBest(_FactorWork):
             )
             if np.isneginf(log_value[0]):
                 return None
-            return BestWithMeans(free, values, float(log_value[0]))
+            found = {v: values[v][0] for v in free}
+            named = {
+                v.name: v.states[int(x)] if isinstance(v, Discrete) else float(x)
+                for v, x in found.items()
+            }
+            best = Assignment(named, float(log_value[0]))
+            return Taken(lambda k: [best])
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
-        over: Sequence[int] | None = None
-        if question.over is not None:
-            number = compiled.tables.number
-            over = tuple(number[v.name] for v in self._variables(question.over))
-        maximized = tuple(compiled.free(())) if over is None else over
-        targets, mode = ((), EVERYTHING) if over is None else (over, EVIDENCE)
-        program = compiled.program(
-            (), (), targets, mode, maximized=maximized, memory_limit=memory_limit
-        )
-        run = compiled.run(program, Case({}), logarithmic=True)
-        if run.log_mass == -np.inf:
-            give_back(run.space)
-            return None
-        places = None if over is None else np.array(over, dtype=np.int64)
-        return TableAssignments(compiled, Explanations(run, places))
+        variables, over = compiled.tables.variables, question.over
+        if over is not None:
+            over = tuple(compiled.tables.numbers(model.variables[v] for v in over))
+        program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
+        run = possible_run(compiled, program, Case({}), memory_limit, logarithmic=True)
+        return None if run is None else TableAssignments(variables, run, over)
 
 
-class BestWithMeans:
-    """The most probable assignment with numbers for the continuous variables."""
-
-    def __init__(
-        self, free: Sequence[Variable], values: dict[Variable, NDArray[Any]], log_value: float
-    ) -> None:
-        assigned = {
-            v.name: v.states[int(values[v][0])] if isinstance(v, Discrete) else float(values[v][0])
-            for v in free
-        }
-        self._best = Assignment(assigned, log_value)
-
-    def take(self, k: int) -> list[Assignment]:
-        """Return the one that there is."""
-        return [self._best]
-
-
-class FactorDraw(_FactorWork):
+class FactorDraw(Work):
     """Exact draws: discrete variables first, then Gaussian ones given them."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> FactorDraws | None:
+    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         compiled = CompiledTables(discrete_tables(model, given, memory_limit))
-        program = compiled.program((), (), (), EVERYTHING, memory_limit=memory_limit)
-        run = compiled.run(program, Case({}))
-        if run.log_mass == -np.inf:
-            give_back(run.space)
+        program = program_of(compiled, Draw(), Pattern(()), memory_limit=memory_limit)
+        run = possible_run(compiled, program, Case({}), memory_limit)
+        if run is None:
             return None
-        return FactorDraws(model, given, TableDraws(compiled.tables.variables, run))
+        discrete = TableDraws(compiled.tables.variables, run)
+        return Taken(partial(_drawn, model, given, discrete))
 
 
-class FactorDraws:
-    """Exact draws from a product with continuous variables; for one use."""
-
-    def __init__(self, model: ProductSubject, given: Evidence, discrete: TableDraws) -> None:
-        self._model = model
-        self._given = given
-        self._discrete = discrete
-
-    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return n rows of encoded columns of all free variables."""
-        model, given = self._model, self._given
-        drawn = self._discrete.take(n, random)
-        continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
-        if continuous and n:
-            drawn |= self._given_discrete(continuous, drawn, n, random)
+def _drawn(
+    model: ProductModel, given: Evidence, discrete: TableDraws, n: int, random: np.random.Generator
+) -> dict[Variable, NDArray[Any]]:
+    """Return n rows of encoded columns of all free variables."""
+    drawn = discrete.take(n, random)
+    continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
+    if not continuous or not n:
         return drawn
-
-    def _given_discrete(
-        self,
-        continuous: list[Continuous],
-        drawn: dict[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> dict[Variable, NDArray[Any]]:
-        """Draw continuous variables row by row, given all discrete ones: they are Gaussian."""
-        known = {
-            v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have an axis of items
-            for v, column in self._given.columns.items()
-        }
-        result, _ = marginal(self._model, continuous, Evidence(n, known | drawn))
-        assert isinstance(result, GaussianFactor)  # nothing discrete is left
-        _, mean, covariance = result.moments()
-        root = np.linalg.cholesky(covariance)
-        noise = random.standard_normal((n, len(continuous)))
-        values = mean + np.einsum("...ij,...j->...i", root, noise)
-        return {v: values[:, result.variables.index(v)] for v in continuous}
+    # Given all discrete variables the continuous ones are Gaussian, row by row.
+    known = {
+        v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have an axis of items
+        for v, column in given.columns.items()
+    }
+    result, _ = marginal(model, continuous, Evidence(n, known | drawn))
+    assert isinstance(result, GaussianFactor)  # nothing discrete is left
+    _, mean, covariance = result.moments()
+    root = np.linalg.cholesky(covariance)
+    noise = random.standard_normal((n, len(continuous)))
+    values = mean + np.einsum("...ij,...j->...i", root, noise)
+    return drawn | {v: values[:, result.variables.index(v)] for v in continuous}
 
 
 def _total(log_values: Floats) -> float:
@@ -325,10 +247,29 @@ def _mixture(
     return MixedPosterior(Posterior(tuple(discrete), probabilities, log_evidence), mixtures)
 
 
-_WORK: dict[type[Any], type[_FactorWork]] = {
-    Joint: FactorJoint,
-    All: FactorAll,
-    Mass: FactorMass,
-    Best: FactorBest,
-    Draw: FactorDraw,
-}
+class Factors(Solver):
+    """Eliminates variables from whole factors, continuous ones first."""
+
+    name = "factors"
+    condition = "one case of a product with Gaussians, plates or trees"
+    form = "product"
+    works: ClassVar = {
+        Joint: FactorJoint,
+        All: FactorAll,
+        Mass: FactorMass,
+        Best: FactorBest,
+        Draw: FactorDraw,
+    }
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, Joint | Mass):
+            return slice_of_case(model, pattern, getattr(question, "targets", ())).plan
+        wanted = [
+            v
+            for v, variable in enumerate(model.variables)
+            if v not in pattern.observed and variable not in model.silent
+        ]
+        if isinstance(question, All):
+            return Plan(parts=tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted))
+        kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
+        return slice_of_case(model, pattern, kept).plan

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.mixture.answers import log_sum
+from bayesgraph.inference.mixture.averages import log_sum
 from bayesgraph.inference.results import Assignment
 from bayesgraph.variables import Name, State
 

@@ -11,9 +11,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from bayesgraph.inference.junction import (
+    Cliques,
+    Floats,
+    Ints,
+    Restricted,
+    TableArrays,
+    Tree,
+)
+
 Bits = NDArray[np.uint64]
-Floats = NDArray[np.float64]
 
 # Greedy scores of the portfolio (Kjaerulff 1990; Fishelson and Geiger 2004): the first runs without
 # noise, then they take turns with it.
@@ -24,7 +31,8 @@ _MOST_SIMPLICIAL = 40
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _filled(n: int, value: int) -> Ints:
+def filled(n: int, value: int) -> Ints:
+    """Return n equal integers."""
     out = np.empty(n, np.int64)
     for k in range(n):
         out[k] = value
@@ -32,15 +40,7 @@ def _filled(n: int, value: int) -> Ints:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _copied(values: Ints) -> Ints:
-    out = np.empty(len(values), np.int64)
-    for k in range(len(values)):
-        out[k] = values[k]
-    return out
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _grown(pool: Ints, size: int, more: int) -> Ints:
+def grown(pool: Ints, size: int, more: int) -> Ints:
     """Return the array, or a larger copy if it has no room for so many more."""
     if size + more <= len(pool):
         return pool
@@ -51,15 +51,30 @@ def _grown(pool: Ints, size: int, more: int) -> Ints:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def table_layout(cards: Ints, start: Ints, item: Ints, sums_to_one: int) -> tuple[Ints, Ints, Ints]:
-    """Return step, base and child of tables laid one after the other.
+def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
+    """Return what each of n owners has as linked lists: the first, and the next of each.
 
-    See `inference.tables.Tables`, whose attributes these are.
+    An owner of -1 stands for none; -1 ends a list.
     """
+    first = filled(n, -1)
+    following = filled(len(owner), -1)
+    for k in range(len(owner)):
+        o = k if descending else len(owner) - 1 - k
+        if owner[o] >= 0:
+            following[o] = first[owner[o]]
+            first[owner[o]] = o
+    return first, following
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def table_layout(
+    cards: Ints, start: Ints, item: Ints, sums_to_one: bool
+) -> tuple[Ints, Ints, Ints]:
+    """Return step, base and child of tables laid one after the other; see `TableArrays`."""
     n_factors = len(start) - 1
     step = np.empty(len(item), np.int64)
     base = np.empty(n_factors, np.int64)
-    child = np.empty(n_factors, np.int64)
+    child = filled(n_factors, -1)
     place = 0
     for f in range(n_factors):
         base[f] = place
@@ -67,258 +82,161 @@ def table_layout(cards: Ints, start: Ints, item: Ints, sums_to_one: int) -> tupl
         for at in range(start[f + 1] - 1, start[f] - 1, -1):
             step[at] = size
             size *= cards[item[at]]
-        child[f] = item[start[f + 1] - 1] if sums_to_one else -1
+        if sums_to_one:
+            child[f] = item[start[f + 1] - 1]
         place += size
     return step, base, child
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def evidence_offsets(
-    n_variables: int, start: Ints, item: Ints, step: Ints, base: Ints, observed: Ints, states: Ints
+    start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, observed: Ints, states: Ints
 ) -> Ints:
-    """Return where in each table the part that agrees with the evidence starts."""
-    offsets = _copied(base)
+    """Return where in each table the part that agrees with the evidence starts.
+
+    Each run calls this: arrays are passed on faster than a tuple of them.
+    """
+    offsets = base.copy()
     if len(observed) == 0:
         return offsets
-    state = _filled(n_variables, 0)
+    state = filled(n_variables, 0)
     for k in range(len(observed)):
         state[observed[k]] = states[k]
-    for f in range(len(base)):
+    for f in range(len(offsets)):
         for at in range(start[f], start[f + 1]):
             offsets[f] += state[item[at]] * step[at]
     return offsets
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def relevant_factors(
-    start: Ints,
-    item: Ints,
-    child: Ints,
-    base: Ints,
-    values: Floats,
-    observed: Ints,
-    wanted: Ints,
-    n_variables: int,
-    mode: int,
-) -> Ints:
-    """Return which factors bear on the answer, shape (n_factors,).
-
-    Parameters
-    ----------
-    start, item
-        Scopes.
-    child : shape (n_factors,)
-        The variable over which a factor sums to one whatever the others are, or -1.
-    base, values
-        Where each table starts, and all tables. Soft evidence has none and may be zero.
-    observed, wanted : shape (n_variables,)
-        1 where a variable is observed; 1 where it is asked for.
-    mode : int
-        2: everything is asked for. 1: what the probability of the evidence takes (barren variables
-        drop). 0: what the posterior of the wanted takes (Shachter 1998): parts that the evidence
-        separates from them drop as well, but for those in which the evidence may be impossible.
-    """
-    n_factors = len(start) - 1
-    used = _filled(n_factors, 1)
-    if mode == 2:
-        return used
-    owner = _filled(n_variables, -1)
-    seen = _filled(n_variables, 0)
-    stack = np.empty(n_variables, np.int64)
-    top = 0
-    for f in range(n_factors):
-        if child[f] >= 0:
-            owner[child[f]] = f
-            used[f] = 0
-    for v in range(n_variables):
-        if observed[v] or wanted[v]:
-            seen[v] = 1
-            stack[top] = v
-            top += 1
-    for f in range(n_factors):
-        if child[f] < 0:
-            for at in range(start[f], start[f + 1]):
-                v = item[at]
-                if not seen[v]:
-                    seen[v] = 1
-                    stack[top] = v
-                    top += 1
-    while top:
-        top -= 1
-        f = owner[stack[top]]
-        if f < 0:
-            continue
-        used[f] = 1
-        for at in range(start[f], start[f + 1]):
-            v = item[at]
-            if not seen[v]:
-                seen[v] = 1
-                stack[top] = v
-                top += 1
-    if mode == 1:
-        return used
-    part = _filled(n_variables, 0)
-    for v in range(n_variables):
-        part[v] = v
-    for f in range(n_factors):
-        if used[f]:
-            first = -1
-            for at in range(start[f], start[f + 1]):
-                v = item[at]
-                if observed[v]:
-                    continue
-                while part[v] != v:
-                    part[v] = part[part[v]]
-                    v = part[v]
-                if first < 0:
-                    first = v
-                elif first < v:
-                    part[v] = first
-                else:
-                    part[first] = v
-                    first = v
-    keep = _filled(n_variables, 0)
-    for v in range(n_variables):
-        root = v
-        while part[root] != root:
-            root = part[root]
-        part[v] = root
-        if wanted[v]:
-            keep[root] = 1
-    for f in range(n_factors):
-        if not used[f]:
-            continue
-        root = -1
-        for at in range(start[f], start[f + 1]):
-            if not observed[item[at]]:
-                root = part[item[at]]
-                break
-        if root >= 0 and keep[root]:
-            continue
-        # A part without zeros cannot be impossible: nothing is lost without it.
-        zero = f >= len(base)
-        if not zero:
-            end = base[f + 1] if f + 1 < len(base) else len(values)
-            for k in range(base[f], end):
-                if values[k] <= 0.0:
-                    zero = True
-                    break
-        if root >= 0:
-            keep[root] = zero
-        else:
-            used[f] = zero
-    for f in range(n_factors):
-        if used[f]:
-            for at in range(start[f], start[f + 1]):
-                if not observed[item[at]]:
-                    used[f] = keep[part[item[at]]]
-                    break
-    return used
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _root(part: Ints, v: int) -> int:
+    """Return the representative of a variable among connected ones."""
+    while part[v] != v:
+        part[v] = part[part[v]]
+        v = part[v]
+    return v
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def restrict(
+    tables: TableArrays,
     start: Ints,
     item: Ints,
     child: Ints,
-    base: Ints,
-    values: Floats,
-    all_cards: Ints,
-    soft: Ints,
     observed: Ints,
     targets: Ints,
     mode: int,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+) -> Restricted:
     """Leave out the factors that do not bear on the answer, and the observed variables.
 
-    Soft evidence enters as one more factor for each variable in `soft`.
-
-    Returns
-    -------
-    variables, factors, start, item, at, child
-        See `free_scopes`.
-    cards, wanted : shape (n,)
-        States of the free variables; 1 for targets.
+    Parameters
+    ----------
+    start, item, child
+        As in `tables`, with a factor for each variable with soft evidence at the end.
+    mode : int
+        2: everything is asked for. 1: what the probability of the evidence takes (barren variables
+        drop). 0: what the posterior of the targets takes (Shachter 1998): parts that the evidence
+        separates from them drop as well, but for those in which the evidence may be impossible.
     """
-    n_variables = len(all_cards)
-    if len(soft):
-        n_factors = len(start) - 1
-        n_items = start[n_factors]
-        more_start = np.empty(n_factors + len(soft) + 1, np.int64)
-        more_item = np.empty(n_items + len(soft), np.int64)
-        more_child = np.empty(n_factors + len(soft), np.int64)
-        for f in range(n_factors):
-            more_start[f] = start[f]
-            more_child[f] = child[f]
-        for at in range(n_items):
-            more_item[at] = item[at]
-        for k in range(len(soft)):
-            more_start[n_factors + k] = n_items + k
-            more_item[n_items + k] = soft[k]
-            more_child[n_factors + k] = -1
-        more_start[n_factors + len(soft)] = n_items + len(soft)
-        start, item, child = more_start, more_item, more_child
-    seen = _filled(n_variables, 0)
-    asked = _filled(n_variables, 0)
+    n_variables, n_factors = len(tables.cards), len(start) - 1
+    all_cards, base, values = tables.cards, tables.base, tables.values
+    seen = filled(n_variables, 0)
+    asked = filled(n_variables, 0)
     for k in range(len(observed)):
         seen[observed[k]] = 1
     for k in range(len(targets)):
         asked[targets[k]] = 1
-    used = relevant_factors(start, item, child, base, values, seen, asked, n_variables, mode)
-    variables, factors, start, item, at, child = free_scopes(start, item, child, used, seen, asked)
-    n = len(variables)
-    cards = np.empty(n, np.int64)
-    wanted = np.empty(n, np.int64)
-    for v in range(n):
-        cards[v] = all_cards[variables[v]]
-        wanted[v] = asked[variables[v]]
-    return variables, factors, start, item, at, child, cards, wanted
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def free_scopes(
-    start: Ints, item: Ints, child: Ints, used: Ints, observed: Ints, wanted: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """Number the free variables of the used factors and leave the observed ones out.
-
-    Returns
-    -------
-    variables : shape (n,)
-        The free variables, ascending; their places here are the new numbers.
-    factors : shape (m,)
-        The used factors, ascending.
-    start, item
-        Their scopes in new numbers.
-    at : shape of item
-        Where each entry was in the old `item`.
-    child : shape (m,)
-        As given, in new numbers; -1 also where the child is observed.
-    """
-    n_variables = len(observed)
-    number = _filled(n_variables, -1)
-    n_factors = len(start) - 1
+    used = filled(n_factors, 1)
+    if mode < 2:
+        # From the factors that sum to one in no variable, and from those whose child is observed
+        # or asked for, to the factors of their parents.
+        owner = filled(n_variables, -1)
+        stack = np.empty(n_factors, np.int64)
+        top = 0
+        for f in range(n_factors):
+            v = child[f]
+            if v >= 0:
+                owner[v] = f
+            if v < 0 or seen[v] or asked[v]:
+                stack[top] = f
+                top += 1
+            else:
+                used[f] = 0
+        while top:
+            top -= 1
+            f = stack[top]
+            for at in range(start[f], start[f + 1]):
+                above = owner[item[at]]
+                if above >= 0 and not used[above]:
+                    used[above] = 1
+                    stack[top] = above
+                    top += 1
+    if mode == 0:
+        part = np.empty(n_variables, np.int64)
+        for v in range(n_variables):
+            part[v] = v
+        some = filled(n_factors, -1)
+        for f in range(n_factors):
+            if used[f]:
+                for at in range(start[f], start[f + 1]):
+                    v = item[at]
+                    if not seen[v]:
+                        if some[f] < 0:
+                            some[f] = v
+                        a, b = _root(part, v), _root(part, some[f])
+                        part[max(a, b)] = min(a, b)
+        keep = filled(n_variables, 0)
+        for v in range(n_variables):
+            if asked[v]:
+                keep[_root(part, v)] = 1
+        for f in range(n_factors):
+            if not used[f]:
+                continue
+            if some[f] >= 0:
+                some[f] = _root(part, some[f])
+                if keep[some[f]]:
+                    continue
+            # A part without zeros cannot be impossible: nothing is lost without it. Likelihoods
+            # are not known yet.
+            zero = f >= len(base)
+            if not zero:
+                end = base[f + 1] if f + 1 < len(base) else len(values)
+                for k in range(base[f], end):
+                    if values[k] <= 0.0:
+                        zero = True
+                        break
+            if some[f] >= 0:
+                keep[some[f]] = zero
+            else:
+                used[f] = zero
+        for f in range(n_factors):
+            if used[f] and some[f] >= 0:
+                used[f] = keep[some[f]]
+    # Number the free variables of the used factors.
+    number = filled(n_variables, -1)
     m = size = 0
     for f in range(n_factors):
         if used[f]:
             m += 1
             for at in range(start[f], start[f + 1]):
-                if not observed[item[at]]:
+                if not seen[item[at]]:
                     number[item[at]] = 0
                     size += 1
-    for v in range(n_variables):
-        if wanted[v]:
-            number[v] = 0
     n = 0
+    variables = np.empty(n_variables, np.int64)
     for v in range(n_variables):
-        if number[v] == 0:
+        if number[v] == 0 or asked[v]:
+            variables[n] = v
             number[v] = n
             n += 1
-    variables = np.empty(n, np.int64)
-    for v in range(n_variables):
-        if number[v] >= 0:
-            variables[number[v]] = v
+    variables = variables[:n].copy()
+    cards = np.empty(n, np.int64)
+    wanted = np.empty(n, np.int64)
+    for v in range(n):
+        cards[v] = all_cards[variables[v]]
+        wanted[v] = asked[variables[v]]
     factors = np.empty(m, np.int64)
-    new_start = _filled(m + 1, 0)
+    new_start = filled(m + 1, 0)
     new_item = np.empty(size, np.int64)
     places = np.empty(size, np.int64)
     children = np.empty(m, np.int64)
@@ -327,14 +245,14 @@ def free_scopes(
         if used[f]:
             factors[m] = f
             for at in range(start[f], start[f + 1]):
-                if not observed[item[at]]:
+                if not seen[item[at]]:
                     new_item[size] = number[item[at]]
                     places[size] = at
                     size += 1
             children[m] = number[child[f]] if child[f] >= 0 else -1
             m += 1
             new_start[m] = size
-    return variables, factors, new_start, new_item, places, children
+    return Restricted(variables, factors, new_start, new_item, places, children, cards, wanted)
 
 
 # ------------------------------------------------------------------------------- elimination orders
@@ -344,19 +262,19 @@ def free_scopes(
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     """Return the neighbours of every variable, ascending."""
     n_factors = len(start) - 1
-    in_start = _filled(n + 1, 0)
+    in_start = filled(n + 1, 0)
     for at in range(len(item)):
         in_start[item[at] + 1] += 1
     for v in range(n):
         in_start[v + 1] += in_start[v]
-    fill = _copied(in_start)
+    fill = in_start.copy()
     inside = np.empty(len(item), np.int64)
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
             inside[fill[item[at]]] = f
             fill[item[at]] += 1
-    mark = _filled(n, -1)
-    near_start = _filled(n + 1, 0)
+    mark = filled(n, -1)
+    near_start = filled(n + 1, 0)
     near = np.empty(max(16, 4 * len(item)), np.int64)
     size = 0
     for v in range(n):
@@ -369,7 +287,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
                 if mark[u] != v:
                     mark[u] = v
                     if size == len(near):
-                        near = _grown(near, size, size)
+                        near = grown(near, size, size)
                     near[size] = u
                     size += 1
         _sort(near, first, size)
@@ -411,7 +329,7 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
     """Eliminate variables whose neighbours are all joined: they are optimal and add no edges."""
     degree = np.empty(n, np.int64)
     queue = np.empty(n, np.int64)
-    waiting = _filled(n, 0)
+    waiting = filled(n, 0)
     head = length = 0
     for v in range(n):
         degree[v] = near_start[v + 1] - near_start[v]
@@ -628,7 +546,12 @@ def _random(state: Bits) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def elimination_order(
-    cards: Ints, start: Ints, item: Ints, stage: Ints, effort: float, most_work: float
+    cards: Ints,
+    start: Ints,
+    item: Ints,
+    stage: Ints,
+    effort: float,
+    most_work: float,
 ) -> Ints:
     """Return an order in which to eliminate all variables, those of a lower stage first.
 
@@ -638,14 +561,14 @@ def elimination_order(
     """
     n = len(cards)
     order = np.empty(n, np.int64)
-    gone = _filled(n, 0)
+    gone = filled(n, 0)
     near_start, near_list = _adjacency(n, start, item)
     done = _simplicial(n, near_start, near_list, stage, order, gone)
     m = n - done
     if m == 0:
         return order
     core = np.empty(m, np.int64)
-    number = _filled(n, -1)
+    number = filled(n, -1)
     m = 0
     for v in range(n):
         if not gone[v]:
@@ -733,55 +656,40 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     place = np.empty(n, np.int64)
     for i in range(n):
         place[order[i]] = i
-    # Linked lists: factors and earlier products whose first variable to go is v.
-    first_factor = _filled(n, -1)
-    next_factor = _filled(n_factors, -1)
-    for f in range(n_factors - 1, -1, -1):
-        if start[f] == start[f + 1]:
-            continue
-        v = item[start[f]]
+    # The variable of each factor, and later of each product, that leaves first.
+    leaves = filled(n_factors, -1)
+    for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
-            if place[item[at]] < place[v]:
-                v = item[at]
-        next_factor[f] = first_factor[v]
-        first_factor[v] = f
-    first_child = _filled(n, -1)
-    next_child = _filled(n, -1)
+            if leaves[f] < 0 or place[item[at]] < place[leaves[f]]:
+                leaves[f] = item[at]
+    first_factor, next_factor = linked(leaves, n, False)
+    above = filled(n, -1)
+    first_child = filled(n, -1)
+    next_child = filled(n, -1)
     begin = np.empty(n, np.int64)
     end = np.empty(n, np.int64)
     pool = np.empty(max(64, 4 * len(item)), np.int64)
     size = 0
-    mark = _filled(n, -1)
-    clique_of = _filled(n, -1)
-    clique_begin = np.empty(n, np.int64)
-    clique_end = np.empty(n, np.int64)
+    mark = filled(n, -1)
+    clique_of = filled(n, -1)
+    # The variable whose product each clique is, and the last one that leaves there.
+    product_of = np.empty(n, np.int64)
     last = np.empty(n, np.int64)
     n_cliques = 0
-    above = _filled(n, -1)
     for i in range(n):
         v = order[i]
-        pool = _grown(pool, size, n)
+        pool = grown(pool, size, n)
         begin[v] = size
         pool[size] = v
         size += 1
         mark[v] = v
         f = first_factor[v]
         while f >= 0:
-            for at in range(start[f], start[f + 1]):
-                u = item[at]
-                if mark[u] != v:
-                    mark[u] = v
-                    pool[size] = u
-                    size += 1
+            size = _unite(item, start[f], start[f + 1], v, mark, pool, size)
             f = next_factor[f]
         c = first_child[v]
         while c >= 0:
-            for at in range(begin[c] + 1, end[c]):
-                u = pool[at]
-                if mark[u] != v:
-                    mark[u] = v
-                    pool[size] = u
-                    size += 1
+            size = _unite(pool, begin[c] + 1, end[c], v, mark, pool, size)
             c = next_child[c]
         end[v] = size
         width = size - begin[v]
@@ -793,8 +701,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             c = next_child[c]
         if clique_of[v] < 0:
             clique_of[v] = n_cliques
-            clique_begin[n_cliques] = begin[v]
-            clique_end[n_cliques] = end[v]
+            product_of[n_cliques] = v
             n_cliques += 1
         last[clique_of[v]] = v
         if width > 1:
@@ -805,43 +712,41 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             above[v] = u
             next_child[v] = first_child[u]
             first_child[u] = v
-    # A clique is complete when its last variable goes: in that order parents follow children.
+    # A clique is complete when its last variable leaves: in that order parents follow children.
     rank = np.empty(n_cliques, np.int64)
-    k = 0
+    out_start = filled(n_cliques + 1, 0)
+    member = np.empty(size, np.int64)
+    k = to = 0
     for i in range(n):
         c = clique_of[order[i]]
         if last[c] == order[i]:
             rank[c] = k
+            for at in range(begin[product_of[c]], end[product_of[c]]):
+                member[to] = pool[at]
+                to += 1
             k += 1
-    out_start = _filled(n_cliques + 1, 0)
+            out_start[k] = to
+    parent = filled(n_cliques, -1)
     for c in range(n_cliques):
-        out_start[rank[c] + 1] = clique_end[c] - clique_begin[c]
-    for c in range(n_cliques):
-        out_start[c + 1] += out_start[c]
-    member = np.empty(out_start[n_cliques], np.int64)
-    parent = _filled(n_cliques, -1)
-    for c in range(n_cliques):
-        to = out_start[rank[c]]
-        for at in range(clique_begin[c], clique_end[c]):
-            member[to] = pool[at]
-            to += 1
-        u = above[last[c]]
-        if u >= 0:
-            parent[rank[c]] = rank[clique_of[u]]
-    return out_start, member, parent
+        if above[last[c]] >= 0:
+            parent[rank[c]] = rank[clique_of[above[last[c]]]]
+    return out_start, member[:to].copy(), parent
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def place_factors(
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    child: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-) -> tuple[Ints, Ints, float, float]:
+def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, size: int) -> int:
+    """Append variables of a stretch that are not among those of v yet; return the new size."""
+    for at in range(begin, end):
+        u = source[at]
+        if mark[u] != v:
+            mark[u] = v
+            pool[size] = u
+            size += 1
+    return size
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, float, float]:
     """Put every factor into the topmost clique that contains its scope.
 
     That is where the first of its variables leaves.
@@ -856,9 +761,10 @@ def place_factors(
     total, largest : float
         Entries of all cliques together and of the largest.
     """
-    n = len(cards)
-    leaves = np.empty(n, np.int64)
-    n_cliques = len(c_start) - 1
+    start, item, child, cards = question.start, question.item, question.child, question.cards
+    c_start, member, residual, parent = cliques
+    leaves = np.empty(len(cards), np.int64)
+    n_factors, n_cliques = len(start) - 1, len(parent)
     total = largest = 0.0
     for c in range(n_cliques):
         entries = 1.0
@@ -868,9 +774,8 @@ def place_factors(
                 leaves[member[at]] = c
         total += entries
         largest = max(largest, entries)
-    n_factors = len(start) - 1
-    home = _filled(n_factors, -1)
-    unit = _filled(n_cliques, 1)
+    home = filled(n_factors, -1)
+    unit = filled(n_cliques, 1)
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
             c = leaves[item[at]]
@@ -887,56 +792,32 @@ def place_factors(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def rooted(
-    cards: Ints, c_start: Ints, member: Ints, parent: Ints, roots: Ints, wanted: Ints
-) -> tuple[Ints, Ints, Ints, Ints]:
+    cards: Ints,
+    c_start: Ints,
+    member: Ints,
+    parent: Ints,
+    roots: Ints,
+    wanted: Ints,
+) -> Cliques:
     """Turn a junction forest so that given cliques are its roots.
 
     Parameters
     ----------
-    roots : shape (n_roots,)
-        One clique of each tree; with none, the present roots, or the clique of a tree that has
-        the most variables that are wanted.
+    roots
+        One clique of each tree and any number of -1; with none, the present roots, or the clique
+        of a tree that has the most variables that are wanted.
     wanted : shape (n,)
         1 for variables that are wanted.
-
-    Returns
-    -------
-    start, member
-        Cliques with children before parents; the variables that leave at a clique are first, and
-        all cliques list their variables in the order in which they leave.
-    residual : shape (n_cliques,)
-        How many variables leave at each.
-    parent : shape (n_cliques,)
     """
-    n = len(cards)
-    n_cliques = len(parent)
-    degree_start = _filled(n_cliques + 1, 0)
-    for c in range(n_cliques):
-        if parent[c] >= 0:
-            degree_start[c + 1] += 1
-            degree_start[parent[c] + 1] += 1
-    for c in range(n_cliques):
-        degree_start[c + 1] += degree_start[c]
-    fill = _copied(degree_start)
-    near = np.empty(degree_start[n_cliques], np.int64)
-    for c in range(n_cliques):
-        p = parent[c]
-        if p >= 0:
-            near[fill[c]] = p
-            near[fill[p]] = c
-            fill[c] += 1
-            fill[p] += 1
-    visited = np.empty(n_cliques, np.int64)
-    above = _filled(n_cliques, -1)
-    seen = _filled(n_cliques, 0)
-    stack = np.empty(n_cliques, np.int64)
-    chosen = _filled(n_cliques, 0)
+    n, n_cliques = len(cards), len(parent)
+    chosen = filled(n_cliques, 0)
     for k in range(len(roots)):
-        chosen[roots[k]] = 1
+        if roots[k] >= 0:
+            chosen[roots[k]] = 1
     if len(roots) == 0:
-        best = _filled(n_cliques, -1)
-        most = _filled(n_cliques, -1)
-        tree = _filled(n_cliques, 0)
+        best = filled(n_cliques, -1)
+        most = filled(n_cliques, -1)
+        tree = filled(n_cliques, 0)
         for c in range(n_cliques - 1, -1, -1):
             tree[c] = c if parent[c] < 0 else tree[parent[c]]
             count = 0
@@ -948,42 +829,47 @@ def rooted(
         for c in range(n_cliques):
             if best[c] >= 0:
                 chosen[best[c]] = 1
+    # From the new roots to all neighbours: the children so far, then the parent so far.
+    first, following = linked(parent, n_cliques, False)
+    visited = np.empty(n_cliques, np.int64)
+    number = np.empty(n_cliques, np.int64)
+    above = filled(n_cliques, -1)
+    stack = np.empty(n_cliques, np.int64)
     count = 0
     for k in range(n_cliques):
-        if not chosen[k]:
-            continue
-        stack[0] = k
-        seen[k] = 1
-        top = 1
+        top = 0
+        if chosen[k]:
+            stack[0] = k
+            top = 1
         while top:
             top -= 1
             c = stack[top]
             visited[count] = c
             count += 1
-            for at in range(degree_start[c], degree_start[c + 1]):
-                d = near[at]
-                if not seen[d]:
-                    seen[d] = 1
+            number[c] = n_cliques - count
+            d = first[c] if first[c] >= 0 else parent[c]
+            while d >= 0:
+                if d != above[c]:
                     above[d] = c
                     stack[top] = d
                     top += 1
-    new_number = np.empty(n_cliques, np.int64)
-    for k in range(n_cliques):
-        new_number[visited[k]] = n_cliques - 1 - k
-    out_start = _filled(n_cliques + 1, 0)
-    out_parent = _filled(n_cliques, -1)
+                if d == parent[c]:
+                    break
+                d = following[d] if following[d] >= 0 else parent[c]
+    out_start = filled(n_cliques + 1, 0)
+    out_parent = filled(n_cliques, -1)
     for k in range(n_cliques):
         c = visited[n_cliques - 1 - k]
         out_start[k + 1] = out_start[k] + c_start[c + 1] - c_start[c]
         if above[c] >= 0:
-            out_parent[k] = new_number[above[c]]
+            out_parent[k] = number[above[c]]
     # From the roots down, each clique's new variables come before all that are placed so far.
-    place = _filled(n, -1)
-    residual = np.empty(n_cliques, np.int64)
+    place = filled(n, -1)
+    residual = filled(n_cliques, 0)
+    by_place = np.empty(n, np.int64)
     rank = n
     for k in range(n_cliques):
         c = visited[k]
-        fresh = 0
         # The variable with the most states innermost: runs in memory are longer.
         while True:
             next_one = -1
@@ -995,11 +881,8 @@ def rooted(
                 break
             rank -= 1
             place[next_one] = rank
-            fresh += 1
-        residual[n_cliques - 1 - k] = fresh
-    by_place = np.empty(n, np.int64)
-    for v in range(n):
-        by_place[place[v]] = v
+            by_place[rank] = next_one
+            residual[n_cliques - 1 - k] += 1
     out = np.empty(len(member), np.int64)
     for k in range(n_cliques):
         c = visited[n_cliques - 1 - k]
@@ -1010,185 +893,117 @@ def rooted(
         _sort(out, out_start[k], to)
         for at in range(out_start[k], to):
             out[at] = by_place[out[at]]
-    return out_start, out, residual, out_parent
+    return Cliques(out_start, out, residual, out_parent)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def best_roots(
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    child: Ints,
-    home: Ints,
-    up: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-    wanted: Ints,
-) -> Ints:
-    """Return for each tree the root that leaves the fewest entries to be summed, one a tree.
+def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -> Ints:
+    """Return for each tree the root that leaves the fewest entries to be summed; -1 elsewhere.
 
     A message of ones costs nothing. Which messages are ones in the direction away from the present
     root follows from the factors that fit into each clique; the cost of every root then follows
-    from its parent's.
+    from its parent's. All variables that are wanted must be in the root of their tree.
 
     Parameters
     ----------
-    home, up
+    home, unit
         The factors' cliques and which messages are ones, with the present root.
-    wanted : shape (n,)
-        1 for variables that must all be in the root of their tree.
     """
-    n = len(cards)
-    n_cliques = len(parent)
+    start, item, child, cards = question.start, question.item, question.child, question.cards
+    c_start, member, residual, parent = cliques
+    wanted, n_cliques = question.wanted, len(parent)
     size = np.ones(n_cliques)
-    n_wanted = _filled(n_cliques, 0)
+    n_wanted = filled(n_cliques, 0)
     for c in range(n_cliques):
         for at in range(c_start[c], c_start[c + 1]):
             size[c] *= cards[member[at]]
             n_wanted[c] += wanted[member[at]]
-    child_start = _filled(n_cliques + 1, 0)
-    for c in range(n_cliques):
-        if parent[c] >= 0:
-            child_start[parent[c] + 1] += 1
-    for c in range(n_cliques):
-        child_start[c + 1] += child_start[c]
-    fill = _copied(child_start)
-    below = np.empty(child_start[n_cliques], np.int64)
-    for c in range(n_cliques):
-        if parent[c] >= 0:
-            below[fill[parent[c]]] = c
-            fill[parent[c]] += 1
+    first, following = linked(parent, n_cliques, False)
     # bad[c]: a factor in the parent of c (or in several cliques, the parent of c among them) stops
     # the message from the parent to c from being ones.
-    bad = _filled(n_cliques, 0)
-    inside = _filled(n, -1)
+    bad = filled(n_cliques, 0)
+    inside = filled(len(cards), -1)
     stack = np.empty(n_cliques, np.int64)
     for f in range(len(home)):
-        if home[f] < 0:
-            continue
         top = 0
-        stack[top] = home[f]
-        top += 1
+        if home[f] >= 0:
+            stack[0] = home[f]
+            top = 1
         while top:
             top -= 1
-            p = stack[top]
-            for k in range(child_start[p], child_start[p + 1]):
-                c = below[k]
+            c = first[stack[top]]
+            while c >= 0:
                 for at in range(c_start[c] + residual[c], c_start[c + 1]):
                     inside[member[at]] = c
                 contained = True
                 for at in range(start[f], start[f + 1]):
-                    if inside[item[at]] != c:
-                        contained = False
-                        break
+                    contained &= inside[item[at]] == c
                 if contained:
                     stack[top] = c
                     top += 1
                 elif child[f] < 0 or inside[child[f]] == c:
                     bad[c] = 1
-                for at in range(c_start[c] + residual[c], c_start[c + 1]):
-                    inside[member[at]] = -1
-    blocked = _filled(n_cliques, 0)
-    for c in range(n_cliques):
-        if parent[c] >= 0 and not up[c]:
-            blocked[parent[c]] += 1
-    down = _filled(n_cliques, 1)
+                c = following[c]
+    blocked = filled(n_cliques, 0)
+    down = filled(n_cliques, 1)
     cost = np.zeros(n_cliques)
-    tree = _filled(n_cliques, 0)
     for c in range(n_cliques):
-        tree[c] = c
-    for c in range(n_cliques):
-        if parent[c] >= 0 and not up[c]:
-            cost[c] += size[c]
+        if parent[c] >= 0:
+            if not unit[c]:
+                blocked[parent[c]] += 1
+                cost[c] += size[c]
             cost[parent[c]] += cost[c]
-        elif parent[c] >= 0:
-            cost[parent[c]] += cost[c]
+    # The best clique of each tree, at the place of its present root.
+    best = filled(n_cliques, -1)
+    tree = filled(n_cliques, 0)
     for c in range(n_cliques - 1, -1, -1):
         p = parent[c]
-        if p < 0:
-            continue
-        tree[c] = tree[p]
-        others = blocked[p] - (0 if up[c] else 1)
-        grand = 1 if parent[p] < 0 else down[p]
-        down[c] = 1 if not bad[c] and others == 0 and grand else 0
-        own = 0.0 if up[c] else size[c]
-        cost[c] = cost[p] - own + (0.0 if down[c] else size[p])
-    root = _filled(n_cliques, -1)
+        tree[c] = c if p < 0 else tree[p]
+        if p >= 0:
+            others = blocked[p] - (0 if unit[c] else 1)
+            grand = parent[p] < 0 or down[p]
+            down[c] = not bad[c] and others == 0 and grand
+            own = 0.0 if unit[c] else size[c]
+            cost[c] = cost[p] - own + (0.0 if down[c] else size[p])
     for c in range(n_cliques):
-        t = tree[c]
-        r = root[t]
+        r = best[tree[c]]
         if r < 0 or n_wanted[c] > n_wanted[r] or (n_wanted[c] == n_wanted[r] and cost[c] < cost[r]):
-            root[t] = c
-    count = 0
-    for t in range(n_cliques):
-        if root[t] >= 0:
-            count += 1
-    out = np.empty(count, np.int64)
-    count = 0
-    for t in range(n_cliques):
-        if root[t] >= 0:
-            out[count] = root[t]
-            count += 1
-    return out
+            best[tree[c]] = c
+    return best
 
 
 # ------------------------------------------------------------------------------ intermediate tables
 
 # Cliques of fewer entries, or with more to multiply, are left as they are.
-_LEAST_SPLIT = 256
+_SMALLEST_SPLIT = 256
 _MOST_PARTS = 48
 # An intermediate table is worth while if it has at most this share of the clique's entries.
 _SHARE = 6
+# What is multiplied at a clique: a factor, a message, a variable that leaves, or a node added here.
+_FACTOR, _MESSAGE, _LEAVING, _NODE = 0, 1, 2, 3
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def with_intermediates(
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    home: Ints,
-    c_start: Ints,
-    member: Ints,
-    residual: Ints,
-    parent: Ints,
-    unit: Ints,
-    everything: int,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+def with_intermediates(tree: Tree, everything: bool) -> Tree:
     """Put small tables between a large clique and what it multiplies (Shenoy 1997).
 
     Factors and messages whose common scope is much smaller than the clique are multiplied there
     first, and what leaves the clique for them is summed there last. Such a node lists no variable
     that leaves (its `residual` is 0).
-
-    Returns
-    -------
-    c_start, member, residual, parent, unit, home
     """
-    n = len(cards)
-    n_cliques = len(parent)
-    n_factors = len(home)
+    cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
+    c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
+    n_cliques, n_factors = len(parent), len(home)
     most = n_cliques + n_factors + len(member)
     # Nodes that are added: the clique they belong to, their scope as bits, their parent.
     node_of = np.empty(most, np.int64)
     node_mask = np.empty(most, np.uint64)
     node_up = np.empty(most, np.int64)
-    new_home = _filled(n_factors, -1)
-    new_parent = _filled(n_cliques, -1)
-    f_next = _filled(n_factors, -1)
-    f_first = _filled(n_cliques, -1)
-    for f in range(n_factors):
-        if home[f] >= 0:
-            f_next[f] = f_first[home[f]]
-            f_first[home[f]] = f
-    d_next = _filled(n_cliques, -1)
-    d_first = _filled(n_cliques, -1)
-    for d in range(n_cliques):
-        if parent[d] >= 0:
-            d_next[d] = d_first[parent[d]]
-            d_first[parent[d]] = d
-    place = np.empty(n, np.int64)
+    new_home = filled(n_factors, -1)
+    new_parent = filled(n_cliques, -1)
+    f_first, f_next = linked(home, n_cliques, True)
+    d_first, d_next = linked(parent, n_cliques, True)
+    place = np.empty(len(cards), np.int64)
     mask = np.empty(_MOST_PARTS, np.uint64)
     size = np.empty(_MOST_PARTS)
     what = np.empty(_MOST_PARTS, np.int64)
@@ -1202,55 +1017,53 @@ def with_intermediates(
         for at in range(begin, end):
             place[member[at]] = at - begin
             entries *= cards[member[at]]
-        if entries < _LEAST_SPLIT or end - begin > 63:
+        if entries < _SMALLEST_SPLIT or end - begin > 63:
             continue
         k = 0
         f = f_first[c]
-        while f >= 0 and k <= _MOST_PARTS - 1:
-            bits = np.uint64(0)
-            for at in range(start[f], start[f + 1]):
-                bits |= np.uint64(1) << np.uint64(place[item[at]])
-            mask[k], what[k], which[k] = bits, 0, f
+        while f >= 0 and k < _MOST_PARTS:
+            mask[k] = _bits(item, start[f], start[f + 1], place)
+            what[k], which[k] = _FACTOR, f
             k += 1
             f = f_next[f]
         d = d_first[c]
-        while d >= 0 and k <= _MOST_PARTS - 1:
-            bits = np.uint64(0)
-            for at in range(c_start[d] + residual[d], c_start[d + 1]):
-                bits |= np.uint64(1) << np.uint64(place[member[at]])
-            mask[k], what[k], which[k] = bits, 1, d
+        while d >= 0 and k < _MOST_PARTS:
+            mask[k] = _bits(member, c_start[d] + residual[d], c_start[d + 1], place)
+            what[k], which[k] = _MESSAGE, d
             k += 1
             d = d_next[d]
-        if everything:
-            for q in range(residual[c]):
-                if k <= _MOST_PARTS - 1:
-                    mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), 2, q
-                    k += 1
+        q = 0
+        while everything and q < residual[c] and k < _MOST_PARTS:
+            mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
+            k += 1
+            q += 1
         if k >= _MOST_PARTS:
             continue
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])
         while k > 1:
             a = b = -1
-            least = entries / _SHARE
+            smallest = entries / _SHARE
             for i in range(1, k):
                 for j in range(i):
-                    if what[i] == 2 and what[j] & 1 and (mask[i] & mask[j]) == mask[i]:
+                    if what[i] == _LEAVING and what[j] & 1 and (mask[i] & mask[j]) == mask[i]:
                         continue  # the other table shows this variable anyway
-                    if what[j] == 2 and what[i] & 1 and (mask[i] & mask[j]) == mask[j]:
+                    if what[j] == _LEAVING and what[i] & 1 and (mask[i] & mask[j]) == mask[j]:
                         continue
                     together = _entries(cards, member, begin, mask[i] | mask[j])
-                    if together <= least:
-                        least = together
+                    if together <= smallest:
+                        smallest = together
                         a, b = i, j
             if a < 0:
                 break
             if size[a] > size[b] or (
-                size[a] == size[b] and what[a] == 3 and (what[b] != 3 or which[a] > which[b])
+                size[a] == size[b]
+                and what[a] == _NODE
+                and (what[b] != _NODE or which[a] > which[b])
             ):
                 a, b = b, a
             # Now b is the larger; a goes into it if b is a node that has room for it.
-            if what[b] == 3 and (mask[a] & mask[b]) == mask[a]:
+            if what[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
                 node = which[b]
             else:
                 node = count
@@ -1262,59 +1075,54 @@ def with_intermediates(
             _attach(what[a], which[a], node, new_home, new_parent, node_up)
             mask[b] = node_mask[node]
             size[b] = _entries(cards, member, begin, mask[b])
-            what[b], which[b] = 3, node
+            what[b], which[b] = _NODE, node
             k -= 1
             mask[a], size[a], what[a], which[a] = mask[k], size[k], what[k], which[k]
     first_node[n_cliques] = count
     if count == 0:
-        return c_start, member, residual, parent, unit, home
+        return tree
     # Number the nodes: those of a clique before it, the smaller before the larger.
     total = n_cliques + count
     number = np.empty(n_cliques, np.int64)
-    node_number = np.empty(count, np.int64)
-    out_start = _filled(total + 1, 0)
-    out_residual = _filled(total, 0)
-    out_parent = _filled(total, -1)
-    out_unit = _filled(total, 1)
+    node_number = filled(count, -1)
+    out_start = filled(total + 1, 0)
+    out_residual = filled(total, 0)
+    out_parent = filled(total, -1)
+    out_unit = filled(total, 1)
     length = len(member)
     for i in range(count):
         length += _ones(node_mask[i])
     out_member = np.empty(length, np.int64)
-    at_node = 0
-    length = 0
+    t = length = 0
     for c in range(n_cliques):
         begin, end = c_start[c], c_start[c + 1]
         left = first_node[c + 1] - first_node[c]
-        for i in range(first_node[c], first_node[c + 1]):
-            node_number[i] = -1
         while left:
             # One whose parts are numbered: no part is larger than its node.
             for i in range(first_node[c], first_node[c + 1]):
                 ready = node_number[i] < 0
                 for j in range(first_node[c], first_node[c + 1]):
-                    if node_up[j] == i and node_number[j] < 0:
-                        ready = False
+                    ready &= node_up[j] != i or node_number[j] >= 0
                 if ready:
-                    node_number[i] = at_node
+                    node_number[i] = t
                     for q in range(end - begin):
                         if (node_mask[i] >> np.uint64(q)) & np.uint64(1):
                             out_member[length] = member[begin + q]
                             length += 1
-                    at_node += 1
-                    out_start[at_node] = length
+                    t += 1
+                    out_start[t] = length
                     left -= 1
-        number[c] = at_node
+        number[c] = t
         for at in range(begin, end):
             out_member[length] = member[at]
             length += 1
-        out_residual[at_node] = residual[c]
-        out_unit[at_node] = unit[c]
-        at_node += 1
-        out_start[at_node] = length
+        out_residual[t], out_unit[t] = residual[c], tree.unit[c]
+        t += 1
+        out_start[t] = length
     for i in range(count):
         up = node_up[i]
         out_parent[node_number[i]] = node_number[up] if up >= 0 else number[node_of[i]]
-    out_home = _filled(n_factors, -1)
+    out_home = filled(n_factors, -1)
     for f in range(n_factors):
         if new_home[f] >= 0:
             out_home[f] = node_number[new_home[f]]
@@ -1330,7 +1138,19 @@ def with_intermediates(
         p = out_parent[t]
         if p >= 0 and not out_unit[t] and out_residual[p] == 0:
             out_unit[p] = 0
-    return out_start, out_member, out_residual, out_parent, out_unit, out_home
+    return Tree(
+        tree.variables, tree.factors, cards, start, item, tree.at, out_home, out_start,
+        out_member, out_residual, out_parent, out_unit, tree.total, tree.largest,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
+    """Return the places of some variables as bits."""
+    bits = np.uint64(0)
+    for at in range(begin, end):
+        bits |= np.uint64(1) << np.uint64(place[item[at]])
+    return bits
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -1350,9 +1170,9 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
 def _attach(
     what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
 ) -> None:
-    if what == 0:
+    if what == _FACTOR:
         new_home[which] = node
-    elif what == 1:
+    elif what == _MESSAGE:
         new_parent[which] = node
-    elif what == 3:
+    elif what == _NODE:
         node_up[which] = node

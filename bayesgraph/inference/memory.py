@@ -1,4 +1,8 @@
-"""Sizes, limits and how people read them."""
+"""Memory: the limit of a question, its message, and the workspaces that runs share.
+
+Fresh memory costs a page fault for every 512 numbers, which a large run would spend a good part of
+its time on; so runs borrow their workspaces, one after the other, whatever their models.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,39 @@ import math
 import os
 from functools import cache
 
+import numpy as np
+
 from bayesgraph.errors import MemoryLimitError
+from bayesgraph.factors.algebra import Floats
 
 BYTES = 8
+# Workspaces that wait for the next run, and their entries together (1 GiB).
+_MOST_IDLE = 4
+_MOST_ENTRIES = 2**27
+
+# Lists change in single steps, so that threads need no lock: at worst one waits for nothing.
+_idle: list[Floats] = []
+
+
+def borrow(n: int) -> Floats:
+    """Return an array of at least n entries, whatever is in them; give it back when done."""
+    try:
+        work = _idle.pop()
+    except IndexError:
+        return np.empty(n)
+    if len(work) >= n:
+        return work
+    give_back(work)
+    return np.empty(n)
+
+
+def give_back(work: Floats) -> None:
+    """Take back an array that nobody reads any more."""
+    waiting = sum(map(len, tuple(_idle)))
+    if len(_idle) < _MOST_IDLE and waiting + len(work) <= _MOST_ENTRIES:
+        # The largest is the first to be used again.
+        at = 0 if _idle and len(work) < len(_idle[-1]) else len(_idle)
+        _idle.insert(at, work)
 
 
 def format_count(number: float) -> str:
@@ -49,7 +83,7 @@ def default_memory_limit() -> int:
         return 4 * 10**9
 
 
-def memory_error(what: str, entries: float, width: int, limit: int) -> MemoryLimitError:
+def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
     """Return the error for a question whose tables are too large."""
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "

@@ -1,0 +1,163 @@
+"""Assignments read off a junction tree after one pass: the most probable ones, and exact draws."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import execution_kernels as kernels
+from bayesgraph.inference.compiled import Run
+from bayesgraph.inference.junction import Ints
+from bayesgraph.inference.memory import give_back
+from bayesgraph.inference.results import Assignment
+from bayesgraph.variables import Discrete, Variable
+
+_NO_DRAWS = np.empty((1, 0))
+
+
+class TableAssignments:
+    """The most probable assignments of the variables that a program maximises, best first.
+
+    For one use: the workspace is given back.
+
+    Parameters
+    ----------
+    variables : sequence of Discrete
+        Of the tables, by their numbers.
+    run : Run
+        On logarithms, with a mass above zero, of a program that sums the other variables out
+        first, which restricts the order of elimination.
+    over : sequence of int, optional
+        The variables that were maximised, if others were summed out: there is one answer then.
+    """
+
+    def __init__(self, variables: Sequence[Discrete], run: Run, over: Sequence[int] | None) -> None:
+        self._variables = variables
+        self._run = run
+        self._over = over
+
+    def take(self, k: int) -> list[Assignment]:
+        """Return the k best, or fewer if fewer are possible."""
+        numbers = self._run.program.tree.variables
+        over = numbers if self._over is None else np.array(self._over, dtype=np.int64)
+        places = np.searchsorted(numbers, over)
+        variables = [self._variables[v] for v in over.tolist()]
+        found = self._best(k if self._over is None else 1)
+        give_back(self._run.space)
+        return [
+            Assignment(
+                {
+                    variable.name: variable.states[code]
+                    for variable, code in zip(variables, states[places].tolist(), strict=True)
+                },
+                log_mass,
+            )
+            for states, log_mass in found
+        ]
+
+    def _best(self, k: int) -> list[tuple[Ints, float]]:
+        """Return the states of the k best assignments and the logs of their masses.
+
+        Nilsson (1998): after one propagation, the best assignment that agrees with a known one
+        above a clique and differs from it there is found at that clique alone. Here the cliques are
+        met from the roots to the leaves; a candidate is the best choice but some at one clique,
+        after the choices of the assignment it comes from.
+        """
+        run = self._run
+        tree = run.program.tree
+        order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
+        first = np.zeros((1, len(tree.variables)), dtype=np.int64)
+        _decode(run, first, run.program.maximal)
+        # A candidate: its value, a tie-breaker, the assignment it comes from, the place in the
+        # order where it differs, its choice there, and the choices excluded there.
+        counter = 0
+        heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
+        found = [(first[0], run.log_mass)]
+        branch: tuple[int, frozenset[int]] = (0, frozenset())
+        while len(found) < k:
+            states, log_mass = found[-1]
+            begin, excluded = branch
+            for at in range(begin, len(order)):
+                values = _local(run, order[at], states)
+                members, cards = _leaving(run, order[at])
+                taken = int(np.ravel_multi_index(tuple(states[members]), cards))
+                here = (excluded if at == begin else frozenset()) | {taken}
+                lost = values[taken]
+                values[list(here)] = -np.inf
+                best = int(np.argmax(values))
+                if values[best] > -np.inf:
+                    counter += 1
+                    value = log_mass + float(values[best] - lost)
+                    heapq.heappush(heap, (-value, counter, states, at, best, here))
+            if not heap:
+                break
+            negative, _, parent, at, best, here = heapq.heappop(heap)
+            row = parent.copy()[None]
+            members, cards = _leaving(run, order[at])
+            row[0, members] = np.unravel_index(best, cards)
+            below = np.zeros(len(tree.parent), dtype=np.int64)
+            below[order[at + 1 :]] = 1
+            _decode(run, row, below)
+            found.append((row[0], -negative))
+            branch = (at, here)
+        return found
+
+
+class TableDraws:
+    """Exact draws of the free variables of tables, after one pass over the junction tree.
+
+    Each draw walks the tree from the roots to the leaves (Dawid 1992). For one use: the workspace
+    is given back.
+
+    Parameters
+    ----------
+    variables : sequence of Discrete
+        Of the tables, by their numbers.
+    run : Run
+        Of the program of all variables, with a mass above zero.
+    """
+
+    def __init__(self, variables: Sequence[Discrete], run: Run) -> None:
+        self._variables = variables
+        self._run = run
+
+    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        """Return n rows of state codes of all free variables, independent of each other."""
+        run = self._run
+        tree = run.program.tree
+        states = np.zeros((n, len(tree.variables)), dtype=np.int64)
+        n_cliques = len(tree.parent)
+        _decode(run, states, np.ones(n_cliques, dtype=np.int64), random.random((n, n_cliques)))
+        give_back(run.space)
+        return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}
+
+
+def _decode(run: Run, assigned: Ints, chosen: Ints, uniform: Floats = _NO_DRAWS) -> None:
+    kernels.decode(
+        assigned, uniform, chosen, run.program, run.tables, run.offsets, run.space,
+        not run.logarithmic,
+    )  # fmt: skip
+
+
+def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
+    """Return the places of the variables that leave at a clique, and their numbers of states."""
+    tree = run.program.tree
+    begin = tree.c_start[clique]
+    members = tree.member[begin : begin + tree.residual[clique]]
+    return members, tuple(tree.cards[members].tolist())
+
+
+def _local(run: Run, clique: int, states: Ints) -> Floats:
+    """Return the log values of a clique's choices, given the states above it."""
+    values = np.empty(int(np.prod(_leaving(run, clique)[1])))
+    tree = run.program.tree
+    operands = kernels.operand_lists(tree.home, tree.parent, run.program.up)
+    kernels.local_values(
+        clique, states, run.program, operands, run.tables, run.offsets, run.space, False, values
+    )
+    return values

@@ -1,1 +1,0 @@
-"""Programs and their compiled executor."""

@@ -1,1 +1,0 @@
-"""What will be computed: orders, trees, programs and their cost, before anything runs."""

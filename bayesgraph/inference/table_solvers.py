@@ -1,0 +1,334 @@
+"""Solvers of products of tables, one case at a time: joint enumeration and compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesgraph.errors import EvidenceError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.assignments import TableAssignments, TableDraws
+from bayesgraph.inference.compiled import CompiledTables, Run
+from bayesgraph.inference.contract import (
+    All,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Pattern,
+    Question,
+    Retractions,
+    Slopes,
+    Solver,
+    Work,
+    nbytes_of,
+)
+from bayesgraph.inference.memory import BYTES, default_memory_limit, give_back
+from bayesgraph.inference.plan import Plan, plan_of_tree
+from bayesgraph.inference.programs import Relevance, plan_tree
+from bayesgraph.inference.results import Marginals, Posterior
+from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
+
+# NumPy arrays have at most 64 axes.
+_MAX_TARGETS = 60
+
+
+class _TableSolver(Solver):
+    def serves(self, model: Any) -> bool:
+        return model.compiled is not None
+
+
+class _TableWork(Work):
+    def _begin(self, model: Any) -> None:
+        self.compiled: CompiledTables = model.compiled
+
+
+class _TablePosteriors(_TableWork):
+    """A joint posterior, or all marginals."""
+
+    def _begin(self, model: Any) -> None:
+        super()._begin(model)
+        if isinstance(self.question, All):
+            return
+        targets = self.question.targets
+        if len(targets) > _MAX_TARGETS:
+            raise EvidenceError(
+                f"A joint posterior is of at most {_MAX_TARGETS} variables; got {len(targets)}. "
+                "Ask for `marginals`, or for fewer at a time."
+            )
+        self._targets = tuple(self.compiled.tables.variables[v] for v in targets)
+        self._shape = tuple(v.cardinality for v in self._targets)
+
+    def _answer(
+        self,
+        found: tuple[Floats, float],
+        free: Sequence[int],
+        case: Case,
+        memory_limit: int | None,
+    ) -> Posterior | Marginals | None:
+        """Give flat numbers their axes."""
+        flat, log_mass = found
+        if log_mass == -np.inf:
+            return None
+        if isinstance(self.question, All):
+            tables = self.compiled.tables
+            numbers = np.asarray(free, dtype=np.int64)
+            return Marginals(tables.variables, numbers, tables.cards, flat, log_mass)
+        if self.question.whole:
+            return Posterior(self._targets, flat.reshape(self._shape), log_mass)
+        model = self.model  # the answer may outlive the name that it was asked by
+
+        def log_evidence() -> float:
+            work = model.work(Mass(), case.pattern, memory_limit)
+            return float(work.run(case, memory_limit))
+
+        return Posterior(self._targets, flat.reshape(self._shape), log_evidence)
+
+
+# ------------------------------------------------------------------------------ joint enumeration
+
+
+class EnumeratedPosteriors(_TablePosteriors):
+    """Posteriors from all joint states."""
+
+    def _begin(self, model: Any) -> None:
+        super()._begin(model)
+        few = _few(model, self.question, self.pattern)
+        assert few is not None  # the solver took it
+        self._factors, self._free = few
+        self._wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
+
+    def _run(self, case: Case, memory_limit: int | None) -> Any:
+        found = self.compiled.enumerated(case, self._wanted, self._factors)
+        if found is not None:
+            return self._answer(found, self._free, case, memory_limit)
+        # Numbers underflow: a program runs on logarithms.
+        model, question, pattern = self.model, self.question, self.pattern
+        program = model.memo.get(
+            ("program", question, pattern),
+            lambda: PROGRAMS.prepare(model, question, pattern, memory_limit),
+        )
+        return program.run(case, memory_limit)
+
+
+class JointEnumeration(_TableSolver):
+    """Goes through all joint states of the variables that matter."""
+
+    name = "joint enumeration"
+    condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
+    works: ClassVar = {Joint: EnumeratedPosteriors, All: EnumeratedPosteriors}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return not pattern.rows and not pattern.soft and _few(model, question, pattern) is not None
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        few = _few(model, question, pattern)
+        assert few is not None  # the solver took it
+        variables = model.compiled.tables.variables
+        targets = getattr(question, "targets", ())
+        return Plan(
+            keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in few[1])
+        )
+
+
+def _few(model: Any, question: Question, pattern: Pattern) -> Any:
+    """Return the tables that matter and the variables left, if these are few."""
+    compiled: CompiledTables = model.compiled
+    targets, relevance, _ = _terms(compiled, question, pattern)
+    return compiled.few_tables(pattern.observed, targets, relevance)
+
+
+# ------------------------------------------------------------------------------- compiled programs
+
+
+def _terms(
+    compiled: CompiledTables, question: Question, pattern: Pattern
+) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
+    """Return targets, relevance and what is maximised, as `CompiledTables.program` takes them."""
+    match question:
+        case Joint(targets, whole):
+            wide = whole or not targets
+            return targets, Relevance.EVIDENCE if wide else Relevance.TARGETS, None
+        case Mass():
+            return (), Relevance.EVIDENCE, None
+        case Best(over=None):
+            return (), Relevance.EVERYTHING, tuple(compiled.free(pattern.observed))
+        case Best(over=tuple(over)):
+            return over, Relevance.EVIDENCE, over
+        case _:
+            return (), Relevance.EVERYTHING, None
+
+
+class _Program(_TableWork):
+    """Compiled when it is made."""
+
+    def _begin(self, model: Any) -> None:
+        super()._begin(model)
+        self.program = program_of(
+            self.compiled, self.question, self.pattern, memory_limit=self.memory_limit
+        )
+
+    def _result(self, case: Case, memory_limit: int | None) -> tuple[Floats, float]:
+        run = self.compiled.run(self.program, case, memory_limit)
+        give_back(run.space)
+        return run.result, run.log_mass
+
+    @property
+    def nbytes(self) -> int:
+        return nbytes_of(self.program)
+
+
+def program_of(
+    compiled: CompiledTables,
+    question: Question,
+    pattern: Pattern,
+    *,
+    memory_limit: int | None = None,
+) -> Any:
+    """Compile a question about tables."""
+    targets, relevance, maximized = _terms(compiled, question, pattern)
+    return compiled.program(
+        pattern.observed,
+        pattern.soft,
+        targets,
+        relevance,
+        both=isinstance(question, All),
+        maximized=maximized,
+        memory_limit=memory_limit,
+    )
+
+
+class ProgramPosteriors(_Program, _TablePosteriors):
+    """A joint posterior by one pass towards the root with the targets; all marginals by two."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | None:
+        found = self._result(case, memory_limit)
+        return self._answer(found, self.program.tree.variables, case, memory_limit)
+
+
+class ProgramMass(_Program):
+    """The log of the sum of the product that agrees with the evidence."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> float:
+        return self._result(case, memory_limit)[1]
+
+
+class ProgramBest(_Program):
+    """The most probable assignments: sums before maxima, then a search from the roots."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> TableAssignments | None:
+        run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
+        variables = self.compiled.tables.variables
+        return None if run is None else TableAssignments(variables, run, self.question.over)
+
+
+class ProgramDraw(_Program):
+    """Exact draws: one pass towards the roots, then a walk down for each row."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> TableDraws | None:
+        run = possible_run(self.compiled, self.program, case, memory_limit)
+        return None if run is None else TableDraws(self.compiled.tables.variables, run)
+
+
+def possible_run(
+    compiled: CompiledTables,
+    program: Any,
+    case: Case,
+    memory_limit: int | None,
+    *,
+    logarithmic: bool = False,
+) -> Run | None:
+    """Return a run with its workspace; None, without it, if the evidence is impossible."""
+    run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
+    if run.log_mass > -np.inf:
+        return run
+    give_back(run.space)
+    return None
+
+
+class TableSlopes(_TableWork):
+    """Derivatives with respect to every table: two passes over whole factors."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Sensitivity | None:
+        target, state = self.question
+        tables = self.compiled.tables
+        found = sensitivity(self.compiled, target, state, case, memory_limit=memory_limit)
+        if found is None:
+            return None
+        value, slopes, covaried = found
+        names = self.model.table_names()
+        is_network = bool((tables.arrays.child >= 0).all())
+        variable = tables.variables[target]
+        return Sensitivity(
+            variable.name,
+            variable.states[state],
+            value,
+            dict(zip(names, slopes, strict=True)),
+            dict(zip(names, covaried, strict=True)) if is_network else {},
+            dict(zip(names, tables.scopes(), strict=True)),
+        )
+
+
+class TableRetractions(_TableWork):
+    """What is expected without each finding: two passes over whole factors."""
+
+    def _run(self, case: Case, memory_limit: int | None) -> Conflict | None:
+        compiled, nothing = self.compiled, Case({})
+        work = self.model.work(All(), nothing.pattern, memory_limit)
+        before = work.run(nothing, memory_limit)
+        found = conflict(
+            compiled, case, before.flat, before.log_evidence, memory_limit=memory_limit
+        )
+        log_evidence, measure, shares, expected, others = found
+        if log_evidence == -np.inf:
+            return None
+        variables = compiled.tables.variables
+        worst = sorted(shares, key=lambda v: -shares[v])
+        return Conflict(
+            log_evidence,
+            measure,
+            {variables[v].name: shares[v] for v in worst},
+            {variables[v].name: Posterior((variables[v],), expected[v], others[v]) for v in worst},
+        )
+
+
+class CompiledPrograms(_TableSolver):
+    """Passes over a junction tree, compiled for the pattern of the evidence.
+
+    Runs are linear, and logarithmic where numbers could underflow.
+    """
+
+    name = "compiled program"
+    condition = "one case of a product of tables"
+    works: ClassVar = {
+        Joint: ProgramPosteriors,
+        All: ProgramPosteriors,
+        Mass: ProgramMass,
+        Best: ProgramBest,
+        Draw: ProgramDraw,
+        Slopes: TableSlopes,
+        Retractions: TableRetractions,
+    }
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        compiled: CompiledTables = model.compiled
+        variables = compiled.tables.variables
+        targets, relevance, maximized = _terms(compiled, question, pattern)
+        restricted = compiled.restricted(pattern.observed, pattern.soft, targets, relevance)
+        stage = compiled.stages(maximized)
+        tree = plan_tree(restricted, stage=stage, memory_limit=np.inf)
+        kept = [variables[v] for v in targets] if maximized is None else []
+        passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
+        workspace = 0
+        is_program = issubclass(self.works[type(question)], _Program)
+        if is_program and BYTES * tree.largest <= default_memory_limit():
+            # Compiling gives the size of the workspace; nothing runs.
+            program = program_of(compiled, question, pattern)
+            workspace = program.n_work + program.n_result
+        return plan_of_tree(tree, variables, kept, passes=passes, workspace=workspace)
+
+
+PROGRAMS = CompiledPrograms()
