@@ -40,17 +40,17 @@ class Ours:
 
     def __init__(self, model: Any, classes: Sequence[int]) -> None:
         self.model, self.classes = model, list(classes)
-        self._settled: Any = None
+        self._refreshed: Any = None
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.model.partial_fit(X, y, classes=self.classes)
-        self._settled = None
+        self._refreshed = None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         # A copy looks at its summaries, for looks have their own schedule in the stream.
-        if self._settled is None:
-            self._settled = copy.deepcopy(self.model).settle()
-        return np.asarray(self._settled.predict(X))
+        if self._refreshed is None:
+            self._refreshed = copy.deepcopy(self.model).refresh()
+        return np.asarray(self._refreshed.predict(X))
 
     def prequential(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(self.model.test_then_train(X, y, classes=self.classes)[0])

@@ -45,7 +45,7 @@ print(found)
 print("The one that watches saw the change at rows", found["and watches"].alarms.tolist())
 save_figure(found.plot(changes=[10_000], title="A stream that changes"), folder / "stream.png")
 
-clf = models["and forgets"].settle()
+clf = models["and forgets"].refresh()
 print("\nThree sensors say the same; exponents of each class, learned on the way:")
 for sensor, exponent in clf.network_.exponents.items():
     print(f"  {sensor:<11}" + " ".join(f"{value:.2f}" for value in np.atleast_1d(exponent)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -66,7 +67,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     of the summaries whenever a quarter of the stream is new. Rows enter the summaries in blocks
     after fixed numbers of rows, so that the model is the same however the rows are batched. Between
     two looks at the summaries, predictions use the densities of the last one: `partial_fit` and
-    `learn_one` alone leave out up to a quarter of the rows, the latest. `settle` looks now, and
+    `learn_one` alone leave out up to a quarter of the rows, the latest. `refresh` looks now, and
     `fit` ends with it.
 
     Parameters are those with which the stream began; `set_params` counts from the next `fit`.
@@ -204,7 +205,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn anew from a table, row by row in its order, and settle.
+        """Learn anew from a table, row by row in its order, and refresh.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         weights = bounded_weights(sample_weight, len(labels))
         seen = np.unique(labels[weights > 0])
         self._learn(X, y, seen if len(seen) else None, sample_weight)
-        return self.settle()
+        return self.refresh()
 
     def partial_fit(
         self,
@@ -232,7 +233,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     ) -> Any:
         """Learn from more rows, in their order; batches of any size make the same model.
 
-        Predictions know the latest rows after the next look at the summaries, or `settle`.
+        Predictions know the latest rows after the next look at the summaries, or `refresh`.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self
 
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
-        """Learn anew from batches of rows, in their order, and settle.
+        """Learn anew from batches of rows, in their order, and refresh.
 
         Parameters
         ----------
@@ -266,7 +267,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._forget_all()
         for X, y, weights in checked_batches(batches):
             self._learn(X, y, classes, weights)
-        return self.settle()
+        return self.refresh()
 
     def test_then_train(
         self,
@@ -293,14 +294,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = self._learn(X, y, classes, sample_weight, asked=True)
         return self.classes_[found.argmax(axis=1)], found
 
-    def settle(self) -> Any:
+    def refresh(self) -> Any:
         """Look at the summaries now: predictions then know all rows that were learned.
 
-        Later blocks begin after it, so that a stream that is settled on the way goes on a little
-        differently from one that is not. Settle a copy for a look that leaves no trace.
+        Later blocks begin after it, so that a stream that is refreshed on the way goes on a little
+        differently from one that is not. Refresh a copy for a look that leaves no trace.
         """
         check_fitted(self, "star_")
-        self.star_.settle()
+        self.star_.refresh()
         self._changed()
         return self
 
@@ -612,3 +613,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             bias=star.exponents.mean_bias,
             domain=star.settings.domain,
         )
+
+
+# Which the classifier that learns exponents has, too.
+SHARED_PARAMETERS = tuple(inspect.signature(StreamingNaiveBayesClassifier).parameters)

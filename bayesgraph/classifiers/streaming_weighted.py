@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.inputs import target_column
-from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.streaming import SHARED_PARAMETERS, StreamingNaiveBayesClassifier
 from bayesgraph.errors import BayesGraphWarning, ModelError
 from bayesgraph.learning.streaming import StreamSettings
 
@@ -88,29 +88,14 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         unseen: str = "missing",
         max_categories: int = 1000,
     ) -> None:
-        super().__init__(
-            summary=summary,
-            size=size,
-            epsilon=epsilon,
-            discretizer=discretizer,
-            bins=bins,
-            alpha=alpha,
-            shrinkage=shrinkage,
-            var_smoothing=var_smoothing,
-            decay=decay,
-            window=window,
-            detector=detector,
-            on_drift=on_drift,
-            categorical=categorical,
-            unseen=unseen,
-            max_categories=max_categories,
-        )
+        given = locals()
+        super().__init__(**{name: given[name] for name in SHARED_PARAMETERS})
         self.exponents = exponents
         self.step = step
         self.domain = domain
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn anew from a table, row by row in its order, and settle.
+        """Learn anew from a table, row by row in its order, and refresh.
 
         Parameters
         ----------

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesgraph.classifiers.prequential import PrequentialResult
 from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
-from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import texts
 from bayesgraph.plots.style import (
     COLOURS,
@@ -35,32 +35,11 @@ _MEASURES = {
 _LONGEST_NAME = 60
 
 
-class Predicted(Protocol):
-    """Curves of a model on a stream, such as `bayesgraph.prequential` returns."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def rows(self) -> NDArray[np.int64]: ...
-    @property
-    def alarms(self) -> NDArray[np.int64]: ...
-    @property
-    def averaging(self) -> str: ...
-    @property
-    def accuracy(self) -> Floats: ...
-    @property
-    def log_loss(self) -> Floats: ...
-    @property
-    def kappa_majority(self) -> Floats: ...
-    @property
-    def kappa_no_change(self) -> Floats: ...
-
-
-Named: TypeAlias = "Sequence[tuple[str, Predicted]]"
+Named: TypeAlias = "Sequence[tuple[str, PrequentialResult]]"
 
 
 def prequential_figure(
-    results: Predicted | Mapping[str, Predicted] | Iterable[Predicted],
+    results: PrequentialResult | Mapping[str, PrequentialResult] | Iterable[PrequentialResult],
     *,
     measure: str = "accuracy",
     changes: ArrayLike = (),
@@ -124,7 +103,7 @@ def _named(results: Any) -> Named:
     if not named:
         raise DataError("prequential_figure needs at least one result; got none.")
     for _, result in named:
-        if not all(hasattr(result, part) for part in ("rows", "alarms", "averaging", *_MEASURES)):
+        if not isinstance(result, PrequentialResult):
             raise DataTypeError(
                 "prequential_figure takes results of bayesgraph.prequential, alone, in a list or "
                 f"by name; got {type(result).__name__}."
@@ -179,7 +158,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
         text.set_parse_math(False)
 
 
-def _note(results: Sequence[Predicted], n_changes: int) -> str:
+def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:
     over = ", ".join(dict.fromkeys(result.averaging for result in results))
     parts = [f"over {over}"]
     if any(len(result.alarms) for result in results):

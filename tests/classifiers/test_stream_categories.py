@@ -135,10 +135,10 @@ def test_new_classes_and_fading():
     X, y = made(4000)
     clf = model(decay=0.999).partial_fit(X[:2000], y[:2000])
     clf.partial_fit(X[2000:], y[2000:] + 1)
-    clf.settle()
+    clf.refresh()
     plain = model(decay=0.999, max_categories=10**6).partial_fit(X[:2000], y[:2000])
     plain.partial_fit(X[2000:], y[2000:] + 1)
-    plain.settle()
+    plain.refresh()
     np.testing.assert_allclose(
         clf.star_.counts.sketches[0].totals, plain.star_.counts.tables[0].sum(axis=0), rtol=1e-9
     )
@@ -151,7 +151,7 @@ def test_types_of_values_are_kept():
     clf = model(max_categories=8, categorical="all")
     for row in rows:
         clf.learn_one(row, int(rng.integers(0, 2)))
-    clf.settle()
+    clf.refresh()
     found = {(type(v), v) for group in clf.features_[0].groups for v in group}
     assert found > {(int, 1), (int, 3), (float, 2.5), (float, 7.25)}
     with pytest.raises(DataTypeError, match="text"):

@@ -112,10 +112,10 @@ def test_one_row_at_a_time_makes_the_same_model(estimator):
 def test_fit_is_learning_all_and_settling(estimator):
     X, y, weights = data = stream()
     fitted = estimator().fit(X, y, weights)
-    assert_same_state(fitted, in_batches(estimator(), data, [100, 107]).settle())
+    assert_same_state(fitted, in_batches(estimator(), data, [100, 107]).refresh())
     batches = [(X[a : a + 90], y[a : a + 90], weights[a : a + 90]) for a in range(0, 700, 90)]
     assert_same_state(estimator().fit_batches(batches, LABELS), fitted)
-    assert_same_state(fitted.fit(X, y, weights), in_batches(estimator(), data, []).settle())
+    assert_same_state(fitted.fit(X, y, weights), in_batches(estimator(), data, []).refresh())
 
 
 def test_fit_batches_takes_batches():
@@ -250,7 +250,7 @@ def test_new_classes_categories_and_features_mid_stream():
     assert model.predict_one({"a": 3.5, "c": 0.0}) == "q"
     assert model.predict_one({"b": "never seen", "d": 7}) in "pqr"
     assert sum(model.predict_proba_one({"b": "w"}).values()) == pytest.approx(1.0)
-    network = model.settle().network_
+    network = model.refresh().network_
     assert network.variable("b").states == ("u", "v", "w")
     assert network.target.states == ("p", "q", "r")
     frame = pd.DataFrame({"a": [0.0, 3.0], "b": ["u", None], "c": [4.0, None]})
@@ -342,7 +342,7 @@ def test_tables_of_a_stream_of_single_rows():
     model = NB()
     for i in range(40):
         model.learn_one({"b": None if i < 3 else float(i % 2), "a": "xy"[i % 2]}, i % 2)
-    model.partial_fit({"a": ["x", "y"], "c": [0.5, 1.5], "d": [None, None]}, [0, 1]).settle()
+    model.partial_fit({"a": ["x", "y"], "c": [0.5, 1.5], "d": [None, None]}, [0, 1]).refresh()
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     table = {"z": ["?", "?"], "b": [0.0, 1.0], "a": ["x", "y"]}
     assert model.predict(table).tolist() == [0, 1]
@@ -435,7 +435,7 @@ def test_sparse_columns_keep_their_steps_short():
 def test_a_feature_may_be_called_as_the_class():
     model = NB().learn_one({"class": 1.0}, 0).learn_one({"class": 2.0, "class_": 1.0}, 1)
     assert model.target_.name == "class__"
-    assert model.settle().query(evidence={"class": 1.0}).probabilities.sum() == pytest.approx(1.0)
+    assert model.refresh().query(evidence={"class": 1.0}).probabilities.sum() == pytest.approx(1.0)
 
 
 def test_rows_have_the_types_of_tables():
@@ -480,7 +480,7 @@ def test_exponents_of_far_apart_densities_do_not_diverge(factor):
 
 def test_states_match_by_type_and_then_by_value():
     model = NB(categorical=["k"]).partial_fit({"k": [1, 2, 1, 2]}, [0, 1, 0, 1])
-    model.partial_fit({"k": [1.0, np.nan, 2.0]}, [0, 0, 1]).settle()
+    model.partial_fit({"k": [1.0, np.nan, 2.0]}, [0, 0, 1]).refresh()
     assert model.features_[0].states == (1, 2)
     assert model.predict({"k": [1.0, 2.0]}).tolist() == [0, 1]
 

@@ -77,7 +77,7 @@ def test_a_loaded_model_goes_on_where_it_stopped(estimator, tmp_path):
         if b < len(y):
             assert_same(other.partial_fit(X[b:], y[b:]), more.partial_fit(X[b:], y[b:]))
         one = {"x": 1.0, "colour": "new", "w": 3.0}
-        assert_same(other.learn_one(one, "d").settle(), more.learn_one(one, "d").settle())
+        assert_same(other.learn_one(one, "d").refresh(), more.learn_one(one, "d").refresh())
         model = back
 
 

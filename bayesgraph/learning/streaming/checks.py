@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.errors import DataError
 from bayesgraph.learning.streaming.densities import (
@@ -32,24 +32,23 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
     ------
     DataError
     """
-    if not 0 <= looked <= absorbed or star.n_seen != absorbed + waiting:
-        raise DataError(
-            f"A saved state has seen {star.n_seen} rows, of which {absorbed} are in the summaries "
-            f"and {waiting} wait; {looked} were there when densities were made."
-        )
-    if not 0.0 <= held < np.inf:
-        raise DataError(f"A saved state holds {held!r} rows.")
     counts, k = star.counts, star.n_classes
     check_densities(star.numbers, star.summaries.n_features, k)
     check_densities(star.states, len(counts), k)
-    most = [
+    sizes = [
         counts.max_categories + 1 if j in counts.sketches else len(table)
         for j, table in enumerate(counts.tables)
     ]
-    grouped = set(star.states.grouped.tolist())
-    fits = all(sketch.n_classes == k for sketch in counts.sketches.values())
-    if (np.diff(star.states.start) > most).any() or not (fits and grouped <= set(counts.sketches)):
-        raise DataError("A saved state has densities of states that were never counted.")
+    _require(
+        0 <= looked <= absorbed and star.n_seen == absorbed + waiting and 0.0 <= held < np.inf,
+        "numbers of rows that add up",
+    )
+    _require(
+        (np.diff(star.states.start) <= sizes).all()
+        and all(sketch.n_classes == k for sketch in counts.sketches.values())
+        and set(star.states.grouped.tolist()) <= set(counts.sketches),
+        "densities of states that were counted",
+    )
 
 
 def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
@@ -65,47 +64,38 @@ def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
         state_array(arrays, "mean", (n_features, n_classes))
         state_array(arrays, "variance", (n_features, n_classes), minimum=0.0)
         return
-    assert isinstance(found, (IntervalDensities, StateDensities))  # there are no others
     logs = state_array(arrays, "logs", (None, n_classes))
     start = state_array(arrays, "start", (n_features + 1,), minimum=0, whole=True)
-    empty = isinstance(found, StateDensities)
-    if isinstance(found, StateDensities):
-        _check_groups(found)
-    if start[0] != 0 or start[-1] != len(logs) or (np.diff(start) < (0 if empty else 1)).any():
-        raise DataError("A saved state has features whose cells do not follow each other.")
+    cells = np.diff(start)
+    fits = start[0] == 0 and start[-1] == len(logs)
+    _require(fits and (cells >= isinstance(found, IntervalDensities)).all(), "cells in order")
     if isinstance(found, IntervalDensities):
-        _check_cuts(found.cuts, start)
+        last = np.zeros(len(logs), dtype=np.bool_)
+        last[start[1:] - 1] = True
+        cuts = np.where(last, 0.0, found.cuts) if found.cuts.shape == last.shape else found.cuts
+        state_array({"cuts": cuts}, "cuts", last.shape)
+        _require(np.isposinf(found.cuts[last]).all(), "an infinite cut after each feature")
+        _require((found.cuts[1:] > found.cuts[:-1])[~last[:-1]].all(), "cuts in ascending order")
+    if isinstance(found, StateDensities):
+        _check_groups(found, cells)
 
 
-def _check_cuts(cuts: NDArray[Any], start: NDArray[np.int64]) -> None:
-    last = np.zeros(start[-1], dtype=np.bool_)
-    last[start[1:] - 1] = True
-    if cuts.dtype != np.float64 or cuts.shape != last.shape or (np.isposinf(cuts) != last).any():
-        raise DataError("A saved state has an infinite cut at the end of each feature alone.")
-    if not (np.isfinite(cuts) | last).all() or not (cuts[1:] > cuts[:-1])[~last[:-1]].all():
-        raise DataError("A saved state has cuts that ascend; these do not.")
-
-
-def _check_groups(found: StateDensities) -> None:
+def _check_groups(found: StateDensities, cells: Any) -> None:
     """Refuse groups of values that are none, or in another order than is searched."""
     arrays, n = found.arrays(), len(found.grouped)
-    grouped = state_array(
-        arrays, "grouped", (None,), minimum=0, maximum=found.n_features, whole=True
-    )
+    state_array(arrays, "grouped", (n,), minimum=0, maximum=found.n_features - 1, whole=True)
     start = state_array(arrays, "key_start", (n + 1,), minimum=0, whole=True)
     keys = state_array(arrays, "keys", (None,), minimum=0, whole=True)
     places = state_array(arrays, "places", (len(keys),), minimum=0, whole=True)
-    good = (
-        (np.diff(grouped) > 0).all()
-        and (grouped < found.n_features).all()
-        and start[0] == 0
-        and start[-1] == len(keys)
-        and (np.diff(start) >= 0).all()
-    )
-    if good:
-        others = np.repeat(np.diff(found.start)[grouped] - 1, np.diff(start))
-        inside = np.ones(len(keys), dtype=np.bool_)
-        inside[start[:-1][np.diff(start) > 0]] = False
-        good = (places < others).all() and (np.diff(keys)[inside[1:]] > 0).all()
-    if not good:
-        raise DataError("A saved state has groups of values that are none.")
+    sizes = np.diff(start)
+    fits = start[0] == 0 and start[-1] == len(keys) and (sizes >= 0).all()
+    _require(fits and (np.diff(found.grouped) > 0).all(), "groups in the order of features")
+    # The last state of a feature is that of all other values.
+    _require((places < np.repeat(cells[found.grouped] - 1, sizes)).all(), "places of groups")
+    for a, b in itertools.pairwise(start.tolist()):
+        _require((np.diff(keys[a:b]) > 0).all(), "keys in ascending order")
+
+
+def _require(holds: Any, what: str) -> None:
+    if not holds:
+        raise DataError(f"A saved state has {what}; this one has not.")

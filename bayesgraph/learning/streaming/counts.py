@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.streaming.panes import PaneCounts
+from bayesgraph.learning.streaming.window_counts import WindowCounts
 from bayesgraph.statistics.sketches import PANES, CountMinSketch
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 from bayesgraph.statistics.sketches.count_min import FIRST_KEY
@@ -32,7 +32,7 @@ class StateCounts:
     sketches : dict from int to CountMinSketch
         In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
         beyond those that are counted one by one.
-    panes : PaneCounts
+    panes : WindowCounts
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class StateCounts:
         self.max_categories = max_categories
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
         self.sketches: dict[int, CountMinSketch] = {}
-        self.panes = PaneCounts(window, n_classes, n_columns)
+        self.panes = WindowCounts(window, n_classes, n_columns)
 
     def __len__(self) -> int:
         """Return the number of columns."""

@@ -14,9 +14,9 @@ from bayesgraph.learning.streaming.block import Block
 from bayesgraph.learning.streaming.checks import check_star
 from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
+from bayesgraph.learning.streaming.drift_reaction import KEPT, DriftReaction
 from bayesgraph.learning.streaming.exponents import StreamExponents
 from bayesgraph.learning.streaming.settings import StreamSettings
-from bayesgraph.learning.streaming.watch import KEPT, DriftWatch
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
@@ -54,7 +54,7 @@ class StreamingStar:
     exponents : StreamExponents
     numbers, states : NumericDensities, StateDensities
         The densities in force.
-    watch : DriftWatch
+    watch : DriftReaction
     totals : ndarray, shape (n_classes,)
         Weight of each class.
     n_seen : int
@@ -78,7 +78,7 @@ class StreamingStar:
             decay=settings.decay,
             smoothing=settings.alpha,
         )
-        self.watch = DriftWatch(settings.detector, _BLOCK)
+        self.watch = DriftReaction(settings.detector, _BLOCK)
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
         self._absorbed, self._looked, self._due, self._grown = 0, 0, False, 0
@@ -237,7 +237,7 @@ class StreamingStar:
         both = [self.numbers.centre, self.states.centre]
         return np.ascontiguousarray(np.concatenate(both, axis=1))
 
-    def settle(self) -> None:
+    def refresh(self) -> None:
         """Put what waits into the summaries and make the densities anew, whatever the schedule."""
         if self._waiting.filled:
             self._absorb()

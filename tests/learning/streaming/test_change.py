@@ -75,7 +75,7 @@ def test_everything_fades_row_by_row(decay, summary):
     ages = decay ** np.arange(2999.0, -1.0, -1.0)
     expected = np.bincount(y, weights * ages)
     np.testing.assert_allclose(model.star_.totals, expected, rtol=1e-9)
-    model.settle()
+    model.refresh()
     np.testing.assert_allclose(model.star_.totals, expected, rtol=1e-9)
     np.testing.assert_allclose(model.star_.summaries.counts[0], expected, rtol=1e-9)
     table_of_s = model.star_.counts.tables[0]

@@ -15,7 +15,7 @@ from bayesgraph.statistics.sketches import PANES
 from bayesgraph.statistics.sketches.base import widened
 
 
-class PaneCounts:
+class WindowCounts:
     """Class totals and tables of each pane of a window, oldest first.
 
     Totals are of weights and, in a second line, of rows.

@@ -37,7 +37,7 @@ from bayesgraph.statistics.sketches.base import part_of
 KEPT = 50.0
 
 
-class DriftWatch:
+class DriftReaction:
     """A detector, the errors that wait for it, and the alarms that it has raised.
 
     Errors are those of predictions made before a row was learned. They wait as their rows do, so
