@@ -1,4 +1,4 @@
-"""What all ways to find cut points share: elementary bins, and numbers that read well."""
+"""Elementary bins of a column, and short numbers between values, for all searches of cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a partition of a column by Boulle's criteria costs."""
+"""Partitions of a column and their costs by Boulle's criteria."""
 
 from __future__ import annotations
 

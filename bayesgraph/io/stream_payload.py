@@ -1,4 +1,4 @@
-"""What native files say of classifiers of streams: all that they need to go on to the bit."""
+"""Streaming classifiers in native files: the whole state, so that they go on to the bit."""
 
 from __future__ import annotations
 

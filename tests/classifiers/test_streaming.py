@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 
 import bayesgraph as bg
 from bayesgraph.errors import (
@@ -625,3 +625,17 @@ def test_negative_exponents_of_gaussians_are_answered_like_others():
         np.testing.assert_allclose(found, p, rtol=1e-10)
     with pytest.raises(ModelError, match="not negative"):
         model.network_.to_factor_graph()
+
+
+def test_discretizers_of_tables_are_taken(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    by_name = NB(discretizer="frequency", bins=5).fit(X, y)
+    by_object = NB(discretizer=bg.EqualFrequency(5)).fit(X, y)
+    assert by_object.features_ == by_name.features_
+    by_object.save(tmp_path / "m.bayesgraph")
+    again = bg.load(tmp_path / "m.bayesgraph")
+    assert repr(again) == repr(by_object)
+    np.testing.assert_array_equal(again.predict_proba(X), by_name.predict_proba(X))
+    for refused in (bg.MODL(granular=True), bg.EqualWidth(3, categorical="all")):
+        with pytest.raises(DataError, match="needs all rows of a table"):
+            NB(discretizer=refused).fit(X, y)

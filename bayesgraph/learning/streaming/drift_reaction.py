@@ -1,4 +1,4 @@
-"""What a learner of a stream does about drift: it watches its own errors.
+"""The reaction of a stream's learner to drift, which it detects in its own errors.
 
 Prequential accuracies over 24,000 rows when the reaction to an alarm was chosen, means of two
 seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept after each 6,000

@@ -1,4 +1,4 @@
-"""How a model learns from a stream."""
+"""Settings of a model that learns from a stream."""
 
 from __future__ import annotations
 

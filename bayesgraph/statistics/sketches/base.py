@@ -1,4 +1,4 @@
-"""What all summaries of numeric columns by class have in common."""
+"""Base classes of summaries of numeric columns by class, and checks of saved ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the densities of columns in a stream have in common."""
+"""Base classes of the densities of a stream's columns."""
 
 from __future__ import annotations
 
