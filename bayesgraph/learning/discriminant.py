@@ -16,7 +16,7 @@ from bayesgraph.learning.parameters import class_prior
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles, TableSource
-from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Continuous, Discrete
 
 COVARIANCES = ("shared", "class")
@@ -29,7 +29,7 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class CovarianceModel:
-    """How the covariances of the classes are estimated.
+    """The estimator of the covariances of the classes.
 
     Attributes
     ----------
@@ -91,9 +91,8 @@ class CovarianceModel:
         return self.covariance == "shared"
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Complete rows, for what moments of second order cannot tell."""
+class _Rows(NamedTuple):
+    """Complete rows, for moments of fourth order."""
 
     values: Floats
     group: NDArray[np.integer]
@@ -142,10 +141,7 @@ def estimate_discriminant(
     else:
         singles = source.singles(Singles(features, target))
         counts = singles.totals
-        moments = singles.moments
-        block = _diagonal_block(
-            target, features, model, counts, (moments.count, moments.mean, moments.square)
-        )
+        block = _diagonal_block(target, features, model, singles.moments)
     prior = class_prior(target, counts, priors, model.smoothing)
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
 
@@ -172,12 +168,12 @@ def _full_block(
     target, features = _checked(source)
     rows, n_iter = None, 1
     if statistics.counts.sum() < counts.sum():
-        table_source = _with_rows(source, "Missing values in jointly Gaussian features need")
+        own = _rows_of(source, "Missing values in jointly Gaussian features need")
         completed = complete_normal(
-            table_source.table.values,
-            table_source.table.column(target),
+            own.values,
+            own.group,
             target.cardinality,
-            table_source.weights,
+            own.weights,
             shared=model.shared,
             var_smoothing=model.smoothing.var_smoothing,
             tolerance=model.tolerance,
@@ -186,9 +182,7 @@ def _full_block(
         statistics, n_iter = completed.statistics, completed.n_iter
         rows = _Rows(completed.values, completed.group, completed.weights)
     elif model.regularization == "ledoit_wolf":
-        table_source = _with_rows(source, "regularization='ledoit_wolf' needs")
-        table = table_source.table
-        rows = _Rows(table.values, table.column(target), table_source.weights)
+        rows = _rows_of(source, "regularization='ledoit_wolf' needs")
     together = statistics.merged(0)
     total = safe_divide(np.diagonal(together.comoment), together.counts)
     n = statistics.counts[:, None, None]
@@ -208,17 +202,17 @@ def _full_block(
         ) from error
 
 
-def _with_rows(source: CountSource, what: str) -> TableSource:
-    if not isinstance(source, TableSource):
+def _rows_of(source: CountSource, what: str) -> _Rows:
+    if not isinstance(source, TableSource) or source.target is None:
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
             "rows with missing values, or use structure='diagonal' or a number as regularization."
         )
-    return source
+    return _Rows(source.table.values, source.table.column(source.target), source.weights)
 
 
 def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
-    """Return what sums of products are divided by; a class of one row tells no covariance."""
+    """Return the divisors of sums of products; a class of one row has no covariance."""
     return count - np.minimum(count, 1.0) if model.smoothing.ddof else count
 
 
@@ -271,7 +265,7 @@ def _shares(
     if model.regularization == "oas":
         return oas_share(unit, statistics.counts, d)
     assert rows is not None  # `_full_block` sees to it
-    fourth = fourth_moments(rows.values, rows.group, rows.weights, statistics.mean, scale)
+    fourth = fourth_moments(*rows, statistics.mean, scale)
     return ledoit_wolf_share(unit, fourth, statistics.counts, d)
 
 
@@ -353,11 +347,10 @@ def _diagonal_block(
     target: Discrete,
     features: tuple[Continuous, ...],
     model: CovarianceModel,
-    counts: Floats,
-    moments: tuple[Floats, Floats, Floats],
+    moments: GroupMoments,
 ) -> GaussianPlate:
     """Return independent Gaussians from available-case counts, means and sums of squares."""
-    count, mean, square = moments
+    count, mean, square = moments.count, moments.mean, moments.square
     seen = count.sum(axis=0)
     overall = safe_divide((count * mean).sum(axis=0), seen)
     mean = np.where(count > 0, mean, overall)

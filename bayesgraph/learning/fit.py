@@ -91,7 +91,7 @@ def fit_network(
             if node not in columns and node not in unseen:
                 raise unknown_variable(node, [*columns, *unseen], where="The table")
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
-    # Before any work: a cycle or an unknown name is told at once.
+    # Before any work: a cycle or an unknown name is refused at once.
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)

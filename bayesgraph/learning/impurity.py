@@ -1,4 +1,4 @@
-"""How mixed the classes in a node are, and how much a split sorts them out."""
+"""Impurity of the classes in a node, and its decrease by a split."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
 def impurity_decrease(
     kind: str, children: ArrayLike, *, total: float | None = None, base: float = np.e
 ) -> Floats:
-    """Return how much less impure the parts of a node are than the node.
+    """Return the decrease of impurity from a node to its parts.
 
     ``n / total * (i(node) - sum_k n_k / n * i(part k))`` with n rows in the node and n_k in part k
     (Breiman et al. 1984, definition 2.8): the information gain, where the impurity is entropy.

@@ -1,4 +1,4 @@
-"""How much two columns tell about each other, given the class, in nats a row."""
+"""Mutual information of two columns given the class, in nats a row."""
 
 from __future__ import annotations
 

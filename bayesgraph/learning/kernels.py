@@ -44,7 +44,7 @@ def expect_normal(
     mean : ndarray, shape (n_groups, d)
     covariance : ndarray, shape (1 or n_groups, d, d)
     ridge : ndarray, shape (d,)
-        Added to the diagonal of what is inverted.
+        Added to the diagonals of inverted matrices.
     filled : ndarray, shape (n_rows, d)
         Missing values are overwritten by their expectations.
     sums : ndarray, shape (n_groups, d)
@@ -83,12 +83,12 @@ def expect_normal(
                         total = covariance[kind, seen[i], seen[j]]
                         if i == j:
                             total += ridge[seen[i]]
-                            least = 1e-14 * total
+                            smallest = 1e-14 * total
                         for k in range(j):
                             total -= factor[i, k] * factor[j, k]
                         if i != j:
                             factor[i, j] = total / factor[j, j]
-                        elif total > least:
+                        elif total > smallest:
                             factor[i, i] = math.sqrt(total)
                         else:
                             return False

@@ -70,7 +70,7 @@ def complete_normal(
     shared : bool
         One covariance for all classes.
     var_smoothing : float
-        Share of each column's variance that is added to the diagonal of what is inverted.
+        Share of each column's variance that is added to the diagonals of inverted matrices.
     tolerance : float
         Stop when no mean moves by more than this share of its column's standard deviation, and no
         covariance by more than this share of the product of the standard deviations.
@@ -133,7 +133,7 @@ class _Problem:
     values : ndarray, shape (n, d)
     group, weights : ndarray, shape (n,)
     ridge : ndarray, shape (d,)
-        Added to the diagonal of what is inverted.
+        Added to the diagonals of inverted matrices.
     rows, starts : ndarray
         Rows with missing values by pattern and group, and where each pattern starts.
     known : FamilyStatistics

@@ -23,7 +23,7 @@ Parents: TypeAlias = Mapping[Variable, Variable]
 
 
 def varying(source: CountSource) -> tuple[Variable, ...]:
-    """Return the features that are not constant; a constant one tells nothing about others."""
+    """Return the features that are not constant; a constant one has no information on others."""
     features = source.features
     numbers = tuple(v for v in features if isinstance(v, Continuous))
     variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))

@@ -59,7 +59,7 @@ def tan(
         What the tree maximises: the likelihood, or the factorised conditional log likelihood
         (Carvalho, Roos, Oliveira, Myllymäki 2011), which weighs an edge by
         ``p I(X; Y | C) + q [I(X; Y | C) - I(X; Y)]`` with p = (pi² - 6) / 12 and
-        q = (18 - pi²) pi² / 144: what the edge tells of the class counts beside what it tells.
+        q = (18 - pi²) pi² / 144: the information on the class counts beside the likelihood.
     required, forbidden : iterable of (name, name), optional
         Edges between features, whatever their direction, which the root gives. Without enough edges
         left the tree falls apart into several.

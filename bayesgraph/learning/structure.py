@@ -19,7 +19,7 @@ from bayesgraph.variables import Discrete, Variable
 
 @dataclass(frozen=True)
 class Structure:
-    """A directed acyclic graph over variables, with what the learner thought of its arcs.
+    """A directed acyclic graph over variables, with the learner's scores of its arcs.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def counts_ahead(value: Any) -> bool:
 def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
-    Asks for nothing: what is counted depends on the distributions of the features.
+    Requests no statistics: those needed depend on the distributions of the features.
     """
     target = target_of(source, "star")
     arcs = tuple((target.name, feature.name) for feature in source.features)
@@ -152,7 +152,7 @@ def target_of(source: CountSource, learner: str) -> Discrete:
     Raises
     ------
     DataTypeError
-        For what is no count source.
+        If the source is not a count source.
     DataError
         If it has no class.
     """
@@ -163,7 +163,7 @@ def target_of(source: CountSource, learner: str) -> Discrete:
 
 
 def check_source(source: object, learner: str) -> None:
-    """Raise a DataTypeError for what is no count source."""
+    """Raise a DataTypeError if a source is not a count source."""
     if not (hasattr(source, "pairs") and hasattr(source, "features")):
         raise DataTypeError(
             f"{learner} takes a count source; got {type(source).__name__}. Make one with "

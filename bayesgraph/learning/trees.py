@@ -1,4 +1,4 @@
-"""Parameters of a tree whose splits are known: roots, leaves, and what each split tells."""
+"""Parameters of a tree whose splits are known: roots, leaves, and the information of each split."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 # Cells of a histogram besides the cuts of a tree: more would follow single rows.
-_MOST_CELLS = 64
+_MAX_CELLS = 64
 # Rows whose amounts are held at once.
 _CHUNK_ROWS = 2**16
 
@@ -47,8 +47,8 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     values, own = np.asarray(column[seen], dtype=np.float64), weights[seen]
     if not len(values):
         return HistogramCPD(variable, [-1.0, 1.0], np.full(3, 1 / 3))
-    most = int(np.clip(np.ceil(2.0 * np.cbrt(own.sum())), 1, _MOST_CELLS))
-    edges = quantile_edges(values, own, cuts, most)
+    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(own.sum())), 1, _MAX_CELLS))
+    edges = quantile_edges(values, own, cuts, n_cells)
     cell = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, None)
     spread = np.diff(edges) / (edges[-1] - edges[0])
     counts = np.bincount(cell, own, minlength=len(edges) - 1) + spread
@@ -141,7 +141,7 @@ def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
 def information_by_parent(
     tree: Tree, parents: Sequence[Variable], counts: Floats
 ) -> dict[Variable, float]:
-    """Return what the splits on each parent tell of the class, in nats.
+    """Return the information of the splits on each parent on the class, in nats.
 
     The decrease of entropy at each split, weighted by the share of rows that reach it. Over all
     parents that sums to the mutual information of class and leaf.

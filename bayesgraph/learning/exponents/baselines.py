@@ -184,7 +184,7 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     rows : ndarray of int
         To grow the tree from, with repetitions.
     """
-    k, most = terms.n_classes, int(terms.cards.max()) + 1
+    k, largest = terms.n_classes, int(terms.cards.max()) + 1
     # All sums are counts of rows: n log n is looked up.
     sizes = np.arange(len(rows) + 1)
     n_log_n = xlogy(sizes, sizes)
@@ -210,9 +210,11 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         depths[best[divided]] = np.minimum(depths[best[divided]], depth)
         inner = np.flatnonzero(divided[node])
         codes, labels, node = codes[inner], labels[inner], node[inner]
-        branch = node * most + codes[np.arange(len(node)), best[node]]
+        branch = node * largest + codes[np.arange(len(node)), best[node]]
         # Branches of one class are leaves.
-        table = np.bincount(branch * k + labels, minlength=len(classes) * most * k).reshape(-1, k)
+        table = np.bincount(branch * k + labels, minlength=len(classes) * largest * k).reshape(
+            -1, k
+        )
         mixed = np.count_nonzero(table, axis=1) > 1
         inner = np.flatnonzero(mixed[branch])
         codes, labels, depth = codes[inner], labels[inner], depth + 1

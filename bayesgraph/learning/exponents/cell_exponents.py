@@ -12,7 +12,7 @@ from bayesgraph.models.network import BayesianNetwork
 
 
 def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorGraph:
-    """Return the tables of one network, each cell raised to what makes it that of another.
+    """Return the tables of one network, each cell raised to the exponent that makes it another's.
 
     ``w = log q / log p`` for the cell p of the base and q of the network wanted, so that ``p^w`` is
     q: the factor graph answers every question as the network wanted does.

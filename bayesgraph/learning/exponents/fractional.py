@@ -29,7 +29,7 @@ def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Flo
     1 / (2 K)) / (n + 1/2)`` of K classes and n rows' weight. Starting from 0, rounds of one pass
     that raises and one that lowers each exponent by a step, in random order, follow at each step
     size; the step begins at 1 and is halved ceil(log2(n + 1)) - 1 times. A pass that lowers
-    exponents may raise the cost a little: what is sparser is preferred. One change takes time
+    exponents may raise the cost a little: sparser exponents are preferred. One change takes time
     O(n_rows K).
 
     Parameters

@@ -32,7 +32,7 @@ _PROBE = 3.0
 _PATIENCE = 0.003
 # A tree has to predict better than no tree by this, in nats a row.
 _GAIN = 1e-4
-# Relative decrease of the objective that ends the training of what is only compared.
+# Relative decrease of the objective that ends the training of models that are only compared.
 _ROUGHLY = 2e-5
 # Weights of candidates below this leave the mixture.
 _MIN_SHARE = 1e-3
@@ -134,7 +134,7 @@ class Folded:
         return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
-        """Return the scores of what is held out by candidates, each begun where the last ended.
+        """Return the scores of held-out rows by candidates, each begun where the last ended.
 
         Ends early where weaker penalties only make it worse.
         """

@@ -24,7 +24,7 @@ _RIDGE = 10.0
 _TIE_DECIMALS = 9
 # Cells of a table that a network may have.
 _MAX_CELLS = 1 << 21
-# Rows times pairs times classes that the search for residuals takes, and rows at least.
+# Rows times pairs times classes that the search for residuals takes, and the minimum of rows.
 _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
 # Penalty of the model whose residuals are searched for pairs.
 _FIRST = 10.0

@@ -19,7 +19,7 @@ Pair: TypeAlias = tuple[int, int]
 # Intervals that have a cell of their own in the table of one feature, and of a pair.
 _SINGLE, _PAIRED = 8, 5
 # Categories of a feature that have a cell of their own in the table of a pair.
-_MOST_PAIRED = 12
+_MAX_PAIRED = 12
 # Standard deviations beyond which an interval's position goes no further.
 _FURTHEST = 4.0
 # Of positions: another unit of the same numbers changes the last digits.
@@ -56,15 +56,14 @@ class View:
 
 
 def view_of(variable: Discrete, counts: Floats) -> View:
-    """Return how a feature is seen, from the number of rows in each of its states.
+    """Return the view of a feature, from the number of rows in each of its states.
 
-    Neighbouring intervals share a cell where there are many; that they differ all the same is told
-    by their position.
+    Neighbouring intervals share a cell where there are many; their position keeps them apart.
     """
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
         every = np.arange(len(counts))
-        return View(variable, share, every, _frequent(counts, _MOST_PAIRED), None)
+        return View(variable, share, every, _frequent(counts, _MAX_PAIRED), None)
     groups, paired = _merged(share, _SINGLE), _merged(share, _PAIRED)
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
     return View(variable, share, groups, paired, position)
@@ -79,13 +78,13 @@ def _merged(share: Floats, n_groups: int) -> Groups:
     return np.unique(group, return_inverse=True)[1]
 
 
-def _frequent(counts: Floats, most: int) -> Groups:
+def _frequent(counts: Floats, maximum: int) -> Groups:
     """Return categories as groups: the frequent ones each alone, the others together."""
-    if len(counts) <= most:
+    if len(counts) <= maximum:
         return np.arange(len(counts))
     order = np.argsort(-counts, kind="stable")
-    group = np.full(len(counts), most - 1, dtype=np.intp)
-    group[order[: most - 1]] = np.arange(most - 1)
+    group = np.full(len(counts), maximum - 1, dtype=np.intp)
+    group[order[: maximum - 1]] = np.arange(maximum - 1)
     return group
 
 
@@ -126,7 +125,7 @@ class Terms:
     share : ndarray, shape (n_cells,)
         Share of the rows in each cell of a table, taking the two of a pair for independent.
     live : ndarray of bool, shape (n_features + n_pairs,)
-        Tables that can tell anything. Those of a feature of one state have no parameters.
+        Tables with any information. Those of a feature of one state have no parameters.
     """
 
     views: tuple[View, ...]
