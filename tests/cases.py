@@ -443,6 +443,12 @@ CLASSIFIERS = (
         without=_TREE,
     ),
     Case(
+        "tree-error",
+        partial(bg.DecisionTreeNetworkClassifier, criterion="error", smoothing=1.0),
+        class_is_root=False,
+        without=_TREE,
+    ),
+    Case(
         "lda",
         bg.DiscriminantAnalysisClassifier,
         kinds=("continuous",),

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import upward
+from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
     known_columns,
@@ -143,8 +144,9 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
 
     Parameters
     ----------
-    criterion : {"entropy", "gini", "log_loss"}
-        By default the entropy, whose decrease is the gain in log likelihood of the leaves.
+    criterion : {"entropy", "gini", "log_loss", "error"}
+        By default the entropy, whose decrease is the gain in log likelihood of the leaves. "error"
+        is the share of rows that the most frequent class misses, which scikit-learn does not have.
     smoothing : float or Smoothing, default 0.0
         Its `alpha` is the pseudo-count for each class at each leaf, shared out as the classes are
         in all rows (the m-estimate, Cestnik 1990). By default none: the leaves are what the splits
@@ -202,7 +204,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         self.classes_, codes = coded_labels(labels)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
-        splits, parents, roots = self._grow(DecisionTreeClassifier, table, codes, weights)
+        learner = ErrorTreeClassifier if self.criterion == "error" else DecisionTreeClassifier
+        splits, parents, roots = self._grow(learner, table, codes, weights)
         amounts = np.where(codes[:, None] == np.arange(len(self.classes_)), weights[:, None], 0.0)
         counts = node_sums(splits, parents, roots, table, amounts)
         tree = replace(

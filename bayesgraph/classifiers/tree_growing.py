@@ -258,7 +258,7 @@ def _cross_validated(
             estimator.fit(matrix[train], y[train], sample_weight=weights[train])
             found = estimator.predict(matrix[test])
             wrong = found != y[test]
-            is_class = learner is DecisionTreeClassifier
+            is_class = issubclass(learner, DecisionTreeClassifier)
             losses[test, k] = wrong if is_class else (found - y[test]) ** 2
     share = weights / weights.sum()
     error = share @ losses
@@ -271,7 +271,7 @@ def _cross_validated(
 
 
 def _splitter(learner: Learner, y: NDArray[Any], pruning: Pruning) -> Any:
-    is_class = learner is DecisionTreeClassifier
+    is_class = issubclass(learner, DecisionTreeClassifier)
     if not isinstance(pruning.cv, (int, np.integer)):
         return check_cv(pruning.cv, y, classifier=is_class)
     folds = min(int(pruning.cv), len(y))
