@@ -492,7 +492,7 @@ def test_a_target_that_is_also_a_feature_is_noticed():
     assert clf.target_.name == "flag_"
 
 
-def test_cross_validate_takes_one_estimator_and_shows_itself_in_a_line():
+def test_evaluate_takes_one_estimator_and_shows_itself_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
     (result,) = bg.evaluate(bg.NaiveBayesClassifier(), X, X[:, 0] > 0, cv=4)
     assert repr(result).startswith("Evaluation('NaiveBayesClassifier': accuracy ")
@@ -508,7 +508,7 @@ def test_lists_of_text_and_numbers_keep_their_types():
     assert clf.predict([["u", 1.1]]).tolist() == [0]
 
 
-def test_cross_validation_keeps_the_name_of_the_class():
+def test_an_evaluation_keeps_the_name_of_the_class():
     random = np.random.default_rng(0)
     frame = pd.DataFrame({"age": random.normal(size=40)})
     y = pd.Series(np.where(frame["age"] > 0, "yes", "no"), name="disease")
