@@ -176,10 +176,11 @@ class StreamingStar:
     def _absorb(self) -> None:
         """Put the block that waits into the summaries."""
         block, decay = self._waiting, self.settings.decay
-        n, classes = block.filled, block.classes
+        n = block.filled
+        columns, codes, classes, weights = block.rows
         # Class totals have faded row by row, and hold the rows of the block.
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
-        weights = block.weights * ages
+        weights = weights * ages
         waiting = np.bincount(classes, weights, self.n_classes).astype(np.float64)
         if self.watch.alarmed(n, self.n_seen - n):
             self._react(waiting)
@@ -187,8 +188,8 @@ class StreamingStar:
             self._turn(waiting, decay**n)
         self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
-        self.summaries.absorb(np.ascontiguousarray(block.columns), classes, unit)
-        self.counts.absorb(block.codes, classes, weights, ages)
+        self.summaries.absorb(np.ascontiguousarray(columns), classes, unit)
+        self.counts.absorb(codes, classes, weights, ages)
         self._held += float(ages.sum())
         self._absorbed += n
         block.empty()
@@ -268,7 +269,7 @@ class StreamingStar:
 
     def keys_in_use(self, column: int) -> set[int]:
         """Return the codes of a column's states that the model may be asked for."""
-        found = set(self._waiting.codes[column].tolist())
+        found = set(self._waiting.rows[1][column].tolist())
         if self.is_sketched(column):
             found.update(self.counts.sketches[column].listed()[0].tolist())
         groups = self.states.groups(column)

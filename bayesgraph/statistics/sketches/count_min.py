@@ -56,10 +56,9 @@ class CountMinSketch:
     times the weight of the class with probability `delta` at most, for any one value, and never by
     more than `missed` for a value of the list.
 
-    All parts are sums: two of them merge (``a + b``) with the guarantees of one, and `fade` is
-    exact, but for values that have faded below 1e-12 of all weight: they leave the list, so that
-    there is room for others. Results depend on how rows are put into batches only in which rare
-    values the list has.
+    All parts are sums, and `fade` is exact, but for values that have faded below 1e-12 of all
+    weight: they leave the list, so that there is room for others. Results depend on the batches of
+    rows only in which rare values the list has.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class CountMinSketch:
     epsilon, delta : float
         In (0, 1). The width is e / epsilon, the depth ln(1 / delta), both rounded up.
     seed : int
-        Of the hashes; the same for sketches that are to be merged.
+        Of the hashes.
 
     Attributes
     ----------
@@ -295,40 +294,6 @@ class CountMinSketch:
         return dict(self._values)
 
     # --------------------------------------------------------------------------------- algebra
-
-    def __add__(self, other: CountMinSketch) -> CountMinSketch:
-        """Return the counts of both sets of rows.
-
-        Raises
-        ------
-        DataError
-            If the classes, sizes or seeds differ.
-        """
-        if not isinstance(other, CountMinSketch):
-            return NotImplemented
-        mine, theirs = (
-            (s.n_classes, s.exact, s.width, s.depth, s.seed) for s in (self, other)
-        )  # fmt: skip
-        if mine != theirs:
-            raise DataError(
-                "Only sketches with the same classes, exact, width, depth and seed merge; got "
-                f"{mine} and {theirs}."
-            )
-        made = self.copy()
-        if made._table is None and other._table is not None:
-            made._table = np.zeros_like(other._table)
-            made._count(made._keys, made._seen)
-        if made._table is not None:
-            if other._table is not None:
-                made._table += other._table
-            else:
-                made._count(other._keys, other._seen)
-        made.totals = self.totals + other.totals
-        made.missed += other.missed
-        made._enlist(other._keys, other._seen, other._credit)
-        made._values |= other._values
-        made._keep_values()
-        return made
 
     def fade(self, factor: float) -> None:
         """Multiply the weight of all that was seen.

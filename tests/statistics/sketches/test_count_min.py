@@ -68,36 +68,14 @@ def test_laws_of_any_stream(rows, exact, block):
     assert sketch.is_exact == (len([c for c in true.values() if c.sum() > 0]) <= exact)
 
 
-@given(STREAMS, st.integers(1, 12), st.integers(0, 150), st.sampled_from([1.0, 0.5]))
-def test_a_merge_has_the_guarantees_of_one(rows, exact, at, factor):
-    a, b = (filled(part, 25, exact=exact, **SMALL) for part in (rows[:at], rows[at:]))
-    a.fade(factor)
-    before = a.copy()
-    both = a + b
-    w = [row[2] * (factor if i < at else 1.0) for i, row in enumerate(rows)]
-    v, k, _ = zip(*rows, strict=True)
-    true = truth(v, k, w, 2)
-    np.testing.assert_allclose(both.totals, np.bincount(k, w, 2))
-    assert both.missed <= sum(w) / (exact + 1) + 1e-9
-    for value, counts in true.items():
-        assert (both.estimate(value) >= counts - 1e-9).all()
-        if counts.sum() > sum(w) / (exact + 1) + 1e-9:
-            assert value in [found for found, _ in both.heavy_hitters()]
-    for name, array in a.arrays().items():
-        np.testing.assert_array_equal(array, before.arrays()[name])
-
-
 def test_counters_are_those_of_the_rows_whatever_the_batches():
-    """The sketch is linear: merged parts have the counters of the whole."""
+    """The sketch is linear."""
     values, classes = zipf(6000)
     whole = CountMinSketch(3, exact=50, epsilon=0.01).update(values, classes)
-    parts = [
-        CountMinSketch(3, exact=50, epsilon=0.01).update(values[i::3], classes[i::3])
-        for i in range(3)
-    ]
-    np.testing.assert_array_equal(
-        whole.arrays()["table"], (parts[0] + parts[1] + parts[2]).arrays()["table"]
-    )
+    parts = CountMinSketch(3, exact=50, epsilon=0.01)
+    for i in range(3):
+        parts.update(values[i::3], classes[i::3])
+    np.testing.assert_array_equal(whole.arrays()["table"], parts.arrays()["table"])
     assert (whole.arrays()["table"].sum(axis=1) == np.bincount(classes)).all()
 
 
@@ -191,10 +169,6 @@ def test_what_is_refused():
         sketch.update(["a"], [2])
     with pytest.raises(ModelError, match="epsilon lies between 0 and 1"):
         CountMinSketch(epsilon=0.0)
-    with pytest.raises(DataError, match="same classes"):
-        sketch + CountMinSketch(2, exact=4, **SMALL)
-    with pytest.raises(TypeError):
-        sketch + 1
     arrays = sketch.update(list("abcdef"), [0] * 6).update(["f", "f"], [0, 1]).arrays()
     assert arrays["keys"].size
     for name, change in (
