@@ -28,7 +28,7 @@ from bayesgraph.statistics import (
     TableSource,
 )
 from bayesgraph.statistics.summaries import FamiliesSummary
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete
 
 # The minimum share that a random start gives to a configuration, before normalising.
 _MIN_SHARE = 0.1
@@ -160,23 +160,26 @@ class _Problem:
     ) -> None:
         self._structure = structure
         self._smoothing = smoothing
-        self._parents = structure.parents()
         self._hidden = frozenset(v for v in structure.variables if v not in table.variables)
         self._total = float(weights.sum()) if len(weights) else float(table.n_rows)
-        self._expectation = Expectation(self._parents, table, weights)
-        self._start = _Start(self._expectation.families.values(), table, weights, self._hidden)
-        # The spread of each column, which the estimates of Gaussians ask for.
-        spread = [Family((), (v,)) for v in table.continuous]
-        self._spread = TableSource(table, sample_weight=weights if len(weights) else None).families(
-            spread
-        )
+        self._expectation = Expectation(structure.parents(), table, weights)
+        self._families = tuple(self._expectation.families.values())
+        self._table = table
+        source = TableSource(table, sample_weight=weights if len(weights) else None)
+        # The spread of each column, which the estimates of Gaussians need.
+        self._spread = source.families([Family((), (v,)) for v in table.continuous])
+        self._found = source.families([self._observed(family) for family in self._families])
+
+    def _observed(self, family: Family) -> Family:
+        """Return a family without its hidden variables."""
+        return Family(tuple(v for v in family.discrete if v not in self._hidden), family.continuous)
 
     def climb(
         self, random: np.random.Generator, iterations: Iterations, *, first: bool
     ) -> tuple[BayesianNetwork, EMHistory]:
         """Return where EM ends from one start."""
         smooth = replace(self._smoothing, alpha=1.0)
-        network = self._estimated(self._start.draw(random, first=first), smooth)
+        network = self._estimated(self._drawn(random, first=first), smooth)
         objective: list[float] = []
         while True:
             statistics, log_likelihood = self._expectation.statistics(network)
@@ -207,49 +210,31 @@ class _Problem:
             )
         )
 
+    def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
+        """Return statistics to start from: those of the rows, random for hidden variables.
 
-class _Start:
-    """Where EM starts: from the rows for observed variables, at random for hidden ones.
-
-    The first start takes families without hidden variables from the rows that are complete in
-    them; others shake these counts too.
-    """
-
-    def __init__(
-        self,
-        families: Sequence[Family] | Any,
-        table: Table,
-        weights: Floats,
-        hidden: frozenset[Variable],
-    ) -> None:
-        self._families = list(families)
-        self._hidden = hidden
-        self._table = table
-        source = TableSource(table, sample_weight=weights if len(weights) else None)
-        self._seen = {
-            family: Family(tuple(v for v in family.discrete if v not in hidden), family.continuous)
-            for family in self._families
-        }
-        self._found = source.families(self._seen.values())
-
-    def draw(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
-        """Return statistics to start from."""
+        The first start takes families without hidden variables from the rows that are complete in
+        them; others shake these counts too.
+        """
         centre = {
             v: random.integers(self._table.n_rows, size=v.cardinality)
             for family in self._families
             for v in family.discrete
             if v in self._hidden
         }
-        return {family: self._drawn(family, centre, random, first) for family in self._families}
+        return {
+            family: self._family(family, centre, random, first)
+            for family in self._expectation.families.values()
+        }
 
-    def _drawn(
+    def _family(
         self,
         family: Family,
         centre: Mapping[Discrete, Any],
         random: np.random.Generator,
         first: bool,
     ) -> FamilyStatistics:
-        found = self._found[self._seen[family]]
+        found = self._found[self._observed(family)]
         unseen = [axis for axis, v in enumerate(family.discrete) if v in self._hidden]
         if not unseen and first:
             return found

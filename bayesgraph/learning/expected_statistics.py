@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bayesgraph.cpds import CPD
 from bayesgraph.encoding import Table
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
@@ -251,7 +250,8 @@ class _Block:
         log_mass = np.zeros(self.evidence.n_rows)
         factors: list[Factor] = []
         for child in self.families:
-            factor = _potential(network.cpd(child.name), self.evidence)
+            factor = network.cpd(child.name).potential(self.evidence)
+            assert isinstance(factor, Factor)  # continuous variables are observed or barren
             if self.scopes[child]:
                 factors.append(factor)
             else:
@@ -307,9 +307,3 @@ class _Block:
             index *= variable.cardinality
             index += np.maximum(self.evidence.columns[variable], 0)
         return index
-
-
-def _potential(cpd: CPD, evidence: Evidence) -> Factor:
-    potential = cpd.potential(evidence)
-    assert isinstance(potential, Factor)  # continuous variables are observed or do not matter
-    return potential
