@@ -10,7 +10,6 @@ import numpy as np
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph import cpds
 from bayesgraph.variables import is_missing
 
 
@@ -87,14 +86,14 @@ def presence(cpd, cell, value):
 FAMILIES = {
     bg.TableCPD: table,
     bg.GaussianCPD: gaussian,
-    cpds.PoissonPlate: poisson,
-    cpds.NegativeBinomialPlate: negative_binomial,
-    cpds.LogNormalPlate: lognormal,
-    cpds.StudentPlate: student,
-    cpds.KernelDensityPlate: kernel,
-    cpds.MultinomialCPD: multinomial,
-    cpds.DirichletMultinomialCPD: dirichlet_multinomial,
-    cpds.PresenceCPD: presence,
+    bg.PoissonCPD: poisson,
+    bg.NegativeBinomialCPD: negative_binomial,
+    bg.LogNormalCPD: lognormal,
+    bg.StudentCPD: student,
+    bg.KernelDensityCPD: kernel,
+    bg.MultinomialCPD: multinomial,
+    bg.DirichletMultinomialCPD: dirichlet_multinomial,
+    bg.PresenceCPD: presence,
 }
 
 

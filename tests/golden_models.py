@@ -267,11 +267,11 @@ def plates() -> bg.BayesianNetwork:
             bg.GaussianPlate([g0, g1], here(-1, 1), here(0.5, 2), [kind]),
             bg.TablePlate([t0, t1], tables, [kind]),
             bg.JointGaussianCPD([j0, j1], here(-1, 1), covariance, [kind]),
-            bg.StudentPlate([s0, s1], here(-1, 1), here(0.5, 2), here(3, 9), [kind]),
-            bg.KernelDensityPlate([kernel], some, np.ones(6), counts, here(0.3, 0.9, 1), [kind]),
-            bg.LogNormalPlate([log], here(-1, 1, 1), here(0.5, 2, 1), [kind]),
-            bg.PoissonPlate([p0, p1], here(0.5, 4), [kind]),
-            bg.NegativeBinomialPlate([n0], here(1, 4, 1), here(0.5, 2, 1), [kind]),
+            bg.StudentCPD([s0, s1], here(-1, 1), here(0.5, 2), here(3, 9), [kind]),
+            bg.KernelDensityCPD([kernel], some, np.ones(6), counts, here(0.3, 0.9, 1), [kind]),
+            bg.LogNormalCPD([log], here(-1, 1, 1), here(0.5, 2, 1), [kind]),
+            bg.PoissonCPD([p0, p1], here(0.5, 4), [kind]),
+            bg.NegativeBinomialCPD([n0], here(1, 4, 1), here(0.5, 2, 1), [kind]),
         ]
     )
 

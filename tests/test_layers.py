@@ -27,6 +27,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
+    {"families"},
     {"learning"},
     {"classifiers"},
     {"io", "plots"},

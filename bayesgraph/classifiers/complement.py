@@ -14,14 +14,14 @@ from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.row_evidence import row_evidence
-from bayesgraph.cpds import MultinomialCPD, TableCPD
+from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataTypeError, quoted
 from bayesgraph.explain import Contrast, Contributions, explain
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.multinomial import MultinomialCPD, item_sums
 from bayesgraph.inference.contract import METHODS, Joint
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.leaves import item_sums
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.statistics import StatisticsSource, TableSource, Totals
 from bayesgraph.variables import CountVector, Discrete, Name

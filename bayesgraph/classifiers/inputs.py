@@ -42,10 +42,10 @@ from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
 from bayesgraph.errors import BayesGraphWarning, DataError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import (
     Continuous,
-    Count,
     CountVector,
     Discrete,
     Name,
@@ -323,7 +323,8 @@ def grown_variables(
 
 
 def _numeric(name: Name, layout: Layout) -> Continuous:
-    return Count(name) if layout.families.get(name) == "poisson" else Continuous(name)
+    variable: Continuous = FAMILIES[layout.families.get(name, "gaussian")].variable(name)
+    return variable
 
 
 def _vector_table(matrix: Any, vector: CountVector) -> Table:

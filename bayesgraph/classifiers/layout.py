@@ -13,11 +13,11 @@ from bayesgraph.encoding.columns import Column, as_numbers, is_discrete, is_matr
 from bayesgraph.encoding.encoder import Encoder
 from bayesgraph.encoding.table import categorical_names
 from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
-from bayesgraph.learning.leaves import LEAVES
-from bayesgraph.variables import Continuous, Count, CountVector, Name, Variable
+from bayesgraph.families import FAMILIES
+from bayesgraph.variables import CountVector, Discrete, Name, Variable
 
-# Families of many columns together, and what such a feature is called.
-VECTORS = {"multinomial": "counts", "bernoulli": "presence"}
+# Families of many columns together, and the name of such a feature.
+VECTORS = {family.name: family.vector for family in FAMILIES.values() if family.vector}
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,14 @@ class Layout:
         """Return the variables of the features whose family says what they are."""
         found: dict[Name, Variable] = {}
         for name, family in self.families.items():
-            if family in VECTORS:
+            kind = FAMILIES[family].variable
+            if kind is CountVector:
                 items = self.groups.get(name)
                 if items is None:
                     items = tuple(range(_width(columns[name])))
                 found[name] = CountVector(name, items)
-            elif family == "poisson":
-                found[name] = Count(name)
-            elif family != "categorical":
-                found[name] = Continuous(name)
+            elif kind is not Discrete:
+                found[name] = kind(name)
         return found
 
     def encoder(self, features: tuple[Variable, ...]) -> Encoder:
@@ -144,7 +143,7 @@ def make_layout(
             continue
         name = key[0]
         matrix = isinstance(columns, Mapping) and is_matrix(columns[name])
-        if name in discrete and family not in ("categorical", "bernoulli"):
+        if name in discrete and not FAMILIES[family].takes_states:
             raise DataTypeError(
                 f"Column {name!r} is discrete by its type, and {family} takes numbers; leave it "
                 "out of distributions=, or convert it."
@@ -233,8 +232,8 @@ def _column(item: Any, names: tuple[Name, ...], known: set[Name]) -> Name:
 
 
 def _check_family(family: Any) -> None:
-    if not isinstance(family, str) or family not in LEAVES:
-        raise DataError(f"The families of distributions are {quoted(LEAVES)}; got {family!r}.")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise DataError(f"The families of distributions are {quoted(FAMILIES)}; got {family!r}.")
 
 
 def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Name:

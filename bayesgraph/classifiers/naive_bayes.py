@@ -21,19 +21,10 @@ class NaiveBayesClassifier(ColumnClassifier):
     Parameters
     ----------
     distributions : family, or mapping from column (or tuple of columns) to family, optional
-        * "gaussian": the default of numeric columns;
-        * "categorical": the default of text, category and boolean columns;
-        * "lognormal": positive numbers;
-        * "kernel": a kernel density estimate;
-        * "poisson": counts;
-        * "multinomial": counts of many items, such as words, as one vector: all columns so named,
-          a tuple of columns, or a matrix (dense or sparse) as a column of its own. Fractional
-          counts (tf-idf) are fine;
-        * "bernoulli": presence and absence of many items; for a boolean column the same as
-          "categorical".
+        {families}
 
         One family alone is that of all numeric columns ("categorical": of all columns). A sparse
-        matrix as X takes one of the last two.
+        matrix as X takes "multinomial" or "bernoulli".
     items : array_like of names, shape (n_features,), optional
         What the columns of an array or a sparse matrix count, such as the words of a vectorizer;
         by default they are called "x0", "x1", and so on.

@@ -37,14 +37,13 @@ from bayesgraph.errors import (
     unknown_variable,
 )
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.structure import counts_ahead
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
-
-_POSITIVE = ("multinomial", "bernoulli", "poisson", "lognormal")
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
@@ -351,7 +350,8 @@ class NetworkClassifier(GraphClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = self._one_distribution in _POSITIVE
+        family = FAMILIES.get(self._one_distribution or "")
+        tags.input_tags.positive_only = family is not None and family.positive
         # As scikit-learn has it: its checks score on clouds of points, which are no counts.
         tags.classifier_tags.poor_score = self._one_distribution in VECTORS
         return tags

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from bayesgraph.errors import DataError, quoted
+from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
@@ -30,8 +32,16 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     attributes = "".join(text for doc in bases for _, text in _entries(doc, "Attributes"))
     attributes = attributes.replace("BayesianNetwork", made._model_name)
     doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
-    made.__doc__ = doc.replace("    {attributes}\n", attributes)
+    doc = doc.replace("    {attributes}\n", attributes)
+    made.__doc__ = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
     return cls
+
+
+def _bullet(family: LeafFamily) -> str:
+    """Return the line of a family in the docstring of ``distributions=``."""
+    kept = "; keeps the distinct values of the column" if family.keeps_values else ""
+    text = f'* "{family.name}": {family.summary}{kept}.'
+    return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n"
 
 
 def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:

@@ -104,13 +104,15 @@ Evidence = Annotated[
 
 
 class _NamesModels(typer.core.TyperCommand):
-    """A command whose help lists the models, which takes to import them all."""
+    """A command whose help lists models and families, which takes to import them all."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with the names of the models in their place."""
+        """Write the help, with the names of models and families in their place."""
         for parameter in self.params:
             text = getattr(parameter, "help", None) or ""
-            parameter.help = text.replace("{models}", f"Models: {', '.join(all_models())}.")  # type: ignore[attr-defined]
+            text = text.replace("{models}", f"Models: {', '.join(all_models())}.")
+            text = text.replace("{families}", f"Families: {', '.join(bg.families.FAMILIES)}.")
+            parameter.help = text  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -138,8 +140,7 @@ def fit(
         list[str] | None,
         typer.Option(
             help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be "
-            "repeated. Families: gaussian, categorical, bernoulli, multinomial, poisson, "
-            "lognormal, kernel."
+            "repeated. {families}"
         ),
     ] = None,
     discretizer: DiscretizerName = None,

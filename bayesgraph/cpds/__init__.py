@@ -1,14 +1,6 @@
-"""Local distributions, one file a family."""
+"""Local distributions that the engine knows; `bayesgraph.families` has those of leaves."""
 
 from bayesgraph.cpds.base import CPD, Combination
-from bayesgraph.cpds.counts import DirichletMultinomialCPD, MultinomialCPD, PresenceCPD
-from bayesgraph.cpds.densities import (
-    KernelDensityPlate,
-    LogNormalPlate,
-    NegativeBinomialPlate,
-    PoissonPlate,
-    StudentPlate,
-)
 from bayesgraph.cpds.histogram import HistogramCPD
 from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
@@ -20,20 +12,12 @@ from bayesgraph.cpds.tree import Split, Tree, TreeCPD
 __all__ = [
     "CPD",
     "Combination",
-    "DirichletMultinomialCPD",
     "GaussianCPD",
     "GaussianPlate",
     "HistogramCPD",
     "JointGaussianCPD",
-    "KernelDensityPlate",
-    "LogNormalPlate",
-    "MultinomialCPD",
-    "NegativeBinomialPlate",
     "Plate",
-    "PoissonPlate",
-    "PresenceCPD",
     "Split",
-    "StudentPlate",
     "TableCPD",
     "TablePlate",
     "Tree",

@@ -1,4 +1,4 @@
-"""What every local distribution offers: a potential, given evidence."""
+"""The base of all local distributions: a potential, given evidence."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.cpds.description import Description
 from bayesgraph.cpds.items import ItemTerms
 from bayesgraph.cpds.stacks import Adder
+from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
+# How much of a distribution is printed.
+_MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
 
-class CPD(ABC):
+
+class CPD(Displayed, ABC):
     """The conditional distribution of a child given its parents.
 
-    A new family implements `potential`; sampling and describing itself are optional.
+    A new family implements `potential`; sampling and describing itself are optional. It prints as a
+    table, also in notebooks.
 
     Attributes
     ----------
@@ -35,11 +41,14 @@ class CPD(ABC):
     siblings_depend : bool
         Several children are dependent given the parents: one that is missing must be summed out
         before another can be asked for.
+    takes_children : bool
+        The class is called with an iterable of children in the place of one variable.
     """
 
     variable: Variable
     parents: tuple[Variable, ...]
     siblings_depend = False
+    takes_children = False
 
     @property
     def children(self) -> tuple[Variable, ...]:
@@ -180,10 +189,22 @@ class CPD(ABC):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _title(self) -> str:
-        """Return ``P(child | parents)`` for messages."""
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return the distribution as a table of text, for printing and for pictures."""
+        return Description([], [], None, f"{self.n_parameters:,} parameters")
+
+    def _display(self) -> DisplayTable:
+        found = self.describe(_MAX_ROWS, _MAX_COLUMNS)
+        return DisplayTable(str(self), found.rows, found.header, note=found.note)
+
+    def __str__(self) -> str:
+        """Return the class and ``P(child | parents)`` on one line, ``p(...)`` for a density."""
+        names = [str(child.name) for child in self.children[:_MAX_NAMES]]
+        if more := len(self.children) - len(names):
+            names.append(f"… {more:,} more")
         given = ", ".join(str(parent.name) for parent in self.parents)
-        return f"P({self.variable.name} | {given})" if given else f"P({self.variable.name})"
+        letter = "P" if isinstance(self.variable, (Discrete, CountVector)) else "p"
+        return f"{type(self).__name__} {letter}({', '.join(names)}{' | ' * bool(given)}{given})"
 
 
 @dataclass(frozen=True, eq=False)

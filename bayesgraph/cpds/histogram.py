@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import check_family
+from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.roots import NumericCPD
 from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import checked_table, take_codes
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
 SUM_TOLERANCE = 1e-6
 # Of the tails: the least whole number for which they have a variance.
@@ -51,7 +52,9 @@ class HistogramCPD(NumericCPD):
     Examples
     --------
     >>> HistogramCPD(Continuous("age"), [0.0, 30.0, 60.0, 120.0], [0, 0.5, 0.3, 0.2, 0])
-    HistogramCPD p(age), 3 cells from 0 to 120
+    HistogramCPD p(age)
+      (-inf, 0]  (0, 30]  (30, 60]  (60, 120]  (120, inf)
+      0.000        0.500     0.300      0.200       0.000
     """
 
     variable: Continuous
@@ -74,7 +77,7 @@ class HistogramCPD(NumericCPD):
             raise CPDError(f"HistogramCPD takes discrete parents; got {quoted(continuous)}.")
         self.variable = variable
         self.parents = tuple(p for p in checked if isinstance(p, Discrete))
-        what = f"HistogramCPD {self._title()}"
+        what = str(self)
         self.edges = _checked_edges(edges, what)
         cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
@@ -133,7 +136,7 @@ class HistogramCPD(NumericCPD):
         """See NumericCPD."""
         if self.variable not in observed:
             raise UnsupportedModelError(
-                f"The posterior of {self.variable.name!r} is not computed exactly: {self!r} is a "
+                f"The posterior of {self.variable.name!r} is not computed exactly: {self} is a "
                 "histogram, neither a table nor Gaussian. Leave it out of the targets, or ask with "
                 "method='likelihood-weighting'."
             )
@@ -198,12 +201,10 @@ class HistogramCPD(NumericCPD):
 
     __hash__ = None
 
-    def _title(self) -> str:
-        return super()._title().replace("P(", "p(", 1)
-
-    def __repr__(self) -> str:
-        low, high = f"{self.edges[0]:.4g}", f"{self.edges[-1]:.4g}"
-        return f"HistogramCPD {self._title()}, {len(self.edges) - 1} cells from {low} to {high}"
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD: a column for each cell, and for both tails."""
+        cells = Binned(self.variable.name, self.edges.tolist())
+        return describe_table(self.parents, cells, self.values, max_rows, max_columns)
 
 
 def _checked_edges(edges: ArrayLike, what: str) -> Floats:

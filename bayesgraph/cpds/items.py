@@ -1,4 +1,4 @@
-"""What a vector of counts says item by item."""
+"""Vectors of counts item by item."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from scipy.sparse import issparse
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name
+
+# Lengths of documents are kept as a histogram: exact below 1,024, in steps of 2 % beyond.
+EXACT_LENGTHS, LENGTH_STEP = 1024, 1.02
+LENGTHS = np.concatenate(
+    [np.arange(EXACT_LENGTHS), EXACT_LENGTHS * LENGTH_STEP ** np.arange(700)]
+).round()
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from scipy.linalg import blas, lapack
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.errors import CPDError, quoted
@@ -66,7 +67,10 @@ class JointGaussianCPD(Plate):
     ...     parents=[kind],
     ... )
     >>> block.singles()[1]
-    GaussianCPD p(y | kind, x), shape (2,)
+    GaussianCPD p(y | kind, x)
+      kind  intercept   × x     sd
+      a             1  0.25  2.958
+      b           2.5  0.25  2.958
     """
 
     siblings_depend = True
@@ -80,11 +84,6 @@ class JointGaussianCPD(Plate):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(children, parents)
-        discrete = [c.name for c in self._children if not isinstance(c, Continuous)]
-        if discrete:
-            raise CPDError(
-                f"JointGaussianCPD takes continuous children; {quoted(discrete)} are not."
-            )
         d = len(self._children)
         shared = isinstance(covariance, (list, tuple, np.ndarray)) and np.ndim(covariance) == 2
         self.mean = self._parameter("mean", mean, (*self._lead, d))
@@ -201,6 +200,12 @@ class JointGaussianCPD(Plate):
         names = [child.name for child in self._children]
         among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
         return super().arcs() + among
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD: means and standard deviations, without the correlations."""
+        sd = np.broadcast_to(self._scale, (self.cells, len(self._children)))
+        columns = {"mean": self.mean, "sd": sd}
+        return describe_numbers(self.parents, self._children, columns, max_rows)
 
     def singles(self) -> tuple[CPD, ...]:
         """See CPD: child j given the parents and the children before it.

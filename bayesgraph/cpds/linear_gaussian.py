@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.description import Description, describe_numbers, texts
 from bayesgraph.cpds.stacks import Adder, LinearPart, LinearStack
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
@@ -48,7 +49,10 @@ class GaussianCPD(CPD):
     --------
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> GaussianCPD(Continuous("temp"), [20.0, 14.0], [9.0, 4.0], parents=[rain])
-    GaussianCPD p(temp | rain), shape (2,)
+    GaussianCPD p(temp | rain)
+      rain  mean  sd
+      no      20   3
+      yes     14   2
     """
 
     variable: Continuous
@@ -215,14 +219,17 @@ class GaussianCPD(CPD):
             and np.array_equal(self.coefficients, other.coefficients)
         )
 
-    def _title(self) -> str:
-        return super()._title().replace("P(", "p(", 1)
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD."""
+        slopes = self.continuous_parents
+        names = texts([parent.name for parent in slopes[:max_columns]], 16)
+        columns = {"intercept" if slopes else "mean": self.mean}
+        columns |= {f"× {name}": self.coefficients[..., i] for i, name in enumerate(names)}
+        columns["sd"] = np.sqrt(self.variance)
+        hidden = len(slopes) - len(names)
+        return describe_numbers(self.discrete_parents, self.children, columns, max_rows, hidden)
 
     __hash__ = None
-
-    def __repr__(self) -> str:
-        shape = tuple(parent.cardinality for parent in self.discrete_parents)
-        return f"GaussianCPD {self._title()}, shape {shape}"
 
 
 def _one_where_missing(log_density: Floats) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import align
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 class Plate(CPD):
@@ -35,8 +35,14 @@ class Plate(CPD):
     parents : tuple of Discrete
     """
 
+    takes_children = True
+    # The type of the children, and whether one variable may stand for a list of one.
+    _child_type: ClassVar[type[Any]] = Continuous
+    _takes_one: ClassVar[bool] = False
+
     parents: tuple[Discrete, ...]
     _children: tuple[Variable, ...]
+    _alone: bool
 
     @property
     def children(self) -> tuple[Variable, ...]:
@@ -56,15 +62,24 @@ class Plate(CPD):
     def _place(self) -> dict[Variable, int]:
         return {child: i for i, child in enumerate(self._children)}
 
-    def _set_family(self, children: Iterable[Variable], parents: Iterable[Discrete]) -> None:
+    def _set_family(
+        self, children: Variable | Iterable[Variable], parents: Iterable[Discrete]
+    ) -> None:
         family = type(self).__name__
-        self._children = tuple(children)
+        self._alone = isinstance(children, str) or not isinstance(children, Iterable)
+        self._children = (children,) if self._alone else tuple(children)  # type: ignore[assignment, arg-type]
         if not self._children:
             raise CPDError(f"{family} takes at least one child; got none.")
         self.variable = self._children[0]
         checked = check_family(self.variable, parents, family=family)
+        if self._alone and not self._takes_one:
+            raise CPDError(f"{family} takes a list of variables; got {children!r}.")
         for child in self._children[1:]:
             check_family(child, (), family=family)
+        wrong = [c.name for c in self._children if not isinstance(c, self._child_type)]
+        if wrong:
+            kind = self._child_type.__name__
+            raise CPDError(f"{family} takes children of the type {kind}; got {quoted(wrong)}.")
         names = [child.name for child in self._children]
         if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
             raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
@@ -74,21 +89,32 @@ class Plate(CPD):
         self.parents = tuple(p for p in checked if isinstance(p, Discrete))
 
     def _parameter(
-        self, name: str, values: ArrayLike, shape: tuple[int, ...], *, least: float = -np.inf
+        self,
+        name: str,
+        values: ArrayLike,
+        shape: tuple[int, ...],
+        *,
+        above: float = -np.inf,
+        by_child: bool = False,
     ) -> Floats:
-        """Return parameters of shape (*parents' cardinalities, ...) as a frozen array."""
+        """Return parameters of shape (*parents' cardinalities, ...) as a frozen array.
+
+        Those `by_child` of a variable that was given alone come without the last axis.
+        """
+        wanted = shape[:-1] if self._alone and by_child else shape
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise CPDError(f"{self}: {name} takes numbers of shape {shape}: {error}.") from error
-        if array.shape != shape:
-            raise CPDError(f"{self}: {name} takes shape {shape}; got {array.shape}.")
+            raise CPDError(f"{self}: {name} takes numbers of shape {wanted}: {error}.") from error
+        if array.shape != wanted:
+            raise CPDError(f"{self}: {name} takes shape {wanted}; got {array.shape}.")
         if not np.isfinite(array).all():
             raise CPDError(f"{self}: {name} takes finite numbers.")
-        if not (array > least).all():
+        if not (array > above).all():
             raise CPDError(
-                f"{self}: {name} takes numbers above {least:g}; the smallest is {array.min():.6g}."
+                f"{self}: {name} takes numbers above {above:g}; the smallest is {array.min():.6g}."
             )
+        array = array.reshape(shape)
         array.flags.writeable = False
         return array
 
@@ -163,13 +189,5 @@ class Plate(CPD):
         if not self.parents:
             return np.zeros(n, dtype=np.intp)
         return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))
-
-    def _title(self) -> str:
-        names = quoted((child.name for child in self._children), most=3)
-        given = ", ".join(str(parent.name) for parent in self.parents)
-        return f"p({names} | {given})" if given else f"p({names})"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__} {self._title()}, {len(self._children)} children"
 
     __hash__ = None

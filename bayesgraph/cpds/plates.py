@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.table import SUM_TOLERANCE, TableCPD
@@ -45,7 +46,10 @@ class GaussianPlate(Plate):
     ...     parents=[kind],
     ... )
     >>> plate.singles()[1]
-    GaussianCPD p(y | kind), shape (2,)
+    GaussianCPD p(y | kind)
+      kind  mean  sd
+      a        1   1
+      b        3   2
     """
 
     def __init__(
@@ -56,12 +60,9 @@ class GaussianPlate(Plate):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(children, parents)
-        discrete = [c.name for c in self._children if not isinstance(c, Continuous)]
-        if discrete:
-            raise CPDError(f"GaussianPlate takes continuous children; {quoted(discrete)} are not.")
         shape = (*self._lead, len(self._children))
         self.mean = self._parameter("mean", mean, shape)
-        self.variance = self._parameter("variance", variance, shape, least=0.0)
+        self.variance = self._parameter("variance", variance, shape, above=0.0)
 
     @property
     def n_parameters(self) -> int:
@@ -78,6 +79,11 @@ class GaussianPlate(Plate):
             GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
             for i, child in enumerate(self._children)
         )
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD."""
+        columns = {"mean": self.mean, "sd": np.sqrt(self.variance)}
+        return describe_numbers(self.parents, self._children, columns, max_rows)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         kernels.add_gaussians(
@@ -115,19 +121,17 @@ class TablePlate(Plate):
         one.
     """
 
+    _child_type = Discrete
     _children: tuple[Discrete, ...]
 
     def __init__(
         self, children: Iterable[Discrete], values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_family(children, parents)
-        continuous = [c.name for c in self._children if not isinstance(c, Discrete)]
-        if continuous:
-            raise CPDError(f"TablePlate takes discrete children; {quoted(continuous)} are not.")
         cards = [child.cardinality for child in self._children]
         self.start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
         shape = (*self._lead, int(self.start[-1]))
-        self.values = self._parameter("values", values, shape, least=-np.finfo(float).tiny)
+        self.values = self._parameter("values", values, shape, above=-np.finfo(float).tiny)
         sums = np.add.reduceat(self.values, self.start[:-1], axis=-1)
         off = (np.abs(sums - 1.0) > SUM_TOLERANCE).reshape(-1, len(cards))
         wrong = np.flatnonzero(np.any(off, axis=0)).tolist()

@@ -34,7 +34,7 @@ class NumericCPD(CPD):
         for variable in self.scope:
             if isinstance(variable, Continuous) and variable not in observed:
                 raise UnsupportedModelError(
-                    f"{variable.name!r} is continuous, not observed, and {self!r} is not linear "
+                    f"{variable.name!r} is continuous, not observed, and {self} is not linear "
                     "Gaussian in it: there is no exact answer. Only a root that feeds this CPD "
                     "alone and is not a target is summed out. Observe it, leave it out of the "
                     "targets, or ask with method='likelihood-weighting'."
@@ -80,7 +80,7 @@ def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
     """
     if not isinstance(root, HasIntervals):
         raise UnsupportedModelError(
-            f"{root!r} does not know the probability of an interval, which summing "
+            f"{root} does not know the probability of an interval, which summing "
             f"{root.variable.name!r} out of a tree takes. Observe it, or use a GaussianCPD or a "
             "HistogramCPD."
         )

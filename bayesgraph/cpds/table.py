@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.stacks import Adder, TablePart, TableStack
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor
@@ -44,7 +45,10 @@ class TableCPD(CPD):
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> wet = Discrete("wet", [False, True])
     >>> TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain])
-    TableCPD P(wet | rain), shape (2, 2)
+    TableCPD P(wet | rain)
+      rain  False   True
+      no    0.900  0.100
+      yes   0.200  0.800
     """
 
     variable: Discrete
@@ -67,7 +71,7 @@ class TableCPD(CPD):
             )
         self.variable = variable
         self.parents = tuple(p for p in checked if isinstance(p, Discrete))
-        table = checked_table(values, self._axes, what=f"TableCPD {self._title()}")
+        table = checked_table(values, self._axes, what=str(self))
         sums = table.sum(axis=-1)
         wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
         if wrong.any():
@@ -76,7 +80,7 @@ class TableCPD(CPD):
                 f"{p.name}={p.states[code]!r}" for p, code in zip(self.parents, at, strict=True)
             )
             raise CPDError(
-                f"TableCPD {self._title()}: the probabilities{f' given {row}' if row else ''} sum "
+                f"{self}: the probabilities{f' given {row}' if row else ''} sum "
                 f"to {sums[at]:.9g}, not to 1. Divide each row by its sum if they are weights."
             )
         table.flags.writeable = False
@@ -162,5 +166,6 @@ class TableCPD(CPD):
 
     __hash__ = None
 
-    def __repr__(self) -> str:
-        return f"TableCPD {self._title()}, shape {self.values.shape}"
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD."""
+        return describe_table(self.parents, self.variable, self.values, max_rows, max_columns)

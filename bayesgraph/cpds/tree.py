@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.description import Description, left_out, number, state_texts, texts
 from bayesgraph.cpds.roots import (
     NumericCPD,
     RootSummingCPD,
@@ -29,6 +30,8 @@ Ints: TypeAlias = NDArray[np.int64]
 
 # A leaf whose sum differs from one by more than this is refused, not repaired.
 SUM_TOLERANCE = 1e-6
+# How long the names of states are in print.
+_LONGEST = 16
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,11 @@ class TreeCPD(RootSummingCPD):
     >>> sick = Discrete("sick", [False, True])
     >>> split = Split("age", 40.0, [0.9, 0.1], Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6]))
     >>> TreeCPD(sick, split, [age, smoker])
-    TreeCPD P(sick | age, smoker), 3 leaves, depth 2
+    TreeCPD P(sick | age, smoker)
+      leaf                       False   True
+      age ≤ 40                   0.900  0.100
+      age > 40 and smoker = no   0.800  0.200
+      age > 40 and smoker = yes  0.400  0.600
     """
 
     variable: Discrete
@@ -155,7 +162,7 @@ class TreeCPD(RootSummingCPD):
             )
         self.variable = variable
         flat = tree if isinstance(tree, Tree) else _flattened(tree, variable, self.parents)
-        self.tree = _checked(flat, variable, self.parents, f"TreeCPD {self._title()}")
+        self.tree = _checked(flat, variable, self.parents, str(self))
         self._shares: dict[Variable, tuple[CPD, Floats]] = {}
 
     @property
@@ -268,10 +275,33 @@ class TreeCPD(RootSummingCPD):
 
     __hash__ = None
 
-    def __repr__(self) -> str:
-        n = len(self.tree.leaves)
-        size = f"{n} {'leaf' if n == 1 else 'leaves'}, depth {self.tree.depth}"
-        return f"TreeCPD {self._title()}, {size}"
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD: a row for each leaf, with the answers on the way to it."""
+        tree = self.tree
+        path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
+        for node in np.flatnonzero(tree.feature >= 0).tolist():
+            parent = self.parents[tree.feature[node]]
+            for below, side in zip((tree.left[node], tree.right[node]), (True, False), strict=True):
+                path[below] = [*path[node], self._answer(parent, node, side)]
+        names = state_texts(self.variable, _LONGEST)
+        rows = [
+            [
+                " and ".join(path[leaf]) or "always",
+                *(f"{p:.3f}" for p in tree.values[leaf, :max_columns]),
+            ]
+            for leaf in tree.leaves[:max_rows].tolist()
+        ]
+        note = left_out(len(tree.leaves) - len(rows), len(names) - len(names[:max_columns]))
+        return Description(["leaf", *names[:max_columns]], rows, None, note)
+
+    def _answer(self, parent: Variable, node: int, goes_left: bool) -> str:
+        """Return what is known of a parent on one side of a split."""
+        if not isinstance(parent, Discrete):
+            threshold = number(float(self.tree.threshold[node]))
+            return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
+        chosen = self.tree.left_states[node, : parent.cardinality] == goes_left
+        names = texts(parent.states, _LONGEST)
+        return f"{parent.name} = {' or '.join(names[i] for i in np.flatnonzero(chosen).tolist())}"
 
 
 class _SummedTree(NumericCPD):
@@ -353,8 +383,8 @@ class _SummedTree(NumericCPD):
 
     __hash__ = None
 
-    def __repr__(self) -> str:
-        return repr(self.source)
+    def __str__(self) -> str:
+        return str(self.source)
 
 
 def _matrix(

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.description import describe_factor, number, state_texts, texts
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
-from bayesgraph.factors import Evidence
+from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
 from bayesgraph.io import dot_labels as labels
-from bayesgraph.io.dot_plates import describe
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.mixture import NetworkMixture
@@ -135,7 +135,7 @@ def to_dot(
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     given = model.encode(evidence)
-    names = labels.texts(model.names, labels.LONGEST_NAME)
+    names = texts(model.names, labels.LONGEST_NAME)
     drawing = _Drawing(
         titles=dict(zip(model.variables, names, strict=True)),
         ids={variable: f"n{i}" for i, variable in enumerate(model.variables)},
@@ -418,7 +418,7 @@ class _Drawing:
     def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
         """Return what stands in a variable's node, from top to bottom."""
         observed = self.observed(variable)
-        tabled = self.tables and cpd is not None
+        shown = cpd if self.tables else None
         parts = [labels.title(self.titles[variable])]
         if isinstance(variable, CountVector):
             parts.append(labels.item_number(variable))
@@ -426,15 +426,18 @@ class _Drawing:
             parts.append(belief)
         elif observed:
             parts.append(labels.font(observed, bold=True))
-        elif self.states and not tabled:
+        elif self.states and shown is None:
             parts += labels.value_list(variable, self.most_states)
-        if tabled:
-            parts.append(self.table(cpd))
+        if shown is not None:
+            parts.append(self.table(shown))
         return parts
 
-    def table(self, source: object) -> str:
+    def table(self, source: CPD | Factor) -> str:
         """Return the table of a local distribution."""
-        return labels.table(describe(source, self.most_rows, self.most_states))
+        rows, columns = self.most_rows, self.most_states
+        if isinstance(source, CPD):
+            return labels.table(source.describe(rows, columns))
+        return labels.table(describe_factor(source, rows, columns))
 
     def observed(self, variable: Variable) -> str | None:
         """Return ``= state`` or ``= number`` for an observed variable."""
@@ -444,8 +447,8 @@ class _Drawing:
         if isinstance(variable, CountVector):
             return f"= {labels.counts_seen(variable, value, self.most_states)}"
         if isinstance(variable, Discrete):
-            return f"= {labels.state_texts(variable, labels.LONGEST_STATE)[int(value)]}"
-        return f"= {labels.number(float(value))}"
+            return f"= {state_texts(variable, labels.LONGEST_STATE)[int(value)]}"
+        return f"= {number(float(value))}"
 
     def belief(self, variable: Variable) -> str:
         """Return the posterior as bars; an empty string if there is none to draw."""
@@ -515,7 +518,7 @@ def _whose(net: WeightedNetwork, told: Sequence[Name]) -> str:
     """Return what exponents are, and of which class where they read differently by class."""
     if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in told):
         return "exponents"
-    states = labels.texts(net.target.states, labels.LONGEST_HEAD)
+    states = texts(net.target.states, 16)
     if len(states) > _MOST_EXPONENTS:
         return "exponents, from the least to the greatest of the classes"
     return f"exponents of {', '.join(states)}"
@@ -530,18 +533,18 @@ def _exponent(values: Floats, digits: int = 4) -> str:
     """Return an exponent as text: one number, a few, or their range; empty if it is 1."""
     if (values == 1).all():
         return ""
-    texts = _exponent_texts(values, digits)
-    if len(texts) <= _MOST_EXPONENTS:
-        return ", ".join(texts)
-    return " to ".join(texts[place] for place in (int(values.argmin()), int(values.argmax())))
+    shown = _exponent_texts(values, digits)
+    if len(shown) <= _MOST_EXPONENTS:
+        return ", ".join(shown)
+    return " to ".join(shown[place] for place in (int(values.argmin()), int(values.argmax())))
 
 
 def _exponent_texts(values: Floats, digits: int) -> list[str]:
     """Return numbers as texts, only one if all of them read the same."""
     flat = values.reshape(-1)
     digits = digits if (flat == flat[0]).all() else min(digits, 3)
-    texts = [labels.number(float(value), digits) for value in flat]
-    return texts if len(set(texts)) > 1 else texts[:1]
+    shown = [number(float(value), digits) for value in flat]
+    return shown if len(set(shown)) > 1 else shown[:1]
 
 
 def _caption(note: str) -> str:

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import singledispatch
-from itertools import pairwise
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
-from bayesgraph.factors import Factor
+from bayesgraph.cpds.description import Description, number, state_texts, texts
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
-from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
 
 # Blue and orange stay apart for every common kind of colour blindness; shading, line width and bold
 # type say the same a second time. All text has a contrast of at least 4.5 on its ground.
@@ -30,9 +25,7 @@ _TRACK, _TINT, _GROUND = "#e3e9f0", (164, 196, 230), (255, 255, 255)
 
 NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
 LONGEST_NAME, LONGEST_STATE = 36, 24
-LONGEST_HEAD = 16
 _LONGEST_LINE = 38
-_FEWEST_DIGITS = 3
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
@@ -46,52 +39,6 @@ class Html(str):
 
 
 # ---------------------------------------------------------------------------------------- text
-
-
-def texts(values: Iterable[object], longest: int) -> list[str]:
-    """Return values as they read on one line, told apart where two of them read the same.
-
-    ``1`` and ``"1"`` become ``1`` and ``'1'``. Long ones lose their middle: what tells columns
-    apart is often at the end.
-    """
-    items = list(values)
-    count = Counter(str(item) for item in items)
-    # A blank would be invisible, and an empty label is a syntax error.
-    shown = [
-        text if count[text] == 1 and text.strip() else repr(item)
-        for item in items
-        for text in [str(item)]
-    ]
-    lines = [" ".join(text.splitlines()) for text in shown]
-    cut = [_shortened(text, longest) for text in lines]
-    while len(set(cut)) < len(set(lines)):
-        longest *= 2
-        cut = [_shortened(text, longest) for text in lines]
-    return cut
-
-
-def state_texts(variable: Discrete, longest: int) -> list[str]:
-    """Return states as they read on one line; see `texts`.
-
-    The ends of intervals have no more digits than it takes to tell them apart (but three).
-    """
-    if not isinstance(variable, Binned):
-        return texts(variable.states, longest)
-    exact = [repr(cut).removesuffix(".0") for cut in variable.cuts]
-    for digits in range(_FEWEST_DIGITS, 18):
-        rounded = [f"{cut:.{digits}g}" for cut in variable.cuts]
-        if len(set(rounded)) == len(rounded):
-            break
-    ends = ["-inf", *(min(pair, key=len) for pair in zip(exact, rounded, strict=True)), "inf"]
-    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
-    return texts([*found[:-1], f"{found[-1][:-1]})"], longest)
-
-
-def _shortened(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    tail = longest // 3
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
 
 
 def escape(text: str) -> str:
@@ -135,11 +82,6 @@ def _font(inner: str, size: str, colour: str) -> str:
 def title(text: str) -> str:
     """Return the name of a variable, in bold."""
     return f"<B>{escape(text)}</B>"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number in up to so many significant digits."""
-    return f"{value:.{digits}g}".replace("-", "−")
 
 
 def percentage(share: float) -> str:
@@ -343,119 +285,7 @@ def _column(height: int, colour: str) -> str:
     return _fixed_cell(_CURVE_STEP, _CURVE_HEIGHT, inner=block)
 
 
-# ------------------------------------------------------------------------- local distributions
-
-
-@dataclass(frozen=True)
-class LocalTable:
-    """A local distribution as text: what a node shows of it.
-
-    Attributes
-    ----------
-    header : list of str
-    rows : list of lists of str
-    tints : ndarray, shape (n rows, n numbers), optional
-        Between 0 and 1: the grounds of the last cells of each row.
-    note : str
-        What was left out, or the whole description where there is no table.
-    """
-
-    header: list[str]
-    rows: list[list[str]]
-    tints: Floats | None = None
-    note: str = ""
-
-
-@singledispatch
-def describe(source: object, most_rows: int, most_columns: int) -> LocalTable:
-    """Return a local distribution as a table of text; other families can be registered."""
-    note = type(source).__name__
-    if isinstance(source, CPD):
-        note += f", {source.n_parameters} parameters"
-    return LocalTable([], [], None, note)
-
-
-@describe.register
-def _(source: TableCPD, most_rows: int, most_columns: int) -> LocalTable:
-    return _grid(
-        source.parents, source.variable, source.values, most_rows, most_columns, probability=True
-    )
-
-
-@describe.register
-def _(source: Factor, most_rows: int, most_columns: int) -> LocalTable:
-    if not source.scope:
-        return LocalTable([], [], None, number(float(np.exp(source.log_values[0]))))
-    *others, last = source.scope
-    values = np.exp(source.log_values[0])
-    return _grid(others, last, values, most_rows, most_columns, probability=False)
-
-
-@describe.register
-def _(source: GaussianCPD, most_rows: int, most_columns: int) -> LocalTable:
-    slopes = source.continuous_parents
-    shown = texts([parent.name for parent in slopes], LONGEST_HEAD)[:most_columns]
-    keys = texts([parent.name for parent in source.discrete_parents], LONGEST_HEAD)
-    header = [*keys, "intercept" if slopes else "mean", *(f"× {name}" for name in shown), "sd"]
-    n_rows = source.mean.size
-    mean, sd = source.mean.reshape(-1), np.sqrt(source.variance).reshape(-1)
-    coefficients = source.coefficients.reshape(n_rows, -1)
-    rows = [
-        [*key, number(mean[i]), *map(number, coefficients[i, : len(shown)]), number(sd[i])]
-        for i, key in enumerate(configurations(source.discrete_parents, min(n_rows, most_rows)))
-    ]
-    return LocalTable(header, rows, None, left_out(n_rows - len(rows), len(slopes) - len(shown)))
-
-
-def _grid(
-    parents: Sequence[Discrete],
-    child: Discrete,
-    values: Floats,
-    most_rows: int,
-    most_columns: int,
-    *,
-    probability: bool,
-) -> LocalTable:
-    table = values.reshape(-1, child.cardinality)
-    shown = table[:most_rows, :most_columns]
-    header = texts([parent.name for parent in parents], LONGEST_HEAD)
-    header += state_texts(child, LONGEST_HEAD)[:most_columns]
-    peak = max(1.0, float(table.max()))
-    rows = [
-        [*key, *(cell(float(value), probability=probability) for value in row)]
-        for key, row in zip(configurations(parents, len(shown)), shown, strict=True)
-    ]
-    note = left_out(len(table) - len(shown), child.cardinality - shown.shape[1])
-    return LocalTable(header, rows, shown / peak, note)
-
-
-def cell(value: float, *, probability: bool) -> str:
-    """Return a number of a table."""
-    if probability and (value == 0 or value >= 0.0005):
-        return f"{value:.3f}"
-    return number(value, 3)
-
-
-def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
-    """Return the states of the parents in the first n configurations."""
-    if not parents:
-        return [[]]
-    names = [state_texts(parent, LONGEST_HEAD) for parent in parents]
-    codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
-    return [
-        [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
-    ]
-
-
-def left_out(rows: int, columns: int, column: str = "column") -> str:
-    """Return a note of how many rows and columns of a table are not shown."""
-    parts = [
-        f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
-    ]
-    return f"… {' and '.join(parts)}" if parts else ""
-
-
-def table(local: LocalTable) -> str:
+def table(local: Description) -> str:
     """Return a local distribution as an HTML-like table."""
     note = font(local.note, size=NOTE_SIZE, colour=MUTED)
     if not local.rows:

@@ -1,7 +1,6 @@
-"""What native files say of networks and factor graphs: JSON and arrays.
+"""Networks and factor graphs in native files: JSON and arrays.
 
-`FAMILIES` is the table of CPD families: a new family is one entry. The variables of a model are
-listed once; everything else names them by their position in that list.
+The variables of a model are listed once; everything else names them by their position in that list.
 """
 
 from __future__ import annotations
@@ -12,28 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import (
-    CPD,
-    DirichletMultinomialCPD,
-    GaussianCPD,
-    GaussianPlate,
-    HistogramCPD,
-    JointGaussianCPD,
-    KernelDensityPlate,
-    LogNormalPlate,
-    MultinomialCPD,
-    NegativeBinomialPlate,
-    PoissonPlate,
-    PresenceCPD,
-    StudentPlate,
-    TableCPD,
-    TablePlate,
-    Tree,
-    TreeCPD,
-)
+from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, Tree, TreeCPD
 from bayesgraph.cpds.tree import ARRAYS as TREE_ARRAYS
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
+from bayesgraph.families import FAMILIES, Stored
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.json_values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.models.factor_graph import FactorGraph
@@ -74,86 +56,12 @@ class Kind:
     decode: Callable[[Any, ArrayReader], Any]
 
 
-# Classes that are called with their children; the others take one variable.
-_BLOCKS = (
-    JointGaussianCPD,
-    TablePlate,
-    GaussianPlate,
-    PoissonPlate,
-    NegativeBinomialPlate,
-    LogNormalPlate,
-    StudentPlate,
-    KernelDensityPlate,
-)
-
-
-@dataclass(frozen=True)
-class Family:
-    """How a family of CPDs is saved: as keyword arguments of its class.
-
-    Attributes
-    ----------
-    type : type
-        The class, called with ``(variable, parents=parents, **arguments)``, or with its children
-        in the place of the variable.
-    arrays : tuple of str
-        Its arguments besides variable and parents: each is an attribute of that name too, and an
-        array whose first axes are those of the discrete parents.
-    others : tuple of str
-        More such arguments, arrays of other shapes.
-    part : (str, type), optional
-        The one argument besides variable and parents, also an attribute, that the arrays are
-        arguments and attributes of.
-    """
-
-    type: type[Any]
-    arrays: tuple[str, ...]
-    others: tuple[str, ...] = ()
-    part: tuple[str, Any] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All arrays."""
-        return (*self.arrays, *self.others)
-
-    def values(self, cpd: CPD) -> dict[str, Any]:
-        """Return the arrays of a CPD."""
-        holder = cpd if self.part is None else getattr(cpd, self.part[0])
-        return {name: np.asarray(getattr(holder, name)) for name in self.names}
-
-    @property
-    def is_plate(self) -> bool:
-        """Whether the class takes its children in the place of one variable."""
-        return issubclass(self.type, _BLOCKS)
-
-    def make(
-        self, children: list[Variable], parents: list[Variable], values: dict[str, Any]
-    ) -> CPD:
-        """Return the CPD of these arrays."""
-        if self.part is not None:
-            name, kind = self.part
-            values = {name: kind(**values)}
-        first = children if self.is_plate else children[0]
-        cpd: CPD = self.type(first, parents=parents, **values)
-        return cpd
-
-
-FAMILIES: dict[str, Family] = {
-    "table": Family(TableCPD, ("values",)),
-    "gaussian": Family(GaussianCPD, ("mean", "variance", "coefficients")),
-    "tables": Family(TablePlate, ("values",)),
-    "gaussians": Family(GaussianPlate, ("mean", "variance")),
-    "joint_gaussian": Family(JointGaussianCPD, ("mean",), ("covariance",)),
-    "poisson": Family(PoissonPlate, ("rate",)),
-    "negative_binomial": Family(NegativeBinomialPlate, ("shape", "exposure")),
-    "lognormal": Family(LogNormalPlate, ("mean", "variance")),
-    "student": Family(StudentPlate, ("location", "scale", "dof")),
-    "kernel": Family(KernelDensityPlate, ("counts", "bandwidth"), ("values", "weights")),
-    "multinomial": Family(MultinomialCPD, ("probabilities", "lengths")),
-    "dirichlet_multinomial": Family(DirichletMultinomialCPD, ("concentration",)),
-    "presence": Family(PresenceCPD, ("probabilities",), ("threshold",)),
-    "histogram": Family(HistogramCPD, ("values",), ("edges",)),
-    "tree": Family(TreeCPD, (), TREE_ARRAYS, ("tree", Tree)),
+# CPDs by the names that files have for them.
+STORED: dict[str, Stored] = {
+    **{name: kind for family in FAMILIES.values() for name, kind in family.stored.items()},
+    "joint_gaussian": Stored(JointGaussianCPD, ("mean",), ("covariance",)),
+    "histogram": Stored(HistogramCPD, ("values",), ("edges",)),
+    "tree": Stored(TreeCPD, (), TREE_ARRAYS, ("tree", Tree)),
 }
 
 
@@ -226,18 +134,18 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
     Raises
     ------
     LossyExportError
-        For a family that is not in `FAMILIES`.
+        For a class that is not in `STORED`.
     """
-    name = next((name for name, family in FAMILIES.items() if type(cpd) is family.type), None)
+    name = next((name for name, stored in STORED.items() if type(cpd) is stored.cpd), None)
     if name is None:
         raise LossyExportError(
-            f"{cpd!r}: the native format has no entry for {type(cpd).__name__}; it holds "
-            f"{', '.join(family.type.__name__ for family in FAMILIES.values())}."
+            f"{cpd}: the native format has no entry for {type(cpd).__name__}; it holds "
+            f"{', '.join(stored.cpd.__name__ for stored in STORED.values())}."
         )
-    family = FAMILIES[name]
-    values = family.values(cpd)
+    stored = STORED[name]
+    values = stored.values(cpd)
     child: dict[str, Any] = {"children": [at[variable] for variable in cpd.children]}
-    if not family.is_plate:
+    if not stored.cpd.takes_children:
         child = {"variable": at[cpd.variable]}
     return {
         "family": name,
@@ -250,20 +158,20 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
 def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD:
     """Return the CPD that `encode_cpd` encoded."""
     name = item["family"]
-    if name not in FAMILIES:
+    if name not in STORED:
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
-    family = FAMILIES[name]
-    places = item["children"] if family.is_plate else [item["variable"]]
+    stored = STORED[name]
+    places = item["children"] if stored.cpd.takes_children else [item["variable"]]
     children = [variable_at(variables, place) for place in places]
     parents = [variable_at(variables, parent) for parent in item["parents"]]
-    values = {key: arrays.view(item[key]) for key in family.names}
+    values = {key: arrays.view(item[key]) for key in stored.names}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
-    for key in family.arrays:
+    for key in stored.arrays:
         array = values[key]
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
-    return family.make(children, parents, values)
+    return stored.make(children, parents, values)
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:

@@ -181,7 +181,7 @@ def _state_names(parents: Iterable[Discrete], *more: Discrete) -> dict[Name, lis
 def _check_kept(converted: Any, values: Floats, source: object) -> None:
     if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
         raise LossyExportError(
-            f"pgmpy rounds the numbers of {source!r}; have it calculate in float64 "
+            f"pgmpy rounds the numbers of {source}; have it calculate in float64 "
             "(pgmpy.config.set_dtype)."
         )
 

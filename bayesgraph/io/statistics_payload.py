@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds.counts import LENGTHS
+from bayesgraph.cpds.items import LENGTHS
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.json_values import decode_value, encode_value
@@ -24,7 +24,7 @@ from bayesgraph.statistics import (
     FamiliesSummary,
     Family,
     FamilyStatistics,
-    Logs,
+    Moments,
     Pairs,
     PairsSummary,
     Samples,
@@ -33,7 +33,7 @@ from bayesgraph.statistics import (
     Statistics,
     Totals,
 )
-from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.statistics.leaves import TRANSFORMS, MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import GroupMoments, PairMoments
 from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
@@ -224,14 +224,21 @@ def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
     return FamiliesSummary(Families(tuple(families)), tuple(found))
 
 
-def _encode_logs(summary: LogsSummary, out: _Writer) -> dict[str, Any]:
-    return {**out.head(summary.request), "moments": out.moments(summary.moments)}
+def _encode_transformed(summary: MomentsSummary, out: _Writer) -> dict[str, Any]:
+    return {
+        "functions": list(summary.request.functions),
+        **out.head(summary.request),
+        "moments": out.moments(summary.moments),
+    }
 
 
-def _decode_logs(item: Any, read: _Reader) -> LogsSummary:
-    request = Logs(*read.head(item, Continuous))
-    shape = (_n_groups(request.given), len(request.columns))
-    return LogsSummary(request, read.moments(item["moments"], shape))
+def _decode_transformed(item: Any, read: _Reader) -> MomentsSummary:
+    columns, given = read.head(item, Continuous)
+    functions = tuple(item.get("functions", ["log"]))  # version 0.1.0 knew no other
+    if not set(functions) <= TRANSFORMS.keys():
+        raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
+    shape = (_n_groups(given), len(columns) * len(functions))
+    return MomentsSummary(Moments(columns, functions, given), read.moments(item["moments"], shape))
 
 
 def _joined(cells: tuple[tuple[Floats, ...], ...]) -> Floats:
@@ -323,10 +330,12 @@ SUMMARIES: dict[str, _Codec] = {
     "singles": _Codec(SinglesSummary, _encode_singles, _decode_singles),
     "pairs": _Codec(PairsSummary, _encode_pairs, _decode_pairs),
     "families": _Codec(FamiliesSummary, _encode_families, _decode_families),
-    "logs": _Codec(LogsSummary, _encode_logs, _decode_logs),
+    "moments": _Codec(MomentsSummary, _encode_transformed, _decode_transformed),
     "samples": _Codec(SamplesSummary, _encode_samples, _decode_samples),
     "totals": _Codec(TotalsSummary, _encode_totals, _decode_totals),
 }
+# Kinds that version 0.1.0 wrote under another name.
+_RENAMED = {"logs": "moments"}
 _NAMES = {codec.type: name for name, codec in SUMMARIES.items()}
 
 
@@ -361,7 +370,8 @@ def decode_statistics(
         For what it never encodes.
     """
     read = _Reader(variables, arrays)
-    summaries = [SUMMARIES[item["summary"]].decode(item, read) for item in items]
+    kinds = [_RENAMED.get(item["summary"], item["summary"]) for item in items]
+    summaries = [SUMMARIES[k].decode(item, read) for k, item in zip(kinds, items, strict=True)]
     found = {summary.request: summary for summary in summaries}
     if len(found) < len(summaries):
         raise ValueError("the same statistics are there twice")

@@ -9,16 +9,13 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.leaves import LEAVES, distribution_of
+from bayesgraph.families import FAMILIES, family_of
 from bayesgraph.learning.smoothing import Smoothing, shares
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
-
-_BASIC = ("categorical", "gaussian")
-_SINGLE = (*_BASIC, "poisson")
 
 
 def estimate_network(
@@ -40,7 +37,8 @@ def estimate_network(
     priors : ndarray, shape (K,), optional
         Of the class, instead of its share.
     distributions : mapping from variable to name, optional
-        Of leaves: see `LEAVES`. By default "gaussian" or "categorical", by the type of variable.
+        Of leaves: see `bayesgraph.families.FAMILIES`. By default "gaussian" or "categorical", by
+        the type of variable.
 
     Raises
     ------
@@ -51,7 +49,7 @@ def estimate_network(
     """
     parents = structure.parents()
     _refuse_continuous_parents(parents)
-    named = {v: distribution_of(v, distributions or {}) for v in structure.variables}
+    named = {v: family_of(v, distributions or {}) for v in structure.variables}
     blocks = _leaves(parents, named, source, smoothing)
     known = {child for block in blocks for child in block.children}
     rest = [v for v in structure.variables if v not in known]
@@ -103,24 +101,24 @@ def _leaves(
         if list(above) == [target]:
             leaves.setdefault(named[child], []).append(child)
     if sum(len(children) for children in leaves.values()) < len(parents) - 1:
-        for name in _BASIC:
-            if not source.holds(Singles(tuple(leaves.get(name, ())), target)):
-                leaves.pop(name, None)
+        for name in [name for name in leaves if FAMILIES[name].any_parents]:
+            if not source.holds(Singles(tuple(leaves[name]), target)):
+                del leaves[name]
     # One pass over the data for all distributions of single columns.
-    columns = tuple(v for name in _SINGLE for v in leaves.get(name, ()))
+    columns = tuple(v for name, f in FAMILIES.items() if f.is_single for v in leaves.get(name, ()))
     if columns:
         source.singles(Singles(columns, target))
     return [
         plate
         for name, children in leaves.items()
-        for plate in LEAVES[name](children, target, source, smoothing)
+        for plate in FAMILIES[name].estimate(children, target, source, smoothing)
     ]
 
 
 def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> None:
     """Refuse distributions that only leaves of a star can have."""
     for child in rest:
-        if named[child] not in _BASIC:
+        if not FAMILIES[named[child]].any_parents:
             raise UnsupportedModelError(
                 f"{child.name!r} is {named[child]}: such a feature has the class as its only "
                 "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "

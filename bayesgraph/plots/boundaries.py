@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.cpds.description import number
 from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.dot_labels import number
 from bayesgraph.measures import label_codes
 from bayesgraph.plots.style import (
     COLOURS,

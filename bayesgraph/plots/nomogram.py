@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds import GaussianCPD, TableCPD
+from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.explain import Contrast
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.dot_labels import number, percentage, texts
+from bayesgraph.io.dot_labels import percentage
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.plots.style import (
@@ -168,7 +169,7 @@ def _check_star(network: BayesianNetwork, target: Discrete) -> None:
             )
         if cpd.parents != (() if cpd.variable == target else (target,)):
             raise UnsupportedModelError(
-                f"A nomogram is of a naive Bayes; {cpd!r} makes the points of one feature depend "
+                f"A nomogram is of a naive Bayes; {cpd} makes the points of one feature depend "
                 "on another. Explain single rows with clf.contributions instead."
             )
 

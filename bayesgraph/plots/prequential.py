@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.prequential import PrequentialResult
+from bayesgraph.cpds.description import texts
 from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
-from bayesgraph.io.dot_labels import texts
 from bayesgraph.plots.style import (
     COLOURS,
     DASHES,

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from bayesgraph.cpds.description import texts
 from bayesgraph.errors import FileFormatError, quoted, suggestion
-from bayesgraph.io.dot_labels import texts
 from bayesgraph.io.files import PathLike, path_text, write_bytes
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import plain

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.cpds import GaussianCPD, TreeCPD
+from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataTypeError, GraphError
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
@@ -124,7 +125,7 @@ def render_tree(cpd: TreeCPD, path: PathLike, *, dpi: int = 192, **options: Any)
 
 def _question(cpd: TreeCPD, node: int) -> str:
     parent = cpd.parents[cpd.tree.feature[node]]
-    name = labels.texts([parent.name], labels.LONGEST_NAME)[0]
+    name = texts([parent.name], labels.LONGEST_NAME)[0]
     parts = [labels.title(name), *_rows(cpd, node)]
     return statement(f"n{node}", {"label": labels.stack(parts), "tooltip": labels.tooltip(parent)})
 
@@ -137,7 +138,7 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, most: int) -> st
         code = int(np.argmax(shares))
         mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
         parts = [labels.font(labels.with_spread(mean, sd), bold=True)]
-    best = labels.texts(cpd.variable.states, labels.LONGEST_STATE)[int(np.argmax(shares))]
+    best = texts(cpd.variable.states, labels.LONGEST_STATE)[int(np.argmax(shares))]
     look = {"label": labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": _LEAF,
             "color": _LEAF_LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
     return statement(f"n{node}", look)
@@ -163,7 +164,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
-    text = f"{count:,.0f}" if count == round(count) else labels.number(count)
+    text = f"{count:,.0f}" if count == round(count) else number(count)
     word = "row" if count == 1 else "rows"
     return [labels.font(f"{text} {word}", size=labels.NOTE_SIZE, colour=labels.MUTED)]
 
@@ -174,14 +175,14 @@ def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _L
     if not isinstance(parent, Discrete):
         at = float(cpd.tree.threshold[node])
         return [
-            (f"{sign} {labels.number(at)}", f"{parent.name} {sign} {at!r}", left_over)
+            (f"{sign} {number(at)}", f"{parent.name} {sign} {at!r}", left_over)
             for sign in ("≤", ">")
         ]
     goes_left = frozenset(np.flatnonzero(cpd.tree.left_states[node]).tolist())
     here = left_over[parent]
     result: list[tuple[str, str, _Left]] = []
     for kept in (here & goes_left, here - goes_left):
-        names = labels.texts(parent.states, labels.LONGEST_STATE)
+        names = texts(parent.states, labels.LONGEST_STATE)
         inside, outside = ([names[c] for c in sorted(part)] for part in (kept, here - kept))
         text = _listed(inside)
         if len(inside) > _MOST_LISTED >= len(outside) > 0:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
 from bayesgraph.explain import Contribution, Contributions
 from bayesgraph.explain.results import signed
-from bayesgraph.io.dot_labels import number, percentage, texts
+from bayesgraph.io.dot_labels import percentage
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,

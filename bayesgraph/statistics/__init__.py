@@ -3,7 +3,7 @@
 from bayesgraph.statistics.requests import (
     Families,
     Family,
-    Logs,
+    Moments,
     Pairs,
     Request,
     Samples,
@@ -24,7 +24,7 @@ __all__ = [
     "FamiliesSummary",
     "Family",
     "FamilyStatistics",
-    "Logs",
+    "Moments",
     "Pairs",
     "PairsSummary",
     "Request",

@@ -1,15 +1,16 @@
-"""Summaries that only leaves of a star ask for: logarithms, values themselves, counts of items."""
+"""Summaries for leaves of a star: moments of functions, values themselves, counts of items."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayesgraph.cpds.counts import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
+from bayesgraph.cpds.items import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
@@ -21,7 +22,7 @@ from bayesgraph.statistics.growth import (
     state_positions,
 )
 from bayesgraph.statistics.moments import GroupMoments
-from bayesgraph.statistics.requests import Family, Logs, Samples, Totals
+from bayesgraph.statistics.requests import Family, Moments, Samples, Totals
 from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
 from bayesgraph.variables import Variable
 
@@ -38,54 +39,80 @@ class LeafSummary:
         raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
 
 
-@dataclass(frozen=True, eq=False)
-class LogsSummary(LeafSummary):
-    """Moments of logarithms.
+class Transform(NamedTuple):
+    """A function of a column, and where it is defined.
 
     Attributes
     ----------
-    request : Logs
-    moments : GroupMoments
-        Of the natural logarithms, K groups.
+    apply : callable
+        Of an array, element by element.
+    defined : callable
+        Tells for each element whether the function is defined there; for NaN it does not matter.
+    domain : str
+        The same in words.
     """
 
-    request: Logs
+    apply: Callable[[Floats], Floats]
+    defined: Callable[[Floats], NDArray[np.bool_]]
+    domain: str
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "log": Transform(np.log, lambda x: x > 0, "positive"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsSummary(LeafSummary):
+    """Moments of functions of columns.
+
+    Attributes
+    ----------
+    request : Moments
+    moments : GroupMoments
+        K groups; a column for each of the request with the first function, then with the second.
+    """
+
+    request: Moments
     moments: GroupMoments
 
     @classmethod
-    def collect(cls, table: Table, request: Logs, weights: Floats) -> LogsSummary:
+    def collect(cls, table: Table, request: Moments, weights: Floats) -> MomentsSummary:
         """Return the summary of a table.
 
         Raises
         ------
         DataError
-            For a value that is not positive.
+            For a value of which a function is not defined.
         """
         values = column_values(table, request.columns)
-        wrong = (values <= 0).any(axis=0)
-        if wrong.any():
-            name = request.columns[int(np.flatnonzero(wrong)[0])].name
-            raise DataError(
-                f"Column {name!r} has values that are not positive, which a log-normal does not "
-                "have. Choose another distribution, or make them missing."
-            )
+        parts = []
+        for transform in (TRANSFORMS[name] for name in request.functions):
+            wrong = (~transform.defined(values) & ~np.isnan(values)).any(axis=0)
+            if wrong.any():
+                name = request.columns[int(np.flatnonzero(wrong)[0])].name
+                raise DataError(
+                    f"Column {name!r} has values that are not {transform.domain}, which the "
+                    "distribution chosen for it does not have. Choose another distribution, or "
+                    "make them missing."
+                )
+            parts.append(transform.apply(values))
         group, n_groups = group_codes(table, request.given)
-        moments = GroupMoments.collect(np.log(values), group, n_groups, weights)
-        return cls(request, moments)
+        columns = np.concatenate(parts, axis=1)
+        return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
-    def __add__(self, other: LogsSummary) -> LogsSummary:
-        return LogsSummary(self.request, self.moments + other.moments)
+    def __add__(self, other: MomentsSummary) -> MomentsSummary:
+        return MomentsSummary(self.request, self.moments + other.moments)
 
-    def __sub__(self, other: LogsSummary) -> LogsSummary:
-        return LogsSummary(self.request, self.moments - other.moments)
+    def __sub__(self, other: MomentsSummary) -> MomentsSummary:
+        return MomentsSummary(self.request, self.moments - other.moments)
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> LogsSummary:
+    def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
         """Return the summary under variables that have more states."""
-        given = self.request.given
-        request = Logs(self.request.columns, grown_variable(given, renamed))
-        at = state_positions(given, request.given)
+        request = replace(self.request, given=grown_variable(self.request.given, renamed))
+        at = state_positions(self.request.given, request.given)
         n_groups = 1 if request.given is None else request.given.cardinality
-        return LogsSummary(request, self.moments.grown(at, n_groups))
+        return MomentsSummary(request, self.moments.grown(at, n_groups))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,19 @@ class Families:
 
 
 @dataclass(frozen=True)
-class Logs:
-    """Moments of the natural logarithms of columns, given the states of one variable (or none)."""
+class Moments:
+    """Moments of functions of columns, given the states of one variable (or none).
+
+    Attributes
+    ----------
+    columns : tuple of Continuous
+    functions : tuple of str
+        Of the table `TRANSFORMS`: each of them of each column.
+    given : Discrete or None
+    """
 
     columns: tuple[Continuous, ...]
+    functions: tuple[str, ...]
     given: Discrete | None = None
 
 
@@ -88,4 +97,4 @@ class Totals:
     threshold: float | None = None
 
 
-Request: TypeAlias = Singles | Pairs | Families | Logs | Samples | Totals
+Request: TypeAlias = Singles | Pairs | Families | Moments | Samples | Totals

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.leaves import LogsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
     Families,
     Family,
-    Logs,
+    Moments,
     Pairs,
     Request,
     Samples,
@@ -34,7 +34,12 @@ from bayesgraph.statistics.summaries import (
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 Summary: TypeAlias = (
-    SinglesSummary | PairsSummary | FamiliesSummary | LogsSummary | SamplesSummary | TotalsSummary
+    SinglesSummary
+    | PairsSummary
+    | FamiliesSummary
+    | MomentsSummary
+    | SamplesSummary
+    | TotalsSummary
 )
 
 # What a request is answered with: each collects itself from a table.
@@ -42,7 +47,7 @@ _SUMMARIES: dict[type[Request], Any] = {
     Singles: SinglesSummary,
     Pairs: PairsSummary,
     Families: FamiliesSummary,
-    Logs: LogsSummary,
+    Moments: MomentsSummary,
     Samples: SamplesSummary,
     Totals: TotalsSummary,
 }
@@ -114,7 +119,7 @@ class CountSource(Protocol):
         """Return the statistics of all pairs."""
         ...
 
-    def summary(self, request: Logs | Samples | Totals) -> Any:
+    def summary(self, request: Moments | Samples | Totals) -> Any:
         """Return the statistics that only leaves of a star ask for."""
         ...
 

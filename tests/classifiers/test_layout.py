@@ -84,7 +84,7 @@ def test_items_name_the_columns_of_a_matrix(make, estimator):
     ("distributions", "error", "message"),
     [
         ({"agee": "poisson"}, UnknownVariableError, "Did you mean 'age'"),
-        ({"age": "poison"}, DataError, "families of distributions are 'gaussian'"),
+        ({"age": "poison"}, DataError, "families of distributions are 'categorical'"),
         ({"sex": "kernel"}, DataTypeError, "'sex' is discrete by its type, and kernel"),
         ({"sex": "multinomial"}, DataTypeError, "'sex' is discrete by its type"),
         ({("age", "w1"): "gaussian"}, DataError, "family of single columns; name 'age', 'w1'"),

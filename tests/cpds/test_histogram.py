@@ -96,7 +96,15 @@ def test_discrete_parents_in_a_network():
     rows = net.query_rows("group", {"age": [100.0, None, 10.0]})
     np.testing.assert_allclose(rows, [joint / joint.sum(), [0.25, 0.75], [1, 0]])
     assert cpd.n_parameters == 8
-    assert repr(cpd) == "HistogramCPD p(age | group), 3 cells from 0 to 120"
+    assert str(cpd) == "HistogramCPD p(age | group)"
+    assert cpd._display().header == [
+        "group",
+        "(-inf, 0]",
+        "(0, 30]",
+        "(30, 60]",
+        "(60, 120]",
+        "(120, inf)",
+    ]
     assert cpd == bg.HistogramCPD(AGE, EDGES, cpd.values, [GROUP])
     assert cpd != bg.HistogramCPD(AGE, [0.0, 30.0, 60.0, 121.0], cpd.values, [GROUP])
 

@@ -206,7 +206,8 @@ def test_equality_pickle_and_repr():
     assert one != block("separate")
     assert one != block("shared", seed=2)
     assert pickle.loads(pickle.dumps(one)) == one
-    assert repr(one) == "JointGaussianCPD p('x0', 'x1', 'x2' | b, a), 3 children"
+    assert str(one) == "JointGaussianCPD p(x0, x1, x2 | b, a)"
+    assert one._display().header == ["child", "b", "a", "mean", "sd"]
 
 
 def test_part_of_the_children_is_their_marginal():
@@ -252,11 +253,13 @@ def test_wrong_numbers_are_refused(mean, covariance, message):
 
 
 def test_wrong_variables_are_refused():
-    with pytest.raises(bg.errors.CPDError, match="continuous children; 'b' are not"):
+    with pytest.raises(bg.errors.CPDError, match="type Continuous; got 'b'"):
         bg.JointGaussianCPD([X[0], B], np.zeros((2, 2)), np.eye(2), [A])
     with pytest.raises(bg.errors.CPDError, match="discrete parents; got 'y'"):
         bg.JointGaussianCPD(X, np.zeros(3), np.eye(3), [Y])
     with pytest.raises(bg.errors.CPDError, match="must all differ"):
         bg.JointGaussianCPD([X[0], X[0]], np.zeros(2), np.eye(2))
+    with pytest.raises(bg.errors.CPDError, match="takes a list of variables; got Continuous"):
+        bg.JointGaussianCPD(X[0], 0.0, 1.0)
     with pytest.raises(bg.errors.CPDError, match="at least one child"):
         bg.JointGaussianCPD([], np.zeros(0), np.eye(0))

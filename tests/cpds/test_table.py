@@ -26,8 +26,9 @@ def test_what_it_holds():
     assert cpd.scope == (A, B)
     assert cpd.values.tolist() == ROWS
     assert cpd.n_parameters == 4
-    assert repr(cpd) == "TableCPD P(b | a), shape (2, 3)"
-    assert repr(bg.TableCPD(A, [0.5, 0.5])) == "TableCPD P(a), shape (2,)"
+    assert str(cpd) == "TableCPD P(b | a)"
+    assert repr(bg.TableCPD(A, [0.5, 0.5])).startswith("TableCPD P(a)\n")
+    assert "<table>" in cpd._repr_html_()
 
 
 def test_numbers_are_kept_exactly_and_to_itself():

@@ -8,6 +8,7 @@ import pygraphviz
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.cpds.description import texts
 from bayesgraph.errors import (
     DataTypeError,
     EvidenceError,
@@ -189,7 +190,7 @@ class TestEscaping:
 
     def test_long_names_that_differ_in_the_middle(self):
         names = ["a" * 30 + middle + "b" * 30 for middle in "xy"]
-        assert len(set(dot_labels.texts(names, 20))) == 2
+        assert len(set(texts(names, 20))) == 2
 
 
 class TestEvidence:
@@ -260,11 +261,12 @@ class TestTables:
         shown, _ = drawn_texts(to_dot(sprinkler(), tables=True, beliefs=True))
         assert {"50.0%", "0.600"} <= set(shown)
 
-    def test_other_families_describe_themselves(self):
-        class Odd:
-            pass
-
-        assert dot_labels.describe(Odd(), 8, 8).note == "Odd"
+    def test_trees_and_histograms_are_tables(self):
+        age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
+        tree = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+        root = bg.HistogramCPD(age, [0.0, 50.0], [0.0, 1.0, 0.0])
+        shown, _ = drawn_texts(to_dot(bg.BayesianNetwork([root, tree]), tables=True))
+        assert {"age ≤ 40", "0.900", "(0, 50]"} <= set(shown)
 
 
 class TestScores:

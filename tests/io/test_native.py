@@ -154,8 +154,8 @@ def test_a_family_can_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     class OwnTable(bg.TableCPD):
         pass
 
-    families = {**payloads.FAMILIES, "own": payloads.Family(OwnTable, ("values",))}
-    monkeypatch.setattr(payloads, "FAMILIES", families)
+    families = {**payloads.STORED, "own": payloads.Stored(OwnTable, ("values",))}
+    monkeypatch.setattr(payloads, "STORED", families)
     net = bg.BayesianNetwork([OwnTable(bg.Discrete("a", [0, 1]), [0.5, 0.5])])
     net.save(tmp_path / "net.bayesgraph")
     assert type(bg.load(tmp_path / "net.bayesgraph").cpds[0]) is OwnTable

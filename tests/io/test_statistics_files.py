@@ -127,7 +127,7 @@ MODELS = {
     "singles": NB,
     "pairs": bg.TANClassifier,
     "families": lambda: bg.BayesianNetworkClassifier([("class", "a"), ("a", "c"), ("class", "c")]),
-    "logs": lambda: NB({"c": "lognormal"}),
+    "moments": lambda: NB({"c": "lognormal"}),
     "samples": lambda: NB({"c": "kernel"}),
     "totals": lambda: NB({("e", "f"): "multinomial"}),
 }
@@ -136,7 +136,7 @@ MODELS = {
 def saved(name, path):
     """Save a model whose statistics have a summary of this name, and return where it stands."""
     data = cases.make_data("varied").with_missing()
-    if name == "logs":
+    if name == "moments":
         positive = [None if v is None else abs(v) + 1 for v in data.columns["c"]]
         data = cases.Data({**data.columns, "c": positive}, data.y)
     frame = data.pandas()

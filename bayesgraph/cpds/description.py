@@ -1,0 +1,232 @@
+"""Local distributions as tables of text, for printing and for the nodes of pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from bayesgraph.factors import Factor
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Binned, CountVector, Discrete, Variable
+
+# How long the texts of a header may be before they are shortened.
+_LONGEST = 16
+_MINIMUM_DIGITS = 3
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def texts(values: Iterable[object], longest: int) -> list[str]:
+    """Return values as they read on one line, distinct where two of them read the same.
+
+    ``1`` and ``"1"`` become ``1`` and ``'1'``. Long ones lose their middle: what distinguishes
+    columns is often at the end.
+    """
+    items = list(values)
+    count = Counter(str(item) for item in items)
+    # A blank would be invisible, and an empty label is a syntax error of DOT.
+    shown = [
+        text if count[text] == 1 and text.strip() else repr(item)
+        for item in items
+        for text in [str(item)]
+    ]
+    lines = [" ".join(text.splitlines()) for text in shown]
+    cut = [_shortened(text, longest) for text in lines]
+    while len(set(cut)) < len(set(lines)):
+        longest *= 2
+        cut = [_shortened(text, longest) for text in lines]
+    return cut
+
+
+def state_texts(variable: Discrete, longest: int) -> list[str]:
+    """Return states as they read on one line; see `texts`.
+
+    The ends of intervals have no more digits than it takes to distinguish them (but three).
+    """
+    if not isinstance(variable, Binned):
+        return texts(variable.states, longest)
+    exact = [repr(cut).removesuffix(".0") for cut in variable.cuts]
+    for digits in range(_MINIMUM_DIGITS, 18):
+        rounded = [f"{cut:.{digits}g}" for cut in variable.cuts]
+        if len(set(rounded)) == len(rounded):
+            break
+    ends = ["-inf", *(min(pair, key=len) for pair in zip(exact, rounded, strict=True)), "inf"]
+    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
+    return texts([*found[:-1], f"{found[-1][:-1]})"], longest)
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in up to so many significant digits."""
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+# ------------------------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class Description:
+    """A local distribution as text.
+
+    Attributes
+    ----------
+    header : list of str
+    rows : list of lists of str
+    tints : ndarray, shape (n rows, n numbers), optional
+        Between 0 and 1: the backgrounds of the last cells of each row in pictures.
+    note : str
+        What was left out, or the whole description where there is no table.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+    tints: Floats | None = None
+    note: str = ""
+
+
+def describe_table(
+    parents: Sequence[Discrete],
+    child: Discrete,
+    values: Floats,
+    max_rows: int,
+    max_columns: int,
+    *,
+    probability: bool = True,
+) -> Description:
+    """Return a table with a column for each state of the child.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    child : Discrete
+    values : ndarray, shape (*parents' cardinalities, states of the child)
+    max_rows, max_columns : int
+    probability : bool
+        Three decimals, unless that would be zero.
+    """
+    table = values.reshape(-1, child.cardinality)
+    columns = list(range(child.cardinality))[:max_columns]
+    names = state_texts(child, _LONGEST)
+    peak = max(1.0, float(table.max()))
+    return _shares(parents, table, columns, names, max_rows, peak, "column", probability)
+
+
+def describe_items(
+    parents: Sequence[Discrete],
+    child: CountVector,
+    shares: Floats,
+    max_rows: int,
+    max_columns: int,
+) -> Description:
+    """Return the probabilities of the most probable items, the most probable first.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    child : CountVector
+    shares : ndarray, shape (*parents' cardinalities, n_items)
+    max_rows, max_columns : int
+    """
+    table = shares.reshape(-1, len(child.items))
+    kept = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
+    names = texts([child.items[i] for i in kept], _LONGEST)
+    peak = max(float(table[:max_rows, kept].max()), 1e-300)
+    return _shares(parents, table, kept, names, max_rows, peak, "item", True)
+
+
+def _shares(
+    parents: Sequence[Discrete],
+    table: Floats,
+    columns: list[int],
+    names: list[str],
+    max_rows: int,
+    peak: float,
+    column: str,
+    probability: bool,
+) -> Description:
+    shown = table[:max_rows, columns]
+    header = [*texts([parent.name for parent in parents], _LONGEST), *names[: len(columns)]]
+    rows = [
+        [*key, *(_share(float(value), probability) for value in row)]
+        for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
+    ]
+    note = left_out(len(table) - len(shown), table.shape[1] - len(columns), column)
+    return Description(header, rows, shown / peak, note)
+
+
+def describe_numbers(
+    parents: Sequence[Discrete],
+    children: Sequence[Variable],
+    columns: Mapping[str, Floats],
+    max_rows: int,
+    hidden: int = 0,
+) -> Description:
+    """Return a table with a column for each parameter.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    children : sequence of Variable
+        Several of them are named in the rows, each with all configurations of the parents.
+    columns : mapping from header to ndarray, shape (*parents' cardinalities, n children)
+    max_rows : int
+    hidden : int
+        Parameters that have no column.
+    """
+    cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
+    names = texts([child.name for child in children], _LONGEST) if len(children) > 1 else []
+    total = cells * len(children)
+    keys = _configurations(parents, min(cells, max_rows))
+    values = [column.reshape(cells, -1).T.reshape(-1).tolist() for column in columns.values()]
+    rows = []
+    for i in range(min(total, max_rows)):
+        name, cell = divmod(i, cells)
+        rows.append([*names[name : name + 1], *keys[cell], *(number(v[i]) for v in values)])
+    head = ["child"] if names else []
+    header = [*head, *texts([parent.name for parent in parents], _LONGEST), *columns]
+    return Description(header, rows, None, left_out(total - len(rows), hidden))
+
+
+def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Description:
+    """Return the table of a factor, its last variable along the columns."""
+    if not factor.scope:
+        return Description([], [], None, number(float(np.exp(factor.log_values[0]))))
+    *others, last = factor.scope
+    values = np.exp(factor.log_values[0])
+    return describe_table(others, last, values, max_rows, max_columns, probability=False)
+
+
+def _share(value: float, probability: bool) -> str:
+    if probability and (value == 0 or value >= 0.0005):
+        return f"{value:.3f}"
+    return number(value, 3)
+
+
+def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+    """Return the states of the parents in the first n configurations."""
+    if not parents:
+        return [[]]
+    names = [state_texts(parent, _LONGEST) for parent in parents]
+    codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
+    return [
+        [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
+    ]
+
+
+def left_out(rows: int, columns: int, column: str = "column") -> str:
+    """Return a note of how many rows and columns of a table are not shown."""
+    parts = [
+        f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
+    ]
+    return f"… {' and '.join(parts)}" if parts else ""

@@ -1,0 +1,42 @@
+"""Families of distributions that a feature may have, one file each; `FAMILIES` is the only list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bayesgraph.families.bernoulli import BERNOULLI
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.categorical import CATEGORICAL
+from bayesgraph.families.gaussian import GAUSSIAN
+from bayesgraph.families.kernel import KERNEL
+from bayesgraph.families.lognormal import LOGNORMAL
+from bayesgraph.families.multinomial import MULTINOMIAL
+from bayesgraph.families.poisson import POISSON
+from bayesgraph.variables import Count, CountVector, Discrete, Variable
+
+FAMILIES: Mapping[str, LeafFamily] = {
+    family.name: family
+    for family in (
+        CATEGORICAL,
+        GAUSSIAN,
+        LOGNORMAL,
+        KERNEL,
+        POISSON,
+        MULTINOMIAL,
+        BERNOULLI,
+    )
+}
+
+__all__ = ["FAMILIES", "LeafFamily", "Stored", "family_of"]
+
+
+def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
+    """Return the name of a variable's family: the one chosen, or that of its type."""
+    found = chosen.get(variable)
+    if found is not None:
+        return found
+    if isinstance(variable, Discrete):
+        return "categorical"
+    if isinstance(variable, CountVector):
+        return "multinomial"
+    return "poisson" if isinstance(variable, Count) else "gaussian"

@@ -1,0 +1,191 @@
+"""Presence and absence of many items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, vstack
+
+from bayesgraph.cpds import CPD
+from bayesgraph.cpds.items import ItemTerms, dense_row
+from bayesgraph.errors import CPDError, UnsupportedModelError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.items import ItemsCPD, Weights, known_counts, present
+from bayesgraph.statistics import CountSource, Totals
+from bayesgraph.statistics.leaves import TotalsSummary
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import CountVector, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+
+class PresenceCPD(ItemsCPD):
+    """Each item is in a document or not, independently given the class (the Bernoulli model).
+
+    Absence counts too. An item is there if its count exceeds the threshold; missing counts are left
+    out.
+
+    Parameters
+    ----------
+    variable : CountVector
+        n items.
+    probabilities : array_like, shape (*parents' cardinalities, n)
+        Of each item being there.
+    parents : iterable of Discrete
+    threshold : float
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, or numbers outside [0, 1].
+    """
+
+    def __init__(
+        self,
+        variable: CountVector,
+        probabilities: ArrayLike,
+        parents: Iterable[Discrete] = (),
+        threshold: ArrayLike = 0.0,
+    ) -> None:
+        self._set_vector(variable, parents)
+        self.probabilities = self._parameter("probabilities", probabilities, self._shape)
+        if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
+            raise CPDError(f"{self}: probabilities lie between 0 and 1.")
+        self.threshold = float(np.asarray(threshold))
+
+    @property
+    def n_parameters(self) -> int:
+        """Probabilities."""
+        return int(self.probabilities.size)
+
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
+
+    @cached_property
+    def _logs(self) -> tuple[Floats, Floats]:
+        """Logs of presence and of absence, shape (cells, n) each."""
+        p = self.probabilities.reshape(self.cells, -1)
+        with np.errstate(divide="ignore"):
+            return np.log(p), np.log1p(-p)
+
+    @cached_property
+    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
+        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
+        yes, no = self._logs
+        certain = np.isneginf(no)
+        absent = np.where(certain, 0.0, no)
+        return Weights(yes - absent), absent, certain
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        odds, finite, certain = self._terms
+        odds.add(known, out, self.threshold)
+        out += finite.sum(axis=1, keepdims=True)
+        if missing is not None:
+            rows, absent = missing
+            out[:, rows] -= (absent @ finite.T).T
+        if certain.any():
+            # Items that are always there: a document that is known to lack one is impossible.
+            there = present(known, self.threshold)
+            needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
+            seen = (there @ certain.T.astype(np.float64)).T
+            if missing is not None:
+                seen[:, rows] += (absent @ certain.T.astype(np.float64)).T
+            out[seen < needed] = -np.inf
+
+    def _item_shares(self) -> Floats:
+        return self.probabilities
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that is known to be there or not."""
+        row = dense_row(evidence.columns[self.variable])
+        at = np.flatnonzero(~np.isnan(row))
+        there = row[at] > self.threshold
+        p = self.probabilities.reshape(self.cells, -1)[:, at].T
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(there[:, None], p, 1.0 - p))
+        return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
+
+    def sample(
+        self,
+        parents: Mapping[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> NDArray[Any]:
+        """Return n documents as a sparse matrix: what is there has the least count that is.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For a negative threshold, above which no count of 0 is absent.
+        """
+        if self.threshold < 0:
+            raise UnsupportedModelError(
+                f"{self} takes a count of 0 for presence (its threshold is {self.threshold:g}), so "
+                "that there is no count for absence to draw."
+            )
+        least = max(1.0, math.floor(self.threshold) + 1.0)
+        cell = self._cell(parents, n)
+        shares = self.probabilities.reshape(self.cells, -1)
+        blocks = [
+            csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
+            for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
+        ]
+        documents: Any = vstack(blocks, format="csr").astype(np.float64) * least
+        return documents  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PresenceCPD)
+            and self.scope == other.scope
+            and self.threshold == other.threshold
+            and np.array_equal(self.probabilities, other.probabilities)
+        )
+
+    __hash__ = None
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return probabilities of presence: (there + alpha) / (rows + 2 alpha)."""
+    found: list[CPD] = []
+    for child in children:
+        assert isinstance(child, CountVector)  # the distribution of such variables
+        threshold = float(smoothing.threshold)
+        summary: TotalsSummary = source.summary(Totals(child, target, threshold))
+        alpha = smoothing.pseudo_counts(child, len(child.items))
+        there = smoothing.weighted(summary.sums, alpha)
+        absent = smoothing.weighted(summary.seen - summary.sums, alpha)
+        total = there + absent
+        share = np.where(total > 0, safe_divide(there, total), 0.5)
+        found.append(PresenceCPD(child, np.clip(share, 0.0, 1.0), [target], threshold))
+    return found
+
+
+BERNOULLI = LeafFamily(
+    "bernoulli",
+    'presence and absence of many items; for a boolean column the same as "categorical"',
+    variable=CountVector,
+    statistics=Totals,
+    estimate=_estimate,
+    stored={"presence": Stored(PresenceCPD, ("probabilities",), ("threshold",))},
+    positive=True,
+    vector="presence",
+    takes_states=True,
+)

@@ -1,0 +1,61 @@
+"""Tables of states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import CPD, TableCPD, TablePlate
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.statistics import CountSource, Singles
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return tables, by the counts and what Smoothing draws them towards."""
+    discrete = [child for child in children if isinstance(child, Discrete)]
+    summary = source.singles(Singles(tuple(discrete), target))
+    states = [summary.at.states(child) for child in discrete]
+    counts = np.concatenate([summary.counts[:, part] for part in states], axis=1)
+    cards = np.array([child.cardinality for child in discrete])
+    prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
+    even = 1.0 / np.repeat(cards, cards)  # where there is nothing to go by
+    if smoothing.is_hierarchy:
+        towards = _shares(counts.sum(axis=0) + prior, cards, even)
+        pull = np.repeat([smoothing.pull(n) for n in cards.tolist()], cards)
+        values = _shares(counts + pull * towards, cards, towards)
+    else:
+        values = _shares(smoothing.weighted(counts, prior), cards, even)
+    return [TablePlate(discrete, values, [target])]
+
+
+def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:
+    """Return the cells of columns side by side over their sums; something else where that is 0."""
+    start = np.concatenate([[0], np.cumsum(cards)])[:-1]
+    total = np.repeat(np.add.reduceat(cells, start, axis=-1), cards, axis=-1)
+    return np.where(total > 0, safe_divide(cells, total), otherwise)
+
+
+CATEGORICAL = LeafFamily(
+    "categorical",
+    "the default of text, category and boolean columns",
+    variable=Discrete,
+    statistics=Singles,
+    estimate=_estimate,
+    stored={
+        "table": Stored(TableCPD, ("values",)),
+        "tables": Stored(TablePlate, ("values",)),
+    },
+    takes_states=True,
+    any_parents=True,
+)

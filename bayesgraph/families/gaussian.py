@@ -1,0 +1,109 @@
+"""Gaussian numbers, and Student's t distribution as their posterior predictive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.student import StudentCPD
+from bayesgraph.statistics import CountSource, Singles
+from bayesgraph.statistics.moments import GroupMoments, safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return Gaussians, or Student's t as their posterior predictive."""
+    columns = tuple(child for child in children if isinstance(child, Continuous))
+    summary = source.singles(Singles(columns, target))
+    place = [summary.at.place_continuous[child] for child in columns]
+    moments, overall = (
+        GroupMoments(*(a[:, place] for a in (m.count, m.mean, m.square)))
+        for m in (summary.moments, summary.overall)
+    )
+    return from_moments(columns, target, moments, overall, smoothing)
+
+
+def from_moments(
+    columns: tuple[Continuous, ...],
+    target: Discrete,
+    moments: GroupMoments,
+    overall: GroupMoments,
+    smoothing: Smoothing,
+) -> list[CPD]:
+    """Return Gaussians of the moments of each class; those of all rows where a class has none."""
+    mean = np.where(moments.count > 0, moments.mean, overall.mean)
+    ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
+    towards = smoothing.pooled(moments.count, moments.square)
+    if smoothing.estimation == "predictive":
+        # What is the same in all rows tells nothing of the class: not even how many rows it had.
+        constant = overall.square == 0
+        moments = replace(moments, count=np.where(constant, overall.count, moments.count))
+        return [_student(columns, target, moments, mean, ridge, towards, smoothing)]
+    variance = smoothing.covariance(moments.count, moments.square, towards) + ridge
+    _check_variance(columns, variance)
+    return [GaussianPlate(columns, mean, variance, [target])]
+
+
+def _student(
+    columns: tuple[Continuous, ...],
+    target: Discrete,
+    moments: GroupMoments,
+    mean: Floats,
+    ridge: Floats,
+    towards: Floats,
+    smoothing: Smoothing,
+) -> CPD:
+    """Return the posterior predictive under p(mean, variance) ~ 1 / variance and the prior's rows.
+
+    Gelman et al. (2013), section 3.2: a t distribution of n - 1 degrees of freedom around the mean
+    with the squared scale s^2 (1 + 1/n); the prior adds its rows to the degrees of freedom and its
+    variance to s^2.
+    """
+    n = moments.count
+    dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows
+    if not (dof > 0).all():
+        short = columns[int(np.argwhere(~(dof > 0))[0][1])].name
+        raise DataError(
+            f"estimation='predictive' takes two rows in every class, or a positive shrinkage; "
+            f"column {short!r} has fewer in one."
+        )
+    squared = safe_divide(moments.square + smoothing.rows * towards, dof)
+    variance = np.where(n > 0, squared, towards) * (1.0 + 1.0 / np.maximum(n, 1.0)) + ridge
+    _check_variance(columns, variance)
+    return StudentCPD(columns, mean, np.sqrt(variance), dof, [target])
+
+
+def _check_variance(columns: tuple[Continuous, ...], variance: Floats) -> None:
+    if not (variance > 0).all():
+        name = columns[int(np.argwhere(~(variance > 0))[0][1])].name
+        raise DataError(
+            f"Column {name!r} is constant in some class, and nothing smooths its variance of zero; "
+            "give var_smoothing or shrinkage a positive value."
+        )
+
+
+GAUSSIAN = LeafFamily(
+    "gaussian",
+    "the default of numeric columns",
+    variable=Continuous,
+    statistics=Singles,
+    estimate=_estimate,
+    stored={
+        "gaussian": Stored(GaussianCPD, ("mean", "variance", "coefficients")),
+        "gaussians": Stored(GaussianPlate, ("mean", "variance")),
+        "student": Stored.density(StudentCPD),
+    },
+    any_parents=True,
+)

@@ -1,0 +1,162 @@
+"""The base of distributions of counts of many items as one child."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayesgraph.cpds import Plate, kernels
+from bayesgraph.cpds.description import Description, describe_items
+from bayesgraph.errors import CPDError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import CountVector, Discrete
+
+
+class ItemsCPD(Plate):
+    """A distribution of one vector of counts given discrete parents."""
+
+    takes_children = False
+    _child_type = CountVector
+    _takes_one = True
+    variable: CountVector
+
+    def _set_vector(self, variable: CountVector, parents: Iterable[Discrete]) -> None:
+        self._set_family(variable, parents)
+        if not self._alone:
+            raise CPDError(f"{type(self).__name__} takes one CountVector; got {variable!r}.")
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (*self._lead, len(self.variable.items))
+
+    def _take(self, at: Sequence[int]) -> Self:
+        return self
+
+    def _item_shares(self) -> Floats:
+        """Return the probabilities of items that are shown, shape (*cardinalities, n_items)."""
+        raise NotImplementedError
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD: the most probable items first."""
+        shares = self._item_shares()
+        return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
+
+    __hash__ = None
+
+
+def known_counts(
+    evidence: Evidence, variable: CountVector
+) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
+    """Return counts with zeros for missing ones, and which are missing.
+
+    Returns
+    -------
+    known : ndarray or csr_array
+    missing : None, or (rows, absent)
+        Rows with missing counts, and for these rows a matrix of ones where counts are missing.
+    """
+    counts: Any = evidence.columns[variable]
+    if evidence.complete:
+        return counts, None
+    if issparse(counts):
+        if not kernels.has_missing(counts.data):
+            return counts, None
+        gone = np.isnan(counts.data)
+        known = counts.copy()
+        known.data = np.where(gone, 0.0, counts.data)
+        absent = counts.copy()
+        absent.data = gone.astype(np.float64)
+        absent.eliminate_zeros()
+        rows = np.flatnonzero(np.diff(absent.indptr))
+        return known, (rows, absent[rows])
+    # The sum of a row is NaN where one of its counts is: no array of flags is needed to see that.
+    if not kernels.has_missing(counts.reshape(-1)):
+        return counts, None
+    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
+    gone = np.isnan(counts[rows])
+    known = counts.copy()
+    known[rows] = np.where(gone, 0.0, counts[rows])
+    return known, (rows, gone.astype(np.float64))
+
+
+def known_mass(shares: Floats, absent: Any) -> Floats:
+    """Return the sum of each row of shares over the items that are known.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (cells, n)
+    absent : ndarray or csr_array, shape (n_rows, n)
+        Ones where an item is not known.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, cells)
+    """
+    whole = shares.sum(axis=1)
+    kept = np.asarray(whole - absent @ shares.T)
+    # Where little is left, the difference has lost its digits; the sum itself has not.
+    doubtful = np.flatnonzero((kept < 0.5 * whole).any(axis=1))
+    for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
+        some = absent[rows]
+        dense = some.toarray() if issparse(some) else some
+        kept[rows] = (1.0 - dense) @ shares.T
+    return kept
+
+
+def present(counts: Any, threshold: float) -> Any:
+    """Return a matrix of ones where counts exceed a threshold, sparse if the counts are."""
+    if issparse(counts) and threshold >= 0:
+        there = counts.copy()
+        there.data = (counts.data > threshold).astype(np.float64)
+        return there
+    dense = counts.toarray() if issparse(counts) else counts
+    return (dense > threshold).astype(np.float64)
+
+
+class Weights:
+    """Logs by which counts are multiplied, in the forms that the products take.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (cells, n)
+        Minus infinity times a count of 0 is 0.
+    """
+
+    def __init__(self, logs: Floats) -> None:
+        impossible = np.isneginf(logs)
+        self.finite = np.where(impossible, 0.0, logs)
+        self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
+
+    @cached_property
+    def padded(self) -> Floats:
+        """Rows of cells for the sparse product, which reads all cells of an item together."""
+        return kernels.padded_rows(self.finite)
+
+    def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
+        """Add ``logs @ counts.T`` to `out`.
+
+        Parameters
+        ----------
+        counts : ndarray or csr_array, shape (n_rows, n)
+        out : ndarray, shape (cells, n_rows)
+        threshold : float
+            Counts above it are 1, others 0, if it is not NaN.
+        """
+        if issparse(counts) and not threshold < 0:
+            kernels.add_sparse(
+                out, counts.indptr, counts.indices, counts.data, self.padded, threshold
+            )
+            if self.impossible is None:
+                return
+        if not np.isnan(threshold):
+            counts = present(counts, threshold)
+        if not issparse(counts):
+            kernels.add_dense(out, counts, self.finite)
+        if self.impossible is not None:
+            out[((counts @ self.impossible) > 0).T] = -np.inf

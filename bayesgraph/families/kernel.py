@@ -1,0 +1,182 @@
+"""Kernel density estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.cpds import CPD, Plate, kernels
+from bayesgraph.cpds.description import Description, describe_numbers
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.statistics import CountSource, Samples
+from bayesgraph.statistics.leaves import distinct_values
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+
+class KernelDensityCPD(Plate):
+    """Children with Gaussian kernel density estimates given the same discrete parents.
+
+    The density is the mean of Gaussians around the values seen in fitting (Parzen 1962; in naive
+    Bayes, John and Langley 1995).
+
+    Parameters
+    ----------
+    children : Continuous, or iterable of Continuous
+        n of them.
+    values, weights : array_like, shape (n points,)
+        What was seen, of all children and configurations one after the other; positive weights.
+    counts : array_like, shape (*parents' cardinalities, n)
+        How many points each configuration of each child has: child by child, configurations within
+        a child. At least one each.
+    bandwidth : array_like, shape (*parents' cardinalities, n)
+        Standard deviations of the kernels, positive. For a single variable, this and `counts` come
+        without the last axis.
+    parents : iterable of Discrete
+    """
+
+    _takes_one = True
+
+    def __init__(
+        self,
+        children: Continuous | Iterable[Continuous],
+        values: ArrayLike,
+        weights: ArrayLike,
+        counts: ArrayLike,
+        bandwidth: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_family(children, parents)
+        shape = (*self._lead, len(self._children))
+        self.bandwidth = self._parameter("bandwidth", bandwidth, shape, above=0.0, by_child=True)
+        self.counts = self._parameter("counts", counts, shape, above=0.0, by_child=True)
+        total = (int(self.counts.sum()),)
+        self.values = self._parameter("values", values, total)
+        self.weights = self._parameter("weights", weights, total, above=0.0)
+        self._stops: NDArray[np.int64] = np.concatenate(
+            [[0], np.cumsum(self.counts.reshape(self.cells, -1).T.reshape(-1))]
+        ).astype(np.int64)
+
+    @property
+    def n_parameters(self) -> int:
+        """Points and bandwidths."""
+        return int(self.values.size + self.bandwidth.size)
+
+    def _take(self, at: Sequence[int]) -> Self:
+        parts = [slice(self._stops[i * self.cells], self._stops[(i + 1) * self.cells]) for i in at]
+        return type(self)(
+            [self._children[i] for i in at],  # type: ignore[misc]
+            np.concatenate([self.values[part] for part in parts]),
+            np.concatenate([self.weights[part] for part in parts]),
+            self.counts[..., at],
+            self.bandwidth[..., at],
+            self.parents,
+        )
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """See CPD."""
+        columns = {"kernels": self.counts, "bandwidth": self.bandwidth}
+        return describe_numbers(self.parents, self._children, columns, max_rows)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        kernels.add_kernel_densities(
+            out,
+            evidence.matrix(self._children).astype(np.float64, copy=False),
+            self.values,
+            self.weights,
+            self._stops,
+            self.bandwidth.reshape(self.cells, -1),
+        )
+
+    def sample(
+        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
+    ) -> NDArray[Any]:
+        """See CPD."""
+        cell = self._cell(parents, n)
+        drawn = np.empty(n)
+        for c in np.unique(cell).tolist():
+            rows = np.flatnonzero(cell == c)
+            part = slice(self._stops[c], self._stops[c + 1])
+            share = self.weights[part] / self.weights[part].sum()
+            drawn[rows] = random.choice(self.values[part], len(rows), p=share)
+        width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
+        return np.asarray(drawn + width * random.standard_normal(n))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, KernelDensityCPD)
+            and self.scope == other.scope
+            and all(
+                np.array_equal(getattr(self, key), getattr(other, key))
+                for key in ("values", "weights", "counts", "bandwidth")
+            )
+        )
+
+    __hash__ = None
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return kernel densities; a class without values takes those of all classes."""
+    columns = tuple(child for child in children if isinstance(child, Continuous))
+    summary = source.summary(Samples(columns, target))
+    points, weights = [], []
+    shape = (target.cardinality, len(columns))
+    counts, bandwidth = np.empty(shape), np.empty(shape)
+    for j, (values, heavy) in enumerate(zip(summary.values, summary.weights, strict=True)):
+        everything = distinct_values(np.concatenate(values), np.concatenate(heavy))
+        if not len(everything[0]):
+            everything = np.zeros(1), np.ones(1)  # never observed: the same for all classes
+        fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
+        for k in range(target.cardinality):
+            x, w = (values[k], heavy[k]) if len(values[k]) else everything
+            points.append(x)
+            weights.append(w)
+            counts[k, j] = len(x)
+            bandwidth[k, j] = _bandwidth(x, w, smoothing, fallback)
+    return [
+        KernelDensityCPD(
+            columns, np.concatenate(points), np.concatenate(weights), counts, bandwidth, [target]
+        )
+    ]
+
+
+def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: float) -> float:
+    """Return the bandwidth of ascending values; the fallback if they have no spread.
+
+    A weight stands for so many rows, as everywhere.
+    """
+    if not isinstance(smoothing.bandwidth, str):
+        return float(smoothing.bandwidth)
+    total = weights.sum()
+    if not total > 0:
+        return fallback
+    # Differences from one of the values: equal values then have no spread, exactly.
+    away = values - values[0]
+    spread = float(np.sqrt(weights @ (away - weights @ away / total) ** 2 / total))
+    factor = 1.06
+    if smoothing.bandwidth == "silverman":
+        factor = 0.9
+        places = (np.cumsum(weights) - 0.5 * weights) / total
+        quartiles = np.interp([0.25, 0.75], places, values)
+        range_ = float(quartiles[1] - quartiles[0]) / 1.34
+        spread = min(spread, range_) if range_ > 0 else spread
+    return float(factor * spread * total**-0.2) or fallback
+
+
+KERNEL = LeafFamily(
+    "kernel",
+    "a kernel density estimate",
+    variable=Continuous,
+    statistics=Samples,
+    estimate=_estimate,
+    stored={"kernel": Stored(KernelDensityCPD, ("counts", "bandwidth"), ("values", "weights"))},
+)

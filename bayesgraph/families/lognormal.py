@@ -1,0 +1,98 @@
+"""Positive numbers whose logarithms are Gaussian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.cpds import CPD, GaussianPlate, kernels
+from bayesgraph.errors import DataError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.density import DensityCPD
+from bayesgraph.families.gaussian import from_moments
+from bayesgraph.statistics import CountSource, Moments
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+
+class LogNormalCPD(DensityCPD):
+    """Positive children whose logarithms are Gaussian given the same discrete parents.
+
+    Parameters
+    ----------
+    children : Continuous, or iterable of Continuous
+        n of them. A value that is not positive has the density 0.
+    mean, variance : array_like, shape (*parents' cardinalities, n)
+        Of the natural logarithm; variances are positive. Without the last axis for a single
+        variable.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For discrete children, a wrong shape, or a variance that is not positive.
+    """
+
+    parameters: ClassVar = {"mean": -np.inf, "variance": 0.0}
+    mean: Floats
+    variance: Floats
+
+    def __init__(
+        self,
+        children: Continuous | Iterable[Continuous],
+        mean: ArrayLike,
+        variance: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_parameters(children, parents, mean=mean, variance=variance)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        # The kernel of Gaussians for all configurations.
+        values = self._numbers(evidence)
+        outside = values <= 0
+        logs = np.log(np.where(outside, np.nan, values))
+        kernels.add_gaussians(out, logs, self._flat("mean"), self._flat("variance"))
+        out -= np.where(np.isnan(logs), 0.0, logs).sum(axis=1)
+        out[:, outside.any(axis=1)] = -np.inf
+
+    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
+        mean, variance = parameters
+        return np.exp(mean + np.sqrt(variance) * random.standard_normal(len(mean)))
+
+    def _columns(self) -> Mapping[str, Floats]:
+        return {"mean of log": self.mean, "sd of log": np.sqrt(self.variance)}
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return Gaussians of the logarithms."""
+    if smoothing.estimation == "predictive":
+        raise DataError(
+            "estimation='predictive' is not known for log-normal columns; choose 'mean', 'map' or "
+            "'ml', or make a column of logarithms and call it Gaussian."
+        )
+    columns = tuple(child for child in children if isinstance(child, Continuous))
+    moments = source.summary(Moments(columns, ("log",), target)).moments
+    overall = moments.merged((target.cardinality,), 0)
+    plate = from_moments(columns, target, moments, overall, smoothing)[0]
+    assert isinstance(plate, GaussianPlate)  # not the predictive
+    return [LogNormalCPD(columns, plate.mean, plate.variance, [target])]
+
+
+LOGNORMAL = LeafFamily(
+    "lognormal",
+    "positive numbers whose logarithms are Gaussian",
+    variable=Continuous,
+    statistics=Moments,
+    estimate=_estimate,
+    stored={"lognormal": Stored.density(LogNormalCPD)},
+    positive=True,
+)

@@ -1,0 +1,326 @@
+"""Counts of many items as one child: the words of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from bayesgraph.cpds import CPD, kernels
+from bayesgraph.cpds.items import LENGTHS, ItemTerms, counted, dense_row, whole
+from bayesgraph.cpds.table import SUM_TOLERANCE
+from bayesgraph.errors import CPDError, UnsupportedModelError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.items import ItemsCPD, Weights, known_counts, known_mass
+from bayesgraph.statistics import CountSource, Totals
+from bayesgraph.statistics.leaves import TotalsSummary
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import CountVector, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+# Probabilities are positive: what never happened is this improbable, not impossible.
+_NEVER = 1e-300
+
+
+class MultinomialCPD(ItemsCPD):
+    """The items of a document are drawn one by one with the probabilities of its class.
+
+    The potential is the probability of the items in their order, given how many there are (the
+    multinomial coefficient, the same for all classes, is left out), so that fractional counts such
+    as tf-idf weights have one too. Where some counts are missing, the probabilities are
+    renormalised over the items whose counts are known.
+
+    Parameters
+    ----------
+    variable : CountVector
+        n items.
+    probabilities : array_like, shape (*parents' cardinalities, n)
+        Rows sum to one.
+    parents : iterable of Discrete
+    lengths : array_like, shape (*parents' cardinalities, n lengths), optional
+        How often documents of each length were seen, for sampling; see `LENGTHS`.
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, a negative number, NaN, or a row that does not sum to one.
+    """
+
+    def __init__(
+        self,
+        variable: CountVector,
+        probabilities: ArrayLike,
+        parents: Iterable[Discrete] = (),
+        lengths: ArrayLike | None = None,
+    ) -> None:
+        self._set_vector(variable, parents)
+        above = -np.finfo(float).tiny
+        self.probabilities = self._parameter(
+            "probabilities", probabilities, self._shape, above=above
+        )
+        if (np.abs(self.probabilities.sum(axis=-1) - 1.0) > SUM_TOLERANCE).any():
+            raise CPDError(
+                f"{self}: the probabilities of the items must sum to 1 for each configuration of "
+                "the parents. Divide each row by its sum if they are weights."
+            )
+        given = np.zeros((*self._lead, 0)) if lengths is None else lengths
+        shape = (*self._lead, np.shape(given)[-1])
+        self.lengths = self._parameter("lengths", given, shape, above=above)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free probabilities."""
+        return self.cells * (len(self.variable.items) - 1)
+
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return bool((self.probabilities > 0).all())
+
+    @cached_property
+    def _logs(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities.reshape(self.cells, -1))
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights(self._logs)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        self._weights.add(known, out)
+        if missing is None:
+            return
+        rows, absent = missing
+        log_kept = _log_positive(known_mass(self._shares, absent))
+        total = np.asarray(known[rows].sum(axis=1)).reshape(-1, 1)
+        out[:, rows] -= (total * log_kept).T
+
+    @property
+    def _shares(self) -> Floats:
+        return self.probabilities.reshape(self.cells, -1)
+
+    def _item_shares(self) -> Floats:
+        return self.probabilities
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, in shares of the items that are known."""
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        logs = self._logs[:, at].T
+        if missing is not None:
+            logs = logs - _log_positive(known_mass(self._shares, missing[1]))
+        return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        return self._logs
+
+    def sample(
+        self,
+        parents: Mapping[Variable, NDArray[Any]],
+        n: int,
+        random: np.random.Generator,
+    ) -> NDArray[Any]:
+        """Return n documents: lengths drawn from those seen in fitting, items from the class.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Without lengths.
+        """
+        if not self.lengths.shape[-1]:
+            raise UnsupportedModelError(
+                f"{self} has no lengths= to draw documents from: it tells how items are chosen, "
+                "not how many."
+            )
+        cell = self._cell(parents, n)
+        length = np.zeros(n, dtype=np.int64)
+        for c in np.unique(cell).tolist():
+            weights = self.lengths.reshape(self.cells, -1)[c]
+            rows = np.flatnonzero(cell == c)
+            if weights.any():
+                length[rows] = random.choice(
+                    LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
+                )
+        shares = self.probabilities.reshape(self.cells, -1)
+        drawn = [_draw(shares[c], int(length[cell == c].sum()), random) for c in range(self.cells)]
+        document = [
+            np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in range(self.cells)
+        ]
+        at = (np.concatenate(document), np.concatenate(drawn))
+        documents: Any = csr_array((np.ones(len(at[0])), at), shape=(n, len(self.variable.items)))
+        documents.sum_duplicates()
+        return documents  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MultinomialCPD)
+            and self.scope == other.scope
+            and np.array_equal(self.probabilities, other.probabilities)
+            and np.array_equal(self.lengths, other.lengths)
+        )
+
+    __hash__ = None
+
+
+class DirichletMultinomialCPD(ItemsCPD):
+    """The posterior predictive of a multinomial: its probabilities have a Dirichlet distribution.
+
+    A document of counts x has the probability (of its items in their order; Minka 2000)
+    ``G(A) / G(A + n) * prod_i G(a_i + x_i) / G(a_i)`` with the gamma function G, A the sum of the
+    a_i and n that of the x_i: an item that occurred once is likelier to occur again. Items whose
+    counts are missing are left out of A and n, as the Dirichlet distribution of the others has it.
+
+    Parameters
+    ----------
+    variable : CountVector
+    concentration : array_like, shape (*parents' cardinalities, n items)
+        Positive: counts seen plus prior.
+    parents : iterable of Discrete
+    """
+
+    def __init__(
+        self,
+        variable: CountVector,
+        concentration: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_vector(variable, parents)
+        self.concentration = self._parameter("concentration", concentration, self._shape, above=0.0)
+
+    @property
+    def n_parameters(self) -> int:
+        """Concentrations."""
+        return int(self.concentration.size)
+
+    @property
+    def is_positive(self) -> bool:
+        """See CPD."""
+        return True
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        a = self.concentration.reshape(self.cells, -1)
+        sparse = csr_array(known)
+        kernels.add_dirichlet(
+            out, sparse.indptr, sparse.indices, sparse.data.astype(np.float64), a.T.copy()
+        )
+        total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
+        if missing is not None:
+            rows, absent = missing
+            total[:, rows] = known_mass(a, absent).T
+        n = np.asarray(known.sum(axis=1)).reshape(-1)
+        out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
+
+    def _item_shares(self) -> Floats:
+        a = self.concentration
+        return np.asarray(a / a.sum(axis=-1, keepdims=True))
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """See CPD: a term for each item that occurs, and one for their number."""
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        a = self.concentration.reshape(self.cells, -1)
+        total = a.sum(axis=1)
+        if missing is not None:
+            total = known_mass(a, missing[1])[0]
+        names, values = counted(self.variable.items, row, at)
+        logs = gammaln(a[:, at] + row[at]) - gammaln(a[:, at])
+        if not len(at):
+            return ItemTerms([], [], logs.T)
+        length = gammaln(total) - gammaln(total + row.sum())
+        return ItemTerms(
+            [*names, self.variable.name],
+            [*values, *whole([row.sum()])],
+            np.vstack([logs.T, length]),
+        )
+
+    def item_logs(self) -> Floats:
+        """See CPD."""
+        a = self.concentration.reshape(self.cells, -1)
+        return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DirichletMultinomialCPD)
+            and self.scope == other.scope
+            and np.array_equal(self.concentration, other.concentration)
+        )
+
+    __hash__ = None
+
+
+def _log_positive(values: Floats) -> Floats:
+    """Return logarithms, 0 for what is not positive: such a row is impossible as it is."""
+    return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
+
+
+def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return n items drawn with the given probabilities."""
+    cumulative = np.cumsum(shares)
+    last = int(np.flatnonzero(shares)[-1])
+    found = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
+    return np.asarray(np.minimum(found, last))
+
+
+def item_sums(summary: TotalsSummary) -> Floats:
+    """Return the sums of each item's counts as if none were missing, shape (K, n_items)."""
+    if summary.seen.shape[1] == 1:
+        return summary.sums
+    most = summary.seen.max(axis=1, keepdims=True)
+    return np.where(summary.seen > 0, safe_divide(summary.sums * most, summary.seen), 0.0)
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return multinomials over the items of each vector.
+
+    Where counts are missing, an item's sum is scaled up by the share of the rows that know it
+    (available cases; exact if counts are missing completely at random).
+    """
+    found: list[CPD] = []
+    for child in children:
+        assert isinstance(child, CountVector)  # the distribution of such variables
+        summary: TotalsSummary = source.summary(Totals(child, target))
+        sums = item_sums(summary)
+        n = len(child.items)
+        alpha = smoothing.pseudo_counts(child, n)
+        if smoothing.estimation == "predictive":
+            concentration = np.maximum(sums + alpha, _NEVER)
+            found.append(DirichletMultinomialCPD(child, concentration, [target]))
+            continue
+        cells = smoothing.weighted(sums, alpha)
+        total = cells.sum(axis=1, keepdims=True)
+        shares = np.where(total > 0, safe_divide(cells, total), 1.0 / n)
+        last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
+        found.append(MultinomialCPD(child, shares, [target], summary.lengths[:, :last]))
+    return found
+
+
+MULTINOMIAL = LeafFamily(
+    "multinomial",
+    "counts of many items, such as words, as one vector: all columns so named, a tuple of columns, "
+    "or a matrix (dense or sparse) as a column of its own; fractional counts (tf-idf) are fine",
+    variable=CountVector,
+    statistics=Totals,
+    estimate=_estimate,
+    stored={
+        "multinomial": Stored(MultinomialCPD, ("probabilities", "lengths")),
+        "dirichlet_multinomial": Stored(DirichletMultinomialCPD, ("concentration",)),
+    },
+    positive=True,
+    vector="counts",
+)

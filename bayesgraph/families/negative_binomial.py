@@ -1,0 +1,68 @@
+"""Negative binomial counts: Poisson counts whose rate varies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.density import DensityCPD
+from bayesgraph.variables import Count, Discrete
+
+
+class NegativeBinomialCPD(DensityCPD):
+    """Poisson counts whose rate has a gamma distribution given the same discrete parents.
+
+    With a rate of shape r and ``b`` rows' worth of exposure, the probability of x events is
+    ``G(x + r) / (G(r) x!) * (b / (b + 1))^r * (b + 1)^-x`` (Gelman et al. 2013, section 2.6). The
+    mean is r / b, the variance r (b + 1) / b^2. It is the posterior predictive of Poisson counts.
+
+    Parameters
+    ----------
+    children : Count, or iterable of Count
+        n of them.
+    shape, exposure : array_like, shape (*parents' cardinalities, n)
+        Positive. Without the last axis for a single variable.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For other children than counts, a wrong shape, or a parameter that is not positive.
+    """
+
+    parameters: ClassVar = {"shape": 0.0, "exposure": 0.0}
+    _child_type = Count
+    shape: Floats
+    exposure: Floats
+
+    def __init__(
+        self,
+        children: Count | Iterable[Count],
+        shape: ArrayLike,
+        exposure: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_parameters(children, parents, shape=shape, exposure=exposure)
+
+    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
+        r, b = parameters
+        return np.asarray(
+            gammaln(x + r)
+            - gammaln(r)
+            - gammaln(x + 1.0)
+            + r * (np.log(b) - np.log1p(b))
+            - x * np.log1p(b)
+        )
+
+    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
+        shape, exposure = parameters
+        return random.poisson(random.gamma(shape) / exposure)  # type: ignore[return-value]
+
+    def _columns(self) -> Mapping[str, Floats]:
+        mean = self.shape / self.exposure
+        return {"mean": mean, "sd": np.sqrt(mean * (1.0 + 1.0 / self.exposure))}

@@ -1,0 +1,117 @@
+"""Poisson counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from bayesgraph.cpds import CPD
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.density import DensityCPD
+from bayesgraph.families.negative_binomial import NegativeBinomialCPD
+from bayesgraph.statistics import CountSource, Singles
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Count, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+# Rates are positive: what never happened is this improbable, not impossible.
+_NEVER = 1e-300
+
+
+class PoissonCPD(DensityCPD):
+    """Counts, each Poisson given the same discrete parents.
+
+    The log probability is ``x log(rate) - rate - log(x!)``, with the gamma function for fractions.
+
+    Parameters
+    ----------
+    children : Count, or iterable of Count
+        n of them.
+    rate : array_like, shape (*parents' cardinalities, n)
+        Positive: events in a row. Without the last axis for a single variable.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For other children than counts, a wrong shape, or a rate that is not positive.
+
+    Examples
+    --------
+    >>> kind = Discrete("kind", ["a", "b"])
+    >>> PoissonCPD(Count("calls"), [0.5, 3.0], parents=[kind])
+    PoissonCPD p(calls | kind)
+      kind  rate
+      a      0.5
+      b        3
+    """
+
+    parameters: ClassVar = {"rate": 0.0}
+    _child_type = Count
+    rate: Floats
+
+    def __init__(
+        self, children: Count | Iterable[Count], rate: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        self._set_parameters(children, parents, rate=rate)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        # One matrix product for all configurations.
+        values = self._numbers(evidence)
+        rate = self._flat("rate")
+        there = ~np.isnan(values)
+        known = np.where(there, values, 0.0)
+        out += np.log(rate) @ known.T
+        out -= rate @ there.T.astype(np.float64)
+        out -= gammaln(known + 1.0).sum(axis=1)
+
+    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
+        return random.poisson(*parameters)  # type: ignore[return-value]
+
+
+def _estimate(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return Poisson rates: (events + alpha m) / (rows + alpha) around the column's mean m.
+
+    The prior is a gamma distribution of shape alpha m and alpha rows' worth of exposure; a column
+    without any event takes half an event in all rows for m.
+    """
+    columns = tuple(child for child in children if isinstance(child, Count))
+    summary = source.singles(Singles(columns, target))
+    place = [summary.at.place_continuous[child] for child in columns]
+    rows = summary.moments.count[:, place]
+    events = rows * summary.moments.mean[:, place]
+    overall = summary.overall
+    half = safe_divide(np.full(len(columns), 0.5), overall.count[0, place])
+    centre = np.maximum(overall.mean[0, place], np.where(half > 0, half, 0.5))
+    alpha = np.array([float(smoothing.pseudo_counts(child, 1).reshape(-1)[0]) for child in columns])
+    shape, exposure = events + alpha * centre, rows + alpha
+    if smoothing.estimation == "predictive":
+        positive = np.maximum(shape, _NEVER), np.maximum(exposure, _NEVER)
+        return [NegativeBinomialCPD(columns, *positive, [target])]
+    top = np.maximum(shape - 1.0, 0.0) if smoothing.estimation == "map" else shape
+    rate = np.where(exposure > 0, safe_divide(top, exposure), centre)
+    return [PoissonCPD(columns, np.maximum(rate, _NEVER), [target])]
+
+
+POISSON = LeafFamily(
+    "poisson",
+    "counts, whose variance is their mean",
+    variable=Count,
+    statistics=Singles,
+    estimate=_estimate,
+    stored={
+        "poisson": Stored.density(PoissonCPD),
+        "negative_binomial": Stored.density(NegativeBinomialCPD),
+    },
+    positive=True,
+)
