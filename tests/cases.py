@@ -18,15 +18,17 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from scipy import stats
 
 import bayesgraph as bg
 from bayesgraph.learning.exponents import ALL_SCHEMES
 from bayesgraph.variables import is_missing
 
 KINDS = ("continuous", "discrete", "mixed")
-# Four columns of positive numbers, four of counts, and one of every kind with a block of counts.
-OTHER_KINDS = ("positive", "counts", "varied")
-NUMERIC = ("continuous", "positive", "counts")
+# Four columns of positive numbers, of numbers between 0 and 1, and of counts, and one of every kind
+# with a block of counts.
+OTHER_KINDS = ("positive", "shares", "counts", "varied")
+NUMERIC = ("continuous", "positive", "shares", "counts")
 NAMES = ("a", "b", "c", "d")
 
 
@@ -43,8 +45,8 @@ class Case:
     kinds : tuple of str
         Data it takes: some of "continuous" (four float columns), "discrete" (two text columns, a
         boolean one, and text in a category type), "mixed" (a text and a boolean column, and two of
-        floats), "positive" and "counts" (four float columns), and "varied" (a text, a boolean and a
-        float column, one of integer counts, and a block of three more).
+        floats), "positive", "shares" and "counts" (four float columns), and "varied" (a text, a
+        boolean and a float column, one of integer counts, and a block of three more).
     named : bool
         It refers to columns by name, so it takes frames only: scikit-learn's own checks, which
         come with arrays of any width, are not run.
@@ -553,6 +555,20 @@ PLUMBING = {
     "test_the_terms_add_up_to_the_log_odds",
 }
 
+# Densities by their names in files: the data they take, and their distribution in SciPy.
+DENSITIES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "poisson": ("counts", lambda rate: stats.poisson(mu=rate)),
+    "negative_binomial": (
+        "counts",
+        lambda shape, exposure: stats.nbinom(shape, exposure / (exposure + 1.0)),
+    ),
+    "lognormal": (
+        "positive",
+        lambda mean, variance: stats.lognorm(np.sqrt(variance), scale=np.exp(mean)),
+    ),
+    "student": ("continuous", lambda location, scale, dof: stats.t(dof, location, scale)),
+}
+
 # Rows, other than the first of a class, that stand for a family of distributions, of structures,
 # of intervals or of summaries: the code that they run is not that of the first.
 TYPICAL = {
@@ -706,6 +722,8 @@ def make_data(kind: str, n: int = 60, seed: int = 0) -> Data:
     numbers[:, 3] -= 0.9 * numbers[:, 2]
     if kind == "positive":
         numbers = np.exp(0.5 * numbers)
+    if kind == "shares":
+        numbers = 1.0 / (1.0 + np.exp(-numbers))
     if kind == "counts":
         numbers = np.floor(np.exp(0.6 * numbers * [1, 1, -1, 1] + [0, 0, 1, 0.5]))
     columns = dict(zip(NAMES, numbers.T.tolist(), strict=True))

@@ -6,10 +6,12 @@ of many items have the probability of the items in their order (no multinomial c
 
 import math
 
+import cases
 import numpy as np
 from scipy import stats
 
 import bayesgraph as bg
+from bayesgraph.io.payloads import STORED
 from bayesgraph.variables import is_missing
 
 
@@ -24,23 +26,15 @@ def gaussian(cpd, cell, value):
     return stats.norm.logpdf(value, cpd.mean[cell], math.sqrt(cpd.variance[cell]))
 
 
-def poisson(cpd, cell, value):
-    rate = cpd.rate[cell][0]
-    return value * math.log(rate) - rate - math.lgamma(value + 1)
+def density(name):
+    """Return the log density of a family with named parameters, from SciPy."""
+    scipy = cases.DENSITIES[name][1]
 
+    def log_density(cpd, cell, value):
+        frozen = scipy(**{key: getattr(cpd, key)[cell][0] for key in cpd.parameters})
+        return (frozen.logpdf if hasattr(frozen.dist, "pdf") else frozen.logpmf)(value)
 
-def negative_binomial(cpd, cell, value):
-    exposure = cpd.exposure[cell][0]
-    return stats.nbinom.logpmf(value, cpd.shape[cell][0], exposure / (exposure + 1))
-
-
-def lognormal(cpd, cell, value):
-    scale = math.exp(cpd.mean[cell][0])
-    return stats.lognorm.logpdf(value, math.sqrt(cpd.variance[cell][0]), scale=scale)
-
-
-def student(cpd, cell, value):
-    return stats.t.logpdf(value, cpd.dof[cell][0], cpd.location[cell][0], cpd.scale[cell][0])
+    return log_density
 
 
 def kernel(cpd, cell, value):
@@ -84,12 +78,9 @@ def presence(cpd, cell, value):
 
 
 FAMILIES = {
+    **{STORED[name].cpd: density(name) for name in cases.DENSITIES},
     bg.TableCPD: table,
     bg.GaussianCPD: gaussian,
-    bg.PoissonCPD: poisson,
-    bg.NegativeBinomialCPD: negative_binomial,
-    bg.LogNormalCPD: lognormal,
-    bg.StudentCPD: student,
     bg.KernelDensityCPD: kernel,
     bg.MultinomialCPD: multinomial,
     bg.DirichletMultinomialCPD: dirichlet_multinomial,

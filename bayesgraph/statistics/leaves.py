@@ -58,7 +58,10 @@ class Transform(NamedTuple):
 
 
 TRANSFORMS: dict[str, Transform] = {
+    "identity": Transform(np.asarray, np.isfinite, "finite"),
+    "non-negative": Transform(np.asarray, lambda x: x >= 0, "0 or more (Negative values in data)"),
     "log": Transform(np.log, lambda x: x > 0, "positive"),
+    "log1m": Transform(lambda x: np.log1p(-x), lambda x: x < 1, "below 1"),
 }
 
 

@@ -23,7 +23,7 @@ from tree_oracle import oracle_of
 
 import bayesgraph as bg
 from bayesgraph.classifiers import graph_classifier
-from bayesgraph.cpds import DirichletMultinomialCPD, MultinomialCPD
+from bayesgraph.families.multinomial import DirichletMultinomialCPD, MultinomialCPD
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 naive_bayes = pytest.mark.parametrize(

@@ -1,0 +1,150 @@
+"""Estimates by weighted maximum likelihood, smoothed by rows of the whole column.
+
+A family states how its parameters follow from means of functions of the column (`from_means`), or
+from the values themselves (`from_values`). Smoothing is the same for all of them: `alpha` rows
+distributed as the column is over all classes are added to each class. For an exponential family
+that is the posterior mean of the means under a conjugate prior (Diaconis and Ylvisaker 1979).
+Without them, and with ``var_smoothing=0``, it is maximum likelihood exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.cpds import CPD
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import Estimate
+from bayesgraph.families.density import DensityCPD
+from bayesgraph.statistics import CountSource, Moments, Samples
+from bayesgraph.statistics.leaves import distinct_values
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.learning.smoothing import Smoothing
+
+# From one mean of each function, shape (..., n columns), to the parameters in their order; not
+# finite where there is no spread.
+SolveMeans: TypeAlias = Callable[..., Sequence[Floats]]
+# From ascending distinct values, their weights, and a lower bound of the variance.
+SolveValues: TypeAlias = Callable[[Floats, Floats, float], Sequence[float]]
+
+
+def from_means(
+    cpd: type[DensityCPD],
+    functions: tuple[str, ...],
+    solve: SolveMeans,
+    spread: Callable[[Floats], Sequence[Floats]],
+) -> Estimate:
+    """Return the estimate of an exponential family, whose statistics are means.
+
+    Besides `alpha` rows, each class takes a share `var_smoothing` of the whole column's means, so
+    that a column which is constant in one class has a density there.
+
+    Parameters
+    ----------
+    cpd : type
+    functions : tuple of str
+        Of the column; see `bayesgraph.statistics.leaves.TRANSFORMS`.
+    solve : callable
+        Maximum likelihood parameters from the mean of each function.
+    spread : callable
+        Of a column that is the same in all rows, or never observed: means of a distribution that
+        serves all classes, from the first function's mean (0 if never observed).
+    """
+
+    def estimate(
+        children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+    ) -> list[CPD]:
+        _refuse_predictive(cpd, smoothing)
+        columns = _numeric(children)
+        moments = source.summary(Moments(columns, functions, target)).moments
+        overall = moments.merged((target.cardinality,), 0)
+        by_function = (target.cardinality, len(functions), len(columns))
+        count = moments.count.reshape(by_function)[:, :1]
+        pooled = overall.mean.reshape(by_function[1:])
+        rows = _alpha(columns, smoothing) + smoothing.var_smoothing * count
+        sums = count * moments.mean.reshape(by_function) + rows * pooled
+        means = np.where(count + rows > 0, safe_divide(sums, count + rows), pooled)
+        constant = overall.square.reshape(by_function[1:])[0] == 0
+        means[:, :, constant] = np.stack(spread(pooled[0]))[:, constant]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = solve(*np.moveaxis(means, 1, 0))
+        return [_made(cpd, columns, target, found)]
+
+    return estimate
+
+
+def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
+    """Return the estimate of a family that takes the values themselves.
+
+    Parameters
+    ----------
+    cpd : type
+    solve : callable
+        Maximum likelihood parameters from the distinct values of a class and their weights, with
+        a lower bound of the variance: the share `var_smoothing` of the column's, 1 if it has none.
+    """
+
+    def estimate(
+        children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+    ) -> list[CPD]:
+        _refuse_predictive(cpd, smoothing)
+        columns = _numeric(children)
+        summary = source.summary(Samples(columns, target))
+        found = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
+        alpha = _alpha(columns, smoothing)
+        for j, (values, weights) in enumerate(zip(summary.values, summary.weights, strict=True)):
+            pooled, heavy = distinct_values(np.concatenate(values), np.concatenate(weights))
+            if not len(pooled):
+                pooled, heavy = np.zeros(1), np.ones(1)  # never observed: the same for all classes
+            share = heavy / heavy.sum()
+            bound = float(smoothing.ridge(share @ (pooled - share @ pooled) ** 2))
+            for k in range(target.cardinality):
+                rows = alpha[j] if len(values[k]) else 1.0
+                x, w = distinct_values(
+                    np.concatenate([values[k], pooled]), np.concatenate([weights[k], rows * share])
+                )
+                found[:, k, j] = solve(x[w > 0], w[w > 0], bound)
+        return [_made(cpd, columns, target, list(found))]
+
+    return estimate
+
+
+def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
+    return tuple(child for child in children if isinstance(child, Continuous))
+
+
+def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
+    """Return the rows that are added to each class, shape (n columns,)."""
+    return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
+
+
+def _refuse_predictive(cpd: type[DensityCPD], smoothing: Smoothing) -> None:
+    if smoothing.estimation == "predictive":
+        raise DataError(
+            f"estimation='predictive' is not known for {cpd.__name__}; choose 'mean', 'map' or "
+            "'ml'."
+        )
+
+
+def _made(
+    cpd: type[DensityCPD], columns: Sequence[Continuous], target: Discrete, found: Sequence[Floats]
+) -> CPD:
+    wrong = np.zeros((target.cardinality, len(columns)), dtype=bool)
+    for values, above in zip(found, cpd.parameters.values(), strict=True):
+        wrong |= ~(np.isfinite(values) & (values > above))
+    if wrong.any():
+        name = columns[int(np.flatnonzero(wrong.any(axis=0))[0])].name
+        raise DataError(
+            f"Column {name!r} is constant in some class, or nearly so, and nothing smooths that; "
+            "give alpha or var_smoothing a positive value."
+        )
+    family: Any = cpd  # each takes its parameters by name
+    named = dict(zip(cpd.parameters, found, strict=True))
+    made: CPD = family(columns, parents=[target], **named)
+    return made
