@@ -259,6 +259,12 @@ CLASSIFIERS = (
         without=_POSITIVE,
     ),
     Case(
+        "nb-gamma",
+        partial(bg.NaiveBayesClassifier, "gamma"),
+        kinds=("positive",),
+        without=_LOGNORMAL,
+    ),
+    Case(
         "nb-multinomial",
         partial(bg.NaiveBayesClassifier, "multinomial"),
         kinds=("counts",),
@@ -566,6 +572,7 @@ DENSITIES: dict[str, tuple[str, Callable[..., Any]]] = {
         "positive",
         lambda mean, variance: stats.lognorm(np.sqrt(variance), scale=np.exp(mean)),
     ),
+    "gamma": ("positive", lambda shape, rate: stats.gamma(shape, scale=1.0 / rate)),
     "student": ("continuous", lambda location, scale, dof: stats.t(dof, location, scale)),
 }
 

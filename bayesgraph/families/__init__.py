@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bayesgraph.families.bernoulli import BERNOULLI
 from bayesgraph.families.card import LeafFamily, Stored
 from bayesgraph.families.categorical import CATEGORICAL
+from bayesgraph.families.gamma import GAMMA
 from bayesgraph.families.gaussian import GAUSSIAN
 from bayesgraph.families.kernel import KERNEL
 from bayesgraph.families.lognormal import LOGNORMAL
@@ -20,6 +21,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
         CATEGORICAL,
         GAUSSIAN,
         LOGNORMAL,
+        GAMMA,
         KERNEL,
         POISSON,
         MULTINOMIAL,
