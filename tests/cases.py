@@ -265,6 +265,12 @@ CLASSIFIERS = (
         without=_LOGNORMAL,
     ),
     Case(
+        "nb-exponential",
+        partial(bg.NaiveBayesClassifier, "exponential"),
+        kinds=("positive",),
+        without=_POSITIVE,
+    ),
+    Case(
         "nb-multinomial",
         partial(bg.NaiveBayesClassifier, "multinomial"),
         kinds=("counts",),
@@ -573,6 +579,7 @@ DENSITIES: dict[str, tuple[str, Callable[..., Any]]] = {
         lambda mean, variance: stats.lognorm(np.sqrt(variance), scale=np.exp(mean)),
     ),
     "gamma": ("positive", lambda shape, rate: stats.gamma(shape, scale=1.0 / rate)),
+    "exponential": ("positive", lambda rate: stats.expon(scale=1.0 / rate)),
     "student": ("continuous", lambda location, scale, dof: stats.t(dof, location, scale)),
 }
 

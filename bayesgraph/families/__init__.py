@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bayesgraph.families.bernoulli import BERNOULLI
 from bayesgraph.families.card import LeafFamily, Stored
 from bayesgraph.families.categorical import CATEGORICAL
+from bayesgraph.families.exponential import EXPONENTIAL
 from bayesgraph.families.gamma import GAMMA
 from bayesgraph.families.gaussian import GAUSSIAN
 from bayesgraph.families.kernel import KERNEL
@@ -22,6 +23,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
         GAUSSIAN,
         LOGNORMAL,
         GAMMA,
+        EXPONENTIAL,
         KERNEL,
         POISSON,
         MULTINOMIAL,

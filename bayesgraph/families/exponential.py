@@ -1,0 +1,74 @@
+"""Exponentially distributed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.density import DensityCPD
+from bayesgraph.families.likelihood import from_means
+from bayesgraph.statistics import Moments
+from bayesgraph.variables import Continuous, Discrete
+
+
+class ExponentialCPD(DensityCPD):
+    """Children with exponential distributions given the same discrete parents.
+
+    The log density is ``log(rate) - rate x`` from 0 on; a negative value has the density 0.
+
+    Parameters
+    ----------
+    children : Continuous, or iterable of Continuous
+        n of them.
+    rate : array_like, shape (*parents' cardinalities, n)
+        Positive, per unit of the child. Without the last axis for a single variable.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For discrete children, a wrong shape, or a rate that is not positive.
+    """
+
+    parameters: ClassVar = {"rate": 0.0}
+    rate: Floats
+
+    def __init__(
+        self,
+        children: Continuous | Iterable[Continuous],
+        rate: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_parameters(children, parents, rate=rate)
+
+    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
+        (rate,) = parameters
+        return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
+
+    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
+        (rate,) = parameters
+        return random.exponential(1.0 / rate)
+
+
+def _solve(mean: Floats) -> Sequence[Floats]:
+    return (1.0 / mean,)
+
+
+def _spread(mean: Floats) -> Sequence[Floats]:
+    return (np.where(mean > 0, mean, 1.0),)
+
+
+EXPONENTIAL = LeafFamily(
+    "exponential",
+    "waiting times: numbers from 0 on, the most frequent near 0",
+    variable=Continuous,
+    statistics=Moments,
+    estimate=from_means(ExponentialCPD, ("non-negative",), _solve, _spread),
+    stored={"exponential": Stored.density(ExponentialCPD)},
+    positive=True,
+)
