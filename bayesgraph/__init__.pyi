@@ -50,6 +50,7 @@ from .explain import contributions as contributions
 from .explain import top_items as top_items
 from .factors import Factor as Factor
 from .families.bernoulli import PresenceCPD as PresenceCPD
+from .families.beta import BetaCPD as BetaCPD
 from .families.exponential import ExponentialCPD as ExponentialCPD
 from .families.gamma import GammaCPD as GammaCPD
 from .families.kernel import KernelDensityCPD as KernelDensityCPD

@@ -95,6 +95,15 @@ _KERNEL = {
     "whose bandwidths are so much smaller that class 0 ends where its rows end."
 }
 _LOGNORMAL = {"test_scikit_learn": "Its positive data start at zero, whose logarithm is infinite."}
+_SHARES = dict.fromkeys(
+    (
+        "test_scikit_learn",
+        "test_masked_arrays_are_missing_values",
+        "test_arrays_after_frames_and_frames_after_arrays",
+        "test_numbers_that_are_never_observed_say_nothing",
+    ),
+    "Some of its numbers are not between 0 and 1.",
+)
 _RULE = "A scoring rule over counts has no distribution of documents and no arcs."
 _UNWEIGHTED = "There is no class_weight, which would shift the prior that the score lacks."
 _COMPLEMENT = {
@@ -269,6 +278,12 @@ CLASSIFIERS = (
         partial(bg.NaiveBayesClassifier, "exponential"),
         kinds=("positive",),
         without=_POSITIVE,
+    ),
+    Case(
+        "nb-beta",
+        partial(bg.NaiveBayesClassifier, "beta"),
+        kinds=("shares",),
+        without=_SHARES,
     ),
     Case(
         "nb-multinomial",
@@ -580,6 +595,7 @@ DENSITIES: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "gamma": ("positive", lambda shape, rate: stats.gamma(shape, scale=1.0 / rate)),
     "exponential": ("positive", lambda rate: stats.expon(scale=1.0 / rate)),
+    "beta": ("shares", lambda a, b: stats.beta(a=a, b=b)),
     "student": ("continuous", lambda location, scale, dof: stats.t(dof, location, scale)),
 }
 

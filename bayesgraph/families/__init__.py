@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bayesgraph.families.bernoulli import BERNOULLI
+from bayesgraph.families.beta import BETA
 from bayesgraph.families.card import LeafFamily, Stored
 from bayesgraph.families.categorical import CATEGORICAL
 from bayesgraph.families.exponential import EXPONENTIAL
@@ -24,6 +25,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
         LOGNORMAL,
         GAMMA,
         EXPONENTIAL,
+        BETA,
         KERNEL,
         POISSON,
         MULTINOMIAL,
