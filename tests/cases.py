@@ -286,6 +286,12 @@ CLASSIFIERS = (
         without=_SHARES,
     ),
     Case(
+        "nb-negative-binomial",
+        partial(bg.NaiveBayesClassifier, "negative_binomial"),
+        kinds=("counts",),
+        without=_POSITIVE,
+    ),
+    Case(
         "nb-multinomial",
         partial(bg.NaiveBayesClassifier, "multinomial"),
         kinds=("counts",),

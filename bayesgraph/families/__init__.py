@@ -14,6 +14,7 @@ from bayesgraph.families.gaussian import GAUSSIAN
 from bayesgraph.families.kernel import KERNEL
 from bayesgraph.families.lognormal import LOGNORMAL
 from bayesgraph.families.multinomial import MULTINOMIAL
+from bayesgraph.families.negative_binomial import NEGATIVE_BINOMIAL
 from bayesgraph.families.poisson import POISSON
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -28,6 +29,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
         BETA,
         KERNEL,
         POISSON,
+        NEGATIVE_BINOMIAL,
         MULTINOMIAL,
         BERNOULLI,
     )

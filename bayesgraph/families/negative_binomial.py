@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
 from bayesgraph.families.density import DensityCPD
+from bayesgraph.families.likelihood import from_values
+from bayesgraph.statistics import Samples
 from bayesgraph.variables import Count, Discrete
+
+# Shapes that are looked for: above the largest, in units of the mean, it is a Poisson distribution.
+_SMALLEST, _LARGEST = 1e-12, 1e5
+# A rate that is as good as 0.
+_NEVER = 1e-300
 
 
 class NegativeBinomialCPD(DensityCPD):
@@ -66,3 +75,35 @@ class NegativeBinomialCPD(DensityCPD):
     def _columns(self) -> Mapping[str, Floats]:
         mean = self.shape / self.exposure
         return {"mean": mean, "sd": np.sqrt(mean * (1.0 + 1.0 / self.exposure))}
+
+
+def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
+    """Return shape and exposure: the mean is the sample's, the shape a root of the score.
+
+    There is one if and only if the variance exceeds the mean (Levin and Reeds 1977); otherwise the
+    likelihood grows towards the Poisson distribution, and the largest shape stands for it.
+    """
+    share = weights / weights.sum()
+    mean = float(share @ x)
+    largest = _LARGEST * max(1.0, mean)
+    mean = max(mean, _NEVER)
+    shape = largest
+
+    def score(log_shape: float) -> float:
+        r = np.exp(log_shape)
+        return float(share @ (digamma(x + r) - digamma(r)) - np.log1p(mean / r))
+
+    if share @ (x - mean) ** 2 > mean and score(np.log(largest)) < 0:
+        shape = float(np.exp(brentq(score, np.log(_SMALLEST), np.log(largest), xtol=1e-13)))
+    return shape, shape / mean
+
+
+NEGATIVE_BINOMIAL = LeafFamily(
+    "negative_binomial",
+    "counts, whose variance exceeds their mean",
+    variable=Count,
+    statistics=Samples,
+    estimate=from_values(NegativeBinomialCPD, _solve),
+    stored={"negative_binomial": Stored.density(NegativeBinomialCPD)},
+    positive=True,
+)

@@ -109,9 +109,6 @@ POISSON = LeafFamily(
     variable=Count,
     statistics=Singles,
     estimate=_estimate,
-    stored={
-        "poisson": Stored.density(PoissonCPD),
-        "negative_binomial": Stored.density(NegativeBinomialCPD),
-    },
+    stored={"poisson": Stored.density(PoissonCPD)},
     positive=True,
 )
