@@ -292,6 +292,11 @@ CLASSIFIERS = (
         without=_POSITIVE,
     ),
     Case(
+        "nb-student",
+        partial(bg.NaiveBayesClassifier, "student"),
+        kinds=("continuous",),
+    ),
+    Case(
         "nb-multinomial",
         partial(bg.NaiveBayesClassifier, "multinomial"),
         kinds=("counts",),

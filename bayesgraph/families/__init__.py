@@ -16,6 +16,7 @@ from bayesgraph.families.lognormal import LOGNORMAL
 from bayesgraph.families.multinomial import MULTINOMIAL
 from bayesgraph.families.negative_binomial import NEGATIVE_BINOMIAL
 from bayesgraph.families.poisson import POISSON
+from bayesgraph.families.student import STUDENT
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
 FAMILIES: Mapping[str, LeafFamily] = {
@@ -23,6 +24,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
     for family in (
         CATEGORICAL,
         GAUSSIAN,
+        STUDENT,
         LOGNORMAL,
         GAMMA,
         EXPONENTIAL,

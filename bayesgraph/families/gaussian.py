@@ -103,7 +103,6 @@ GAUSSIAN = LeafFamily(
     stored={
         "gaussian": Stored(GaussianCPD, ("mean", "variance", "coefficients")),
         "gaussians": Stored(GaussianPlate, ("mean", "variance")),
-        "student": Stored.density(StudentCPD),
     },
     any_parents=True,
 )

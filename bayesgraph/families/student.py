@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.families.card import LeafFamily, Stored
 from bayesgraph.families.density import DensityCPD
+from bayesgraph.families.likelihood import from_values
+from bayesgraph.statistics import Samples
 from bayesgraph.variables import Continuous, Discrete
+
+# Degrees of freedom that are looked for: fewer have an unbounded likelihood where values are equal,
+# more are a Gaussian distribution.
+_FEWEST, _MOST = 1.0, 1e6
+# From here on the expected information is a limit.
+_LIMIT = 300.0
+_MAX_STEPS, _HALVINGS = 500, 40
+_PRECISION, _ROUNDING = 1e-20, 1e-9
+# A scale that is as good as 0.
+_NEVER = 1e-300
 
 
 class StudentCPD(DensityCPD):
@@ -65,3 +78,89 @@ class StudentCPD(DensityCPD):
 
     def _columns(self) -> Mapping[str, Floats]:
         return {"location": self.location, "scale": self.scale, "df": self.dof}
+
+
+def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
+    """Return location, scale and degrees of freedom by Fisher scoring.
+
+    Scores and expected information of location, log scale and log degrees of freedom (Lange,
+    Little, Taylor 1989, appendix B); steps are halved until the likelihood does not fall.
+
+    The likelihood is unbounded where many values are equal: the squared scale is at least `bound`.
+    """
+    share = weights / weights.sum()
+    lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_FEWEST)])
+    upper = np.array([np.inf, np.inf, np.log(_MOST)])
+    at = np.clip(_start(x, share), lower, upper)
+    value = _mean_log(x, share, at)
+    for _ in range(_MAX_STEPS):
+        score, information = _score(x, share, at)
+        # What is at a bound and would go beyond it stays there.
+        free = ~(((at <= lower) & (score < 0)) | ((at >= upper) & (score > 0)))
+        step = np.zeros(3)
+        step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
+        decrement = float(score @ step)
+        # All of it is shortened, so that it stays a direction of ascent.
+        step *= min(1.0, 2.0 / max(np.abs(step[1:]).max(), _NEVER))
+        for _ in range(_HALVINGS):
+            moved = np.clip(at + step, lower, upper)
+            new = _mean_log(x, share, moved)
+            if new >= value - _ROUNDING * (1.0 + abs(value)):
+                break
+            step = step / 2.0
+        else:
+            break
+        at, value = moved, new
+        if decrement < _PRECISION:
+            break
+    return float(at[0]), float(np.exp(at[1])), float(np.exp(at[2]))
+
+
+def _start(x: Floats, share: Floats) -> Floats:
+    """Return median, median absolute deviation and five degrees of freedom."""
+    location = _median(x, share)
+    away = np.abs(x - location)
+    order = np.argsort(away)
+    scale = 1.4826 * _median(away[order], share[order]) or np.sqrt(share @ away**2) or _NEVER
+    return np.array([location, np.log(scale), np.log(5.0)])
+
+
+def _median(ascending: Floats, share: Floats) -> float:
+    return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
+
+
+def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
+    """Return the mean log density."""
+    scale, dof = np.exp(at[1:])
+    z = ((x - at[0]) / scale) ** 2
+    constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - at[1]
+    return float(constant - 0.5 * (dof + 1) * (share @ np.log1p(z / dof)))
+
+
+def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Return the gradient of the mean log density and its expected negative curvature."""
+    scale, v = np.exp(at[1:])
+    z = (x - at[0]) / scale
+    pull = (v + 1) / (v + z**2)
+    by_dof = digamma((v + 1) / 2) - digamma(v / 2) - 1 / v
+    by_dof += share @ (pull * z**2 / v - np.log1p(z**2 / v))
+    score = np.array([share @ (pull * z) / scale, share @ (pull * z**2) - 1, 0.5 * v * by_dof])
+    shared = -2 * v / ((v + 1) * (v + 3))
+    own = 0.25 * (polygamma(1, v / 2) - polygamma(1, (v + 1) / 2))
+    own -= (v + 5) / (2 * v * (v + 1) * (v + 3))
+    by_scale = 2 * v / (v + 3)
+    # For many degrees of freedom the differences in `own` are rounding errors; this is their limit.
+    by_log_dof = v**2 * own if v < _LIMIT else shared**2 / by_scale + 1.5 / v**2
+    information = np.diag([(v + 1) / ((v + 3) * scale**2), by_scale, by_log_dof])
+    information[1, 2] = information[2, 1] = shared
+    return score, information
+
+
+STUDENT = LeafFamily(
+    "student",
+    "numbers with outliers: Student's t distribution",
+    variable=Continuous,
+    statistics=Samples,
+    estimate=from_values(StudentCPD, _solve),
+    stored={"student": Stored.density(StudentCPD)},
+)
