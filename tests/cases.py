@@ -534,6 +534,7 @@ CLASSIFIERS = (
         Case(
             f"streaming-{name}",
             partial(bg.StreamingNaiveBayesClassifier, **options),
+            searched=("alpha", (0.5, 2.0)),
             without=_STREAM | more,
         )
         for name, options, more in (
@@ -548,6 +549,7 @@ CLASSIFIERS = (
         Case(
             f"streaming-weighted-{name}",
             partial(bg.StreamingWeightedNaiveBayesClassifier, **options),
+            searched=("alpha", (0.5, 2.0)),
             without=_STREAM_WEIGHTED | more,
             likelihood=False,
         )
