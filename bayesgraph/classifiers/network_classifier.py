@@ -51,7 +51,9 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
     if not classifier._counts_ahead():
         raise AttributeError(
             f"{classifier!r} chooses what to count from what it has seen, which takes further "
-            "passes over the data: it cannot add or forget rows; fit it on the whole table."
+            "passes over the data (or its learner does not declare what it counts, see "
+            "bayesgraph.learning.structure.learner): it cannot add or forget rows; fit it on the "
+            "whole table."
         )
     return True
 

@@ -195,9 +195,10 @@ class CPD(Displayed, ABC):
 
     def _display(self) -> DisplayTable:
         found = self.describe(_MAX_ROWS, _MAX_COLUMNS)
-        return DisplayTable(str(self), found.rows, found.header, note=found.note)
+        return DisplayTable(self.title, found.rows, found.header, note=found.note)
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
         """Return the class and ``P(child | parents)`` on one line, ``p(...)`` for a density."""
         names = [str(child.name) for child in self.children[:_MAX_NAMES]]
         if more := len(self.children) - len(names):

@@ -77,7 +77,7 @@ class HistogramCPD(NumericCPD):
             raise CPDError(f"HistogramCPD takes discrete parents; got {quoted(continuous)}.")
         self.variable = variable
         self.parents = tuple(p for p in checked if isinstance(p, Discrete))
-        what = str(self)
+        what = self.title
         self.edges = _checked_edges(edges, what)
         cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
@@ -136,7 +136,7 @@ class HistogramCPD(NumericCPD):
         """See NumericCPD."""
         if self.variable not in observed:
             raise UnsupportedModelError(
-                f"The posterior of {self.variable.name!r} is not computed exactly: {self} is a "
+                f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} is a "
                 "histogram, neither a table nor Gaussian. Leave it out of the targets, or ask with "
                 "method='likelihood-weighting'."
             )

@@ -97,13 +97,13 @@ class JointGaussianCPD(Plate):
         if not (variance > 0).all():
             at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
             raise CPDError(
-                f"{self}: every variance must be positive; those of "
+                f"{self.title}: every variance must be positive; those of "
                 f"{quoted(self._children[i].name for i in at)} are not. Leave out constant columns "
                 "or add to the diagonal (var_smoothing= of the classifiers does)."
             )
         correlation = self._correlation
         if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
-            raise CPDError(f"{self}: covariance takes symmetric matrices; one is not.")
+            raise CPDError(f"{self.title}: covariance takes symmetric matrices; one is not.")
         _ = self.roots
 
     # ------------------------------------------------------------------------- what is derived
@@ -154,7 +154,7 @@ class JointGaussianCPD(Plate):
             where = " given " + ", ".join(f"{p.name}={p.states[code]!r}" for p, code in given)
         before = quoted(child.name for child in self._children[:at])
         return CPDError(
-            f"{self}: the covariance{where} is not positive definite: "
+            f"{self.title}: the covariance{where} is not positive definite: "
             f"{self._children[at].name!r} is a linear function of {before}. Leave it out, shrink "
             "the covariance or add to its diagonal (shrinkage= and var_smoothing= of the "
             "classifiers do)."

@@ -76,7 +76,7 @@ class GaussianCPD(CPD):
         n = len(self.continuous_parents)
         if coefficients is None and n:
             raise CPDError(
-                f"{self} has the continuous parents "
+                f"{self.title} has the continuous parents "
                 f"{quoted(p.name for p in self.continuous_parents)}: coefficients= of shape "
                 f"{(*shape, n)} is needed."
             )
@@ -89,7 +89,7 @@ class GaussianCPD(CPD):
         )
         if not (self.variance > 0).all():
             raise CPDError(
-                f"{self}: every variance must be positive; the smallest is "
+                f"{self.title}: every variance must be positive; the smallest is "
                 f"{self.variance.min():.6g}."
             )
 
@@ -97,17 +97,19 @@ class GaussianCPD(CPD):
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise CPDError(f"{self}: {name} takes numbers of shape {shape}: {error}.") from error
+            raise CPDError(
+                f"{self.title}: {name} takes numbers of shape {shape}: {error}."
+            ) from error
         if array.ndim == 0:
             array = np.full(shape, float(array))
         if array.shape != shape:
             names = quoted(parent.name for parent in self.discrete_parents) or "no discrete parents"
             raise CPDError(
-                f"{self}: {name} takes shape {shape} (discrete parents: {names}); got "
+                f"{self.title}: {name} takes shape {shape} (discrete parents: {names}); got "
                 f"{array.shape}."
             )
         if not np.isfinite(array).all():
-            raise CPDError(f"{self}: {name} takes finite numbers; got {array!r}.")
+            raise CPDError(f"{self.title}: {name} takes finite numbers; got {array!r}.")
         array.flags.writeable = False
         return array
 

@@ -105,14 +105,16 @@ class Plate(CPD):
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise CPDError(f"{self}: {name} takes numbers of shape {wanted}: {error}.") from error
+            raise CPDError(
+                f"{self.title}: {name} takes numbers of shape {wanted}: {error}."
+            ) from error
         if array.shape != wanted:
-            raise CPDError(f"{self}: {name} takes shape {wanted}; got {array.shape}.")
+            raise CPDError(f"{self.title}: {name} takes shape {wanted}; got {array.shape}.")
         if not np.isfinite(array).all():
-            raise CPDError(f"{self}: {name} takes finite numbers.")
+            raise CPDError(f"{self.title}: {name} takes finite numbers.")
         if not (array > above).all():
             raise CPDError(
-                f"{self}: {name} takes numbers above {above:g}; the smallest is {array.min():.6g}."
+                f"{self.title}: {name} takes numbers above {above:g}; the smallest is {array.min():.6g}."
             )
         array = array.reshape(shape)
         array.flags.writeable = False

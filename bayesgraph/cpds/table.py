@@ -71,7 +71,7 @@ class TableCPD(CPD):
             )
         self.variable = variable
         self.parents = tuple(p for p in checked if isinstance(p, Discrete))
-        table = checked_table(values, self._axes, what=str(self))
+        table = checked_table(values, self._axes, what=self.title)
         sums = table.sum(axis=-1)
         wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
         if wrong.any():
@@ -80,7 +80,7 @@ class TableCPD(CPD):
                 f"{p.name}={p.states[code]!r}" for p, code in zip(self.parents, at, strict=True)
             )
             raise CPDError(
-                f"{self}: the probabilities{f' given {row}' if row else ''} sum "
+                f"{self.title}: the probabilities{f' given {row}' if row else ''} sum "
                 f"to {sums[at]:.9g}, not to 1. Divide each row by its sum if they are weights."
             )
         table.flags.writeable = False

@@ -162,7 +162,7 @@ class TreeCPD(RootSummingCPD):
             )
         self.variable = variable
         flat = tree if isinstance(tree, Tree) else _flattened(tree, variable, self.parents)
-        self.tree = _checked(flat, variable, self.parents, str(self))
+        self.tree = _checked(flat, variable, self.parents, self.title)
         self._shares: dict[Variable, tuple[CPD, Floats]] = {}
 
     @property
@@ -383,8 +383,10 @@ class _SummedTree(NumericCPD):
 
     __hash__ = None
 
-    def __str__(self) -> str:
-        return str(self.source)
+    @property
+    def title(self) -> str:
+        """See CPD."""
+        return self.source.title
 
 
 def _matrix(

@@ -58,7 +58,7 @@ class PresenceCPD(ItemsCPD):
         self._set_vector(variable, parents)
         self.probabilities = self._parameter("probabilities", probabilities, self._shape)
         if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
-            raise CPDError(f"{self}: probabilities lie between 0 and 1.")
+            raise CPDError(f"{self.title}: probabilities lie between 0 and 1.")
         self.threshold = float(np.asarray(threshold))
 
     @property
@@ -136,7 +136,7 @@ class PresenceCPD(ItemsCPD):
         """
         if self.threshold < 0:
             raise UnsupportedModelError(
-                f"{self} takes a count of 0 for presence (its threshold is {self.threshold:g}), so "
+                f"{self.title} takes a count of 0 for presence (its threshold is {self.threshold:g}), so "
                 "that there is no count for absence to draw."
             )
         least = max(1.0, math.floor(self.threshold) + 1.0)

@@ -139,7 +139,7 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
     name = next((name for name, stored in STORED.items() if type(cpd) is stored.cpd), None)
     if name is None:
         raise LossyExportError(
-            f"{cpd}: the native format has no entry for {type(cpd).__name__}; it holds "
+            f"{cpd.title}: the native format has no entry for {type(cpd).__name__}; it holds "
             f"{', '.join(stored.cpd.__name__ for stored in STORED.values())}."
         )
     stored = STORED[name]

@@ -96,7 +96,7 @@ def test_discrete_parents_in_a_network():
     rows = net.query_rows("group", {"age": [100.0, None, 10.0]})
     np.testing.assert_allclose(rows, [joint / joint.sum(), [0.25, 0.75], [1, 0]])
     assert cpd.n_parameters == 8
-    assert str(cpd) == "HistogramCPD p(age | group)"
+    assert cpd.title == "HistogramCPD p(age | group)"
     assert cpd._display().header == [
         "group",
         "(-inf, 0]",

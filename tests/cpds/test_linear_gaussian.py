@@ -35,7 +35,7 @@ def test_what_it_holds():
     assert cpd.discrete_parents == (B, A)
     assert cpd.continuous_parents == (Y, X)
     assert cpd.n_parameters == 6 * 4
-    assert str(cpd) == "GaussianCPD p(z | b, y, a, x)"
+    assert cpd.title == "GaussianCPD p(z | b, y, a, x)"
     assert bg.GaussianCPD(X, 0, 1).n_parameters == 2
     with pytest.raises(ValueError, match="read-only"):
         cpd.mean[0, 0] = 1.0

@@ -26,7 +26,7 @@ def test_what_it_holds():
     assert cpd.scope == (A, B)
     assert cpd.values.tolist() == ROWS
     assert cpd.n_parameters == 4
-    assert str(cpd) == "TableCPD P(b | a)"
+    assert cpd.title == "TableCPD P(b | a)"
     assert repr(bg.TableCPD(A, [0.5, 0.5])).startswith("TableCPD P(a)\n")
     assert "<table>" in cpd._repr_html_()
 

@@ -43,7 +43,7 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
             )
         if cpd.scope != other.scope:
             raise ModelError(
-                f"{cpd} and {other} differ in their parents; exponents keep the graph."
+                f"{cpd.title} and {other.title} differ in their parents; exponents keep the graph."
             )
         tables.append(cpd)
         exponents.append(_exponents(cpd, other))
