@@ -136,7 +136,8 @@ class HistogramCPD(NumericCPD):
         """See NumericCPD."""
         if self.variable not in observed:
             raise UnsupportedModelError(
-                f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} is a "
+                f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} "
+                "is a "
                 "histogram, neither a table nor Gaussian. Leave it out of the targets, or ask with "
                 "method='likelihood-weighting'."
             )

@@ -114,7 +114,8 @@ class Plate(CPD):
             raise CPDError(f"{self.title}: {name} takes finite numbers.")
         if not (array > above).all():
             raise CPDError(
-                f"{self.title}: {name} takes numbers above {above:g}; the smallest is {array.min():.6g}."
+                f"{self.title}: {name} takes numbers above {above:g}; the smallest is "
+                f"{array.min():.6g}."
             )
         array = array.reshape(shape)
         array.flags.writeable = False

@@ -34,7 +34,8 @@ class NumericCPD(CPD):
         for variable in self.scope:
             if isinstance(variable, Continuous) and variable not in observed:
                 raise UnsupportedModelError(
-                    f"{variable.name!r} is continuous, not observed, and {self.title} is not linear "
+                    f"{variable.name!r} is continuous, not observed, and {self.title} is not "
+                    "linear "
                     "Gaussian in it: there is no exact answer. Only a root that feeds this CPD "
                     "alone and is not a target is summed out. Observe it, leave it out of the "
                     "targets, or ask with method='likelihood-weighting'."

@@ -136,7 +136,8 @@ class PresenceCPD(ItemsCPD):
         """
         if self.threshold < 0:
             raise UnsupportedModelError(
-                f"{self.title} takes a count of 0 for presence (its threshold is {self.threshold:g}), so "
+                f"{self.title} takes a count of 0 for presence (its threshold is "
+                f"{self.threshold:g}), so "
                 "that there is no count for absence to draw."
             )
         least = max(1.0, math.floor(self.threshold) + 1.0)

@@ -69,7 +69,8 @@ class MultinomialCPD(ItemsCPD):
         )
         if (np.abs(self.probabilities.sum(axis=-1) - 1.0) > SUM_TOLERANCE).any():
             raise CPDError(
-                f"{self.title}: the probabilities of the items must sum to 1 for each configuration of "
+                f"{self.title}: the probabilities of the items must sum to 1 for each "
+                "configuration of "
                 "the parents. Divide each row by its sum if they are weights."
             )
         given = np.zeros((*self._lead, 0)) if lengths is None else lengths
@@ -141,7 +142,8 @@ class MultinomialCPD(ItemsCPD):
         """
         if not self.lengths.shape[-1]:
             raise UnsupportedModelError(
-                f"{self.title} has no lengths= to draw documents from: it tells how items are chosen, "
+                f"{self.title} has no lengths= to draw documents from: it tells how items are "
+                "chosen, "
                 "not how many."
             )
         cell = self._cell(parents, n)

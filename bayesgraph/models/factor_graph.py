@@ -83,6 +83,11 @@ class Term:
         return None if logs is None else weighted_log(logs.T, self.exponent).T
 
 
+def _name(source: Source) -> str:
+    """Return a factor or a CPD on one line."""
+    return source.title if isinstance(source, CPD) else repr(source)
+
+
 def _as_factor(source: Source) -> Factor | None:
     return source if isinstance(source, Factor) else source.to_factor()
 
@@ -92,10 +97,10 @@ def check_negative(source: Source, exponent: Floats) -> None:
     table = _as_factor(source)
     if table is not None:
         if (np.isneginf(table.log_values) & (exponent < 0)).any():
-            raise ModelError(f"{source} has zeros, which cannot take a negative exponent.")
+            raise ModelError(f"{_name(source)} has zeros, which cannot take a negative exponent.")
     elif isinstance(source, CPD) and not source.is_positive:
         raise ModelError(
-            f"{source} takes exponents that are not negative; got {exponent.tolist()!r:.80}."
+            f"{_name(source)} takes exponents that are not negative; got {exponent.tolist()!r:.80}."
         )
 
 
@@ -214,12 +219,12 @@ class FactorGraph(Model):
             np.broadcast_to(array, shape)
         except (TypeError, ValueError) as error:
             raise ModelError(
-                f"The exponent of {source} is a number or broadcasts against shape {shape}: "
+                f"The exponent of {_name(source)} is a number or broadcasts against shape {shape}: "
                 f"{error}."
             ) from error
         if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
             raise ModelError(
-                f"The exponents of {source} must be finite and {self.domain} (from {low:g} to "
+                f"The exponents of {_name(source)} must be finite and {self.domain} (from {low:g} to "
                 f"{high:g}); got {exponent!r}."
             )
         if (array < 0).any():

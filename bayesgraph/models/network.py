@@ -153,11 +153,13 @@ class BayesianNetwork(Model):
             if own is None:
                 near = suggestion(parent.name, self._by_name)
                 raise ModelError(
-                    f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its own.{near}"
+                    f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
+                    f"own.{near}"
                 )
             if own != parent:
                 raise ModelError(
-                    f"{cpd.title} has the parent {parent!r}, but the network has {own!r}: name, type, "
+                    f"{cpd.title} has the parent {parent!r}, but the network has {own!r}: name, "
+                    "type, "
                     "states and their order must agree."
                 )
 

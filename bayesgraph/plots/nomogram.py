@@ -169,7 +169,8 @@ def _check_star(network: BayesianNetwork, target: Discrete) -> None:
             )
         if cpd.parents != (() if cpd.variable == target else (target,)):
             raise UnsupportedModelError(
-                f"A nomogram is of a naive Bayes; {cpd.title} makes the points of one feature depend "
+                f"A nomogram is of a naive Bayes; {cpd.title} makes the points of one feature "
+                "depend "
                 "on another. Explain single rows with clf.contributions instead."
             )
 

@@ -206,7 +206,7 @@ def test_equality_pickle_and_repr():
     assert one != block("separate")
     assert one != block("shared", seed=2)
     assert pickle.loads(pickle.dumps(one)) == one
-    assert str(one) == "JointGaussianCPD p(x0, x1, x2 | b, a)"
+    assert one.title == "JointGaussianCPD p(x0, x1, x2 | b, a)"
     assert one._display().header == ["child", "b", "a", "mean", "sd"]
 
 
