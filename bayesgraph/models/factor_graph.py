@@ -224,7 +224,8 @@ class FactorGraph(Model):
             ) from error
         if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
             raise ModelError(
-                f"The exponents of {_name(source)} must be finite and {self.domain} (from {low:g} to "
+                f"The exponents of {_name(source)} must be finite and {self.domain} (from "
+                f"{low:g} to "
                 f"{high:g}); got {exponent!r}."
             )
         if (array < 0).any():
