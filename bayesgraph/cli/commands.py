@@ -327,7 +327,7 @@ def query(
     ] = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
-    loaded = _load(model)
+    loaded = bg.load(model)
     network = _network(loaded)
     if everything:
         if target:
@@ -359,7 +359,7 @@ def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print what a model is made of: variables, parents, arcs and their scores."""
-    loaded = _load(model)
+    loaded = bg.load(model)
     network = _network(loaded)
     console = _console()
     console.print(repr(network), markup=False)
@@ -382,7 +382,7 @@ def render(
 ) -> None:
     """Draw the graph of a model."""
     _check_output(output, (".svg", ".png", ".pdf", ".dot"))
-    loaded = _load(model)
+    loaded = bg.load(model)
     network = _network(loaded)
     options: dict[str, Any] = {
         "evidence": evidence_of(network, evidence) or None,
@@ -401,7 +401,7 @@ def convert(
     destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
 ) -> None:
     """Convert a model from one format to another, named by the suffixes."""
-    loaded = _load(source)
+    loaded = bg.load(source)
     loaded.save(destination)
     _console().print(f"{source} written to {destination}")
 
@@ -433,14 +433,8 @@ def _features_and_labels(
     return table.select(features), table.select([target])
 
 
-def _load(path: Path) -> Any:
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return bg.load(path)
-
-
 def _load_classifier(path: Path) -> GraphClassifier:
-    model = _load(path)
+    model = bg.load(path)
     if not _is_classifier(model):
         raise DataError(
             f"{path} holds {model!r}, which has no class to predict; use 'bayesgraph query', or "

@@ -1,4 +1,4 @@
-"""What the texts of the command line stand for: variables, states, numbers, likelihoods."""
+"""Texts of the command line as variables, states, numbers and likelihoods."""
 
 from __future__ import annotations
 

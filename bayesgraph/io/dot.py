@@ -193,7 +193,7 @@ _Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | Weighted
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What a node, an arc or a factor needs to know to draw itself."""
+    """The options of a drawing, and the statements of its nodes, arcs and factors."""
 
     titles: Mapping[Variable, str]
     ids: Mapping[Variable, str]
@@ -280,7 +280,7 @@ class _Drawing:
                 attributes["tooltip"] += f": exponent {_exponent(exponent) or '1'}"
                 if not share:
                     attributes |= {"color": _PALE, "style": "dashed"}
-            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+            lines.append(self.arc(parent, child, attributes))
         return lines
 
     def pale_arcs(
@@ -302,9 +302,13 @@ class _Drawing:
             if differ and probability < _CERTAIN:
                 attributes["label"] = f" {probability:.2f} "
             attributes["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
-            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+            lines.append(self.arc(parent, child, attributes))
         caption = [_caption("numbers on arcs: their probability")] if differ else []
         return lines, caption
+
+    def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
+        """Return the statement of an arc."""
+        return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
 
     def box_note(self, net: _Net, hub: Variable, n: int, powered: bool) -> str:
         """Return what is written below a box."""
@@ -332,7 +336,7 @@ class _Drawing:
                 # The weight makes it upright.
                 attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
                               "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
-            lines.append(statement(f"{self.ids[hub]} -> {self.ids[top]}", attributes))
+            lines.append(self.arc(hub, top, attributes))
         return lines
 
     def arcs(self, arcs: Mapping[tuple[Variable, Variable], float | None]) -> list[str]:
@@ -351,13 +355,13 @@ class _Drawing:
             elif known:
                 attributes |= {"color": _PALE, "penwidth": "0.7"}
             attributes["tooltip"] = tooltip
-            lines.append(statement(f"{self.ids[parent]} -> {self.ids[child]}", attributes))
+            lines.append(self.arc(parent, child, attributes))
         return lines
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
         """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
         return [
-            statement(f"{self.ids[upper]} -> {self.ids[lower]}", {"style": "invis"})
+            self.arc(upper, lower, {"style": "invis"})
             for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
         ]
 

@@ -1,4 +1,4 @@
-"""What stands inside the nodes of a picture: text, tables and bars as Graphviz' HTML-like labels.
+"""Labels of the nodes of a picture: text, tables and bars as Graphviz' HTML-like labels.
 
 HTML-like labels need one kind of escaping only (that of XML) and their tables draw bars, so every
 label is one. Functions here know variables, local distributions and posteriors, but no graphs.

@@ -1,4 +1,4 @@
-"""What formats of tables cannot hold, said before a file is written."""
+"""Checks for what formats of tables cannot hold, made before a file is written."""
 
 from __future__ import annotations
 

@@ -31,25 +31,6 @@ KINDS: dict[str, str] = {
 REMOVED: dict[str, str] = {"bag": "0.1.0"}
 
 
-def register_kind(name: str, home: str) -> None:
-    """Add a kind of model that files hold.
-
-    Parameters
-    ----------
-    name : str
-        Written into the files; it must stay the same for good.
-    home : str
-        ``"module:name"`` of a :class:`bayesgraph.io.payloads.Kind`.
-
-    Raises
-    ------
-    ValueError
-        If the name has another home already.
-    """
-    if KINDS.setdefault(name, home) != home:
-        raise ValueError(f"The kind {name!r} is at {KINDS[name]} already; got {home}.")
-
-
 def _kind(name: str) -> Kind:
     kind: Kind = pkgutil.resolve_name(KINDS[name])
     return kind

@@ -310,7 +310,7 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
 
 @dataclass(frozen=True)
 class _Codec:
-    """How a summary is saved.
+    """The encoder and the decoder of a summary.
 
     Attributes
     ----------

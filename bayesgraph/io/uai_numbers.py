@@ -64,7 +64,7 @@ class Numbers:
 
     @property
     def left(self) -> int:
-        """How many numbers have not been taken."""
+        """Number of numbers that have not been taken."""
         return len(self.values) - self.position
 
     def line(self, index: int) -> int:
