@@ -70,8 +70,10 @@ class Smoothing:
     alpha : float, array_like, or mapping from name to either
         Dirichlet pseudo-count added to each cell of a table: one for all states, or one for each
         (1 is Laplace's rule). For presence it is the beta prior of both outcomes; for Poisson
-        counts the rows' worth of a gamma prior around the column's mean. Variables that a mapping
-        does not name take 1. The class of a classifier is smoothed only where a mapping names it:
+        counts the rows' worth of a gamma prior around the column's mean. For the families gamma,
+        exponential, beta, negative binomial and Student's t it is a number of rows, distributed as
+        the column is over all classes, that is added to each class. Variables that a mapping does
+        not name take 1. The class of a classifier is smoothed only where a mapping names it:
         otherwise its prior is its share of the rows.
     shrinkage : float
         Weight, in rows, with which the covariance of each configuration of the discrete parents is
