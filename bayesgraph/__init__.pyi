@@ -3,6 +3,7 @@ from . import families as families
 from . import io as io
 from . import measures as measures
 from . import plots as plots
+from . import typing as typing
 from .classifiers import AODEClassifier as AODEClassifier
 from .classifiers import AveragedTANClassifier as AveragedTANClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier
@@ -34,6 +35,7 @@ from .cpds import GaussianCPD as GaussianCPD
 from .cpds import GaussianPlate as GaussianPlate
 from .cpds import HistogramCPD as HistogramCPD
 from .cpds import JointGaussianCPD as JointGaussianCPD
+from .cpds import Plate as Plate
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
 from .cpds import TablePlate as TablePlate
@@ -46,9 +48,9 @@ from .drift import PageHinkley as PageHinkley
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
 from .explain import TopItems as TopItems
-from .explain import contributions as contributions
-from .explain import top_items as top_items
+from .factors import Evidence as Evidence
 from .factors import Factor as Factor
+from .factors import GaussianFactor as GaussianFactor
 from .families.bernoulli import PresenceCPD as PresenceCPD
 from .families.beta import BetaCPD as BetaCPD
 from .families.exponential import ExponentialCPD as ExponentialCPD
@@ -95,6 +97,7 @@ from .models import FactorGraph as FactorGraph
 from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
+from .statistics import CountSource as CountSource
 from .statistics.sketches import CountMinSketch as CountMinSketch
 from .statistics.sketches import GaussianSummary as GaussianSummary
 from .statistics.sketches import GKSummary as GKSummary

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from heapq import heappop, heappush
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import networkx as nx
 
@@ -124,21 +124,41 @@ def descendants(dag: nx.DiGraph, node: Node) -> set[Node]:
     return set(nx.descendants(dag, node))
 
 
-def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
+def _directed(graph: Any) -> nx.DiGraph:
+    """Return a directed graph, or that of a model.
+
+    Raises
+    ------
+    GraphError
+        For anything else, a mixture included: the union of its graphs says nothing of it.
+    """
+    dag = graph
+    if getattr(graph, "form", None) in ("product", "tempered"):
+        dag = graph.graph
+    if isinstance(dag, nx.DiGraph):
+        return dag
+    raise GraphError(
+        "Expected a directed graph (networkx.DiGraph), or a BayesianNetwork or WeightedNetwork, "
+        f"which have one; got {graph!r:.80}."
+    )
+
+
+def markov_blanket(graph: Any, node: Node) -> set[Node]:
     """Return parents, children and the children's other parents.
 
     Given its blanket a node is independent of all others (Pearl 1988, section 3.3).
 
     Parameters
     ----------
-    dag : networkx.DiGraph
-        Such as ``net.graph``.
+    graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
     node : hashable
 
     Raises
     ------
     UnknownVariableError
         With the nearest name suggested.
+    GraphError
+        For what is no directed graph.
 
     Examples
     --------
@@ -146,6 +166,7 @@ def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
     >>> sorted(markov_blanket(dag, "lung"))
     ['smoke', 'tub', 'xray']
     """
+    dag = _directed(graph)
     _check_node(dag, node)
     children = set(dag.successors(node))
     spouses = {parent for child in children for parent in dag.predecessors(child)}
@@ -153,18 +174,17 @@ def markov_blanket(dag: nx.DiGraph, node: Node) -> set[Node]:
 
 
 def d_separated(
-    dag: nx.DiGraph, x: Node | set[Node], y: Node | set[Node], given: Iterable[Node] = ()
+    graph: Any, x: Node | set[Node], y: Node | set[Node], evidence: Iterable[Node] = ()
 ) -> bool:
-    """Tell whether x and y are d-separated by `given` (Pearl 1988, section 3.3).
+    """Tell whether x and y are d-separated by the evidence (Pearl 1988, section 3.3).
 
     Then they are independent given it in every distribution that factorises over the graph.
 
     Parameters
     ----------
-    dag : networkx.DiGraph
-        Such as ``net.graph``.
+    graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
     x, y : node or set of nodes
-    given : iterable of nodes
+    evidence : iterable of nodes
         What is observed; overlaps neither x nor y.
 
     Raises
@@ -172,22 +192,22 @@ def d_separated(
     UnknownVariableError
         With the nearest name suggested.
     GraphError
-        If x, y and the nodes given overlap.
+        If x, y and the evidence overlap, or for what is no directed graph.
 
     Examples
     --------
     >>> dag = nx.DiGraph([("smoke", "lung"), ("lung", "xray"), ("tub", "xray"), ("asia", "tub")])
-    >>> d_separated(dag, "smoke", "tub"), d_separated(dag, "smoke", "tub", given=["xray"])
+    >>> d_separated(dag, "smoke", "tub"), d_separated(dag, "smoke", "tub", ["xray"])
     (True, False)
     """
     left = x if isinstance(x, set) else {x}
     right = y if isinstance(y, set) else {y}
-    z = set(given)
+    dag, z = _directed(graph), set(evidence)
     for node in left | right | z:
         _check_node(dag, node)
     if shared := left & right | (left | right) & z:
         raise GraphError(
-            f"x, y and the nodes given must not overlap; {quoted(n for n in dag if n in shared)} "
+            f"x, y and the evidence must not overlap; {quoted(n for n in dag if n in shared)} "
             "is in more than one of them."
         )
     return bool(nx.is_d_separator(dag, left, right, z))

@@ -11,6 +11,9 @@ from typing import Any
 
 _HOMES = {
     "fit_network": "bayesgraph.learning.fit:fit_network",
+    "contributions": "bayesgraph.explain:contributions",
+    "top_items": "bayesgraph.explain:top_items",
+    "frame": "bayesgraph.encoding.frames:to_frame",
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
     "save": "bayesgraph.io:save",

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
+from bayesgraph.checks import random_generator, whole_number
+from bayesgraph.errors import DataError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.typing import RandomState
 
 Codes = NDArray[np.int64]
 
@@ -91,7 +93,7 @@ class GaussianConcept:
         DataTypeError
             For one that is not whole, and for a random_state of another type.
         """
-        X = np.empty((_whole("n", n), len(self.shift)))
+        X = np.empty((whole_number("n", "rows", n), len(self.shift)))
         y = np.empty(len(X), dtype=np.int64)
         for rows, part, classes in self._blocks(len(X), _rows_generator(random_state)):
             X[rows], y[rows] = part, classes
@@ -145,7 +147,9 @@ def large_scale_concept(name: str, concept: int = 0) -> GaussianConcept:
         near = suggestion(name, _RECIPES)
         raise DataError(f"There is no set {name!r}; there are {quoted(_RECIPES)}.{near}")
     recipe, d = _RECIPES[name], _RECIPES[name].n_features
-    random = np.random.default_rng([_whole("concept", concept), LARGE_SCALE.index(name)])
+    random = np.random.default_rng(
+        [whole_number("concept", "the concept", concept), LARGE_SCALE.index(name)]
+    )
     shift = _of_length(random.standard_normal(d), recipe.linear)
     # Where variances differ by little, the squared distances of means and of variances add up.
     size = np.sqrt(2 * (recipe.oracle**2 - recipe.linear**2))
@@ -284,7 +288,7 @@ def drifting(
     >>> positions.tolist()
     [250, 500, 750]
     """
-    positions = _positions(changes, _whole("n", n))
+    positions = _positions(changes, whole_number("n", "rows", n))
     numbers = range(len(positions) + 1) if concepts is None else list(concepts)
     if len(numbers) != len(positions) + 1:
         raise DataError(
@@ -293,7 +297,7 @@ def drifting(
         )
     random = _rows_generator(random_state)
     phases = _phases(n, positions, width, random)
-    at = np.array([_whole("concepts", number) for number in numbers])[phases]
+    at = np.array([whole_number("concepts", "the concept", number) for number in numbers])[phases]
     y = np.empty(n, dtype=np.int64)
     X = np.empty((0, 0))
     for number in dict.fromkeys(numbers):
@@ -308,10 +312,12 @@ def drifting(
 def _positions(changes: int | Sequence[int], n: int) -> Codes:
     """Return the rows at which concepts change."""
     if isinstance(changes, (int, np.integer)):
-        count = _whole("changes", changes)
+        count = whole_number("changes", "changes", changes)
         positions = n * np.arange(1, count + 1) // (count + 1)
     else:
-        positions = np.array([_whole("changes", row) for row in changes], dtype=np.int64)
+        positions = np.array(
+            [whole_number("changes", "a row", row) for row in changes], dtype=np.int64
+        )
     if (np.diff(positions, prepend=0, append=n) <= 0).any():
         raise DataError(
             f"Positions of changes ascend and lie after row 0 and before row {n}; got "
@@ -335,29 +341,12 @@ def _phases(n: int, positions: Codes, width: float, random: np.random.Generator)
     return phases
 
 
-def _rows_generator(random_state: Any) -> np.random.Generator:
+def _rows_generator(random_state: RandomState) -> np.random.Generator:
     """Return a generator of rows, which is none of those that make concepts."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    try:
-        return np.random.default_rng(random_state).spawn(1)[0]
-    except (TypeError, ValueError) as error:
-        kind = DataError if isinstance(error, ValueError) else DataTypeError
-        raise kind(
-            "random_state= is None, a whole number from 0 on, a numpy Generator or a RandomState; "
-            f"got {random_state!r:.80}."
-        ) from error
+    generator = random_generator(random_state)
+    given = isinstance(random_state, np.random.Generator | np.random.RandomState)
+    return generator if given else generator.spawn(1)[0]
 
 
 def _of_length(array: Floats, length: float) -> Floats:
     return np.asarray(array * (length / np.linalg.norm(array)))
-
-
-def _whole(what: str, number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise DataTypeError(f"{what} takes whole numbers; got {number!r}.")
-    if number < 0:
-        raise DataError(f"{what} takes whole numbers from 0 on; got {number!r}.")
-    return int(number)

@@ -44,7 +44,7 @@ print(clinic.conflict({"xray": "yes", "dysp": "no", "bronc": "yes", "smoke": "no
 print("Which numbers of the model does this posterior hang on?")
 print(clinic.sensitivity("lung", "yes", patient | {"xray": "yes"}), "\n")
 
-drawn = clinic.sample_posterior(10_000, patient, random_state=0)
+drawn = clinic.sample(10_000, patient, random_state=0)
 share = (drawn["bronc"] == "yes").mean()
 print(f"Patients like this one, drawn exactly: {share:.3f} have bronchitis\n")
 

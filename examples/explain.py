@@ -14,7 +14,7 @@ out.mkdir(exist_ok=True)
 print("Log odds are a sum, in a TAN too; what is not observed is summed out:")
 tan = bg.TANClassifier().fit(X, y)
 patient = {"age": 63, "thalach": 150, "cp": "asympt", "slope": "flat", "oldpeak": 2.3}
-why = tan.contributions(patient, positive="yes")
+why = tan.contributions(evidence=patient, positive="yes")
 print(why, "\n")
 
 print("What a finding says alone, and what the arc from its parent changes about that:")
@@ -37,5 +37,5 @@ figure = decision_boundaries_figure(
 save_figure(figure, out / "boundaries.png")
 
 print("\nMore patients like this one, drawn from the exact posterior:")
-drawn = tan.sample(1000, given=patient, random_state=0)
+drawn = tan.sample(1000, evidence=patient, random_state=0, frame="dict")
 print(f"  {(drawn['disease'] == 'yes').mean():.3f} ill; the model says {why.probability:.3f}")

@@ -52,13 +52,11 @@ print(f"  forgotten: differs from a fit without them by {difference:.0e}\n")
 
 print("Ask with what is known, the age is not:")
 customer = {"plan": "monthly", "paid": 20.0, "calls": 4, "refund": 2, "thanks": 0, "error": 1}
-print(clf.contributions(customer, positive="leaves"), "\n")
+print(clf.contributions(evidence=customer, positive="leaves"), "\n")
 
 print("Customers like those who leave, drawn from the model:")
-drawn = clf.sample(4, given={"customer": "leaves"}, random_state=0)
-words = drawn.pop("counts").toarray().astype(int)
-columns = clf.layout_.groups["counts"]
-print(pd.DataFrame(drawn).join(pd.DataFrame(words, columns=columns)).round(1).to_string(), "\n")
+drawn = clf.sample(4, evidence={"customer": "leaves"}, random_state=0)
+print(drawn.round(1).to_string(), "\n")
 
 print("Random rows and columns, averaged posteriors (scikit-learn's bagging takes an array):")
 bag = BaggingClassifier(

@@ -24,7 +24,7 @@ for name, strength in sorted(strengths.items(), key=lambda item: -item[1])[:5]:
 print("\nNumbers are intervals, and evidence stays a number; what is not named is not observed:")
 print(clf.network_.variable("oldpeak").states[:3], "...")
 print(clf.query(evidence={"oldpeak": 2.3, "cp": "asympt"}))
-print(clf.contributions({"oldpeak": 2.3, "cp": "asympt", "age": 63}), "\n")
+print(clf.contributions(evidence={"oldpeak": 2.3, "cp": "asympt", "age": 63}), "\n")
 
 print("Each cell of a table has an exponent: 1 where counting is what prediction asks for.")
 graph = clf.to_factor_graph()

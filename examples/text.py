@@ -75,20 +75,20 @@ counts = vectorizer.fit_transform(documents)
 table = pd.DataFrame(counts.toarray(), columns=vectorizer.get_feature_names_out())
 clf = bg.NaiveBayesClassifier("multinomial", smoothing=0.1).fit(table, topic)
 print(f"  {clf.network_}")
-print(clf.top_items(6), "\n")
+print(clf.top_items(n=6), "\n")
 
 text = "Close the transport when the task is cancelled, and log a message if the server raises."
 vector = clf.features_[0].name
 document = {vector: vectorizer.transform([text])}
 print(f"Why is this where it is? {text!r}")
 answer = clf.query(evidence=document)
-why = clf.contributions(document, positive=answer.argmax)
+why = clf.contributions(evidence=document, positive=answer.argmax)
 print(why, "\n")
 save_figure(why.plot(), out / "why_this_topic.png")
 
 print("Words drawn from the language model of each topic, as many as documents have:")
 for name in ("asyncio", "email", "numbers"):
-    drawn = clf.sample(1, given={"topic": name}, random_state=1)[vector]
+    drawn = clf.sample(1, evidence={"topic": name}, random_state=1, frame="dict")[vector]
     words = np.repeat(table.columns[drawn.indices], drawn.data.astype(int))
     print(f"  {name}: {' '.join(words[:12])}")
 

@@ -18,7 +18,7 @@ for name, exponent in model.exponents.items():
 print("\nWhat is missing is left out before the exponents: nobody has to be asked everything.")
 print(clf.query(evidence={"cp": "asympt", "thal": "reversable_defect"}))
 print(clf.query("exang", {"cp": "asympt"}))
-print(clf.contributions({"cp": "asympt", "thal": "reversable_defect", "age": 63}), "\n")
+print(clf.contributions(evidence={"cp": "asympt", "thal": "reversable_defect", "age": 63}), "\n")
 
 print("The same as a literal product of powered tables, where everything is observed:")
 row = {name: X[name][0].as_py() for name in X.column_names}

@@ -52,24 +52,16 @@ def query_rows(asked: Any, target: Any, frame: Any) -> Any:
     return asked.query_rows(target, frame)
 
 
-def total_log_likelihood(asked: Any, frame: Any) -> Any:
+def log_likelihood(asked: Any, frame: Any) -> Any:
     return asked.log_likelihood(frame)
 
 
-def sample(asked: Any, n: int) -> Any:
-    return asked.sample(n, random_state=0)
-
-
-def sample_given(asked: Any, n: int, evidence: Any) -> Any:
-    return asked.sample(n, given=evidence, random_state=0)
-
-
-def sample_posterior(asked: Any, n: int, evidence: Any) -> Any:
-    return asked.sample_posterior(n, evidence, random_state=0)
+def sample(asked: Any, n: int, evidence: Any) -> Any:
+    return asked.sample(n, evidence, random_state=0, frame="dict")
 
 
 def weighted_samples(asked: Any, target: Any, evidence: Any) -> Any:
-    return asked.weighted_samples(target, evidence, n_samples=200, random_state=0)
+    return asked.weighted_samples(target, evidence, n=200, random_state=0)
 
 
 def loopy(asked: Any, target: Any, evidence: Any) -> Any:
@@ -77,7 +69,7 @@ def loopy(asked: Any, target: Any, evidence: Any) -> Any:
 
 
 def likelihood_weighting(asked: Any, target: Any, evidence: Any) -> Any:
-    options = {"n_samples": 200, "random_state": 0}
+    options = {"n": 200, "random_state": 0}
     return asked.query(target, evidence, method="likelihood-weighting", **options)
 
 
@@ -102,7 +94,7 @@ def network_weights(asked: Any, evidence: Any) -> Any:
 
 
 def model_contributions(asked: Any, target: Any, evidence: Any, positive: Any) -> Any:
-    return bg.contributions(asked, target, evidence, positive=positive)
+    return asked.contributions(target, evidence, positive=positive)
 
 
 def dot(asked: Any) -> Any:
@@ -143,7 +135,7 @@ def estimator_most_probable(estimator: Any, evidence: Any) -> Any:
 
 
 def estimator_sample(estimator: Any, n: int) -> Any:
-    return estimator.sample(n, random_state=0)
+    return estimator.sample(n, random_state=0, frame="dict")
 
 
 def predict(estimator: Any, frame: Any) -> Any:
@@ -179,11 +171,11 @@ def decide(estimator: Any, frame: Any) -> Any:
 
 
 def contributions(estimator: Any, row: Any, positive: Any) -> Any:
-    return estimator.contributions(row, positive=positive)
+    return estimator.contributions(evidence=row, positive=positive)
 
 
 def top_items(estimator: Any) -> Any:
-    return estimator.top_items(2)
+    return estimator.top_items(n=2)
 
 
 # ------------------------------------------------------------------------------------- subjects
@@ -394,18 +386,9 @@ GRAPH_QUESTIONS: dict[str, Question] = {
         lambda s, t: query_rows(s.graph, s.target, t), "@gone", "@rows @one @odd"
     ),
     "query_rows other": Question(lambda s, t: query_rows(s.graph, s.other, t), "@gone", "@rows"),
-    "log_likelihood": Question(
-        lambda s, t: total_log_likelihood(s.graph, t), "@gone", "@rows @one @odd"
-    ),
-    "sample": Question(lambda s, e: sample(s.graph, 4), "none"),
-    "sample given": Question(
-        lambda s, e: sample_given(s.graph, 4, e),
-        "class",
-        "half",
-        lambda s: not isinstance(s.graph, bg.FactorGraph),  # which has no such argument
-    ),
-    "sample_posterior": Question(
-        lambda s, e: sample_posterior(s.graph, 4, e), "half", "none soft belief impossible"
+    "log_likelihood": Question(lambda s, t: log_likelihood(s.graph, t), "@gone", "@rows @one @odd"),
+    "sample": Question(
+        lambda s, e: sample(s.graph, 4, e), "none half", "class soft belief impossible"
     ),
     "weighted_samples": Question(
         lambda s, e: weighted_samples(s.graph, s.target, e), "half", "none impossible"

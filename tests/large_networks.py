@@ -16,7 +16,7 @@ def bits(model, evidence):
         answers.append(model.query([free[-1], free[0]], evidence).probabilities.tobytes())
         answers.append(dict(model.marginal_map(free[:2], evidence)))
     answers += [dict(a) for a in model.k_most_probable(3, evidence)]
-    drawn = model.sample_posterior(4, evidence, random_state=0)
+    drawn = model.sample(4, evidence, random_state=0)
     answers.append({name: column.tolist() for name, column in drawn.items()})
     return answers
 

@@ -83,7 +83,7 @@ from weighted_samples import weighted
 
 for seed in (3, 1001, 1004):
     case = brute.random_case(seed, n_discrete=6, n_continuous=3 * (seed > 1000))
-    samples = weighted(case.network, [v.name for v in case.free], case.given, n_samples=5000)
+    samples = weighted(case.network, [v.name for v in case.free], case.given, n=5000)
     print(repr(samples), samples.log_weights.tobytes().hex()[:4000])
 """
 

@@ -223,7 +223,7 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
-        [({"n": -1}, "n takes"), ({"concept": -2}, "concept takes")],
+        [({"n": -1}, "n is a number of rows"), ({"concept": -2}, "concept is a")],
     )
     def test_numbers_that_are_none(self, arguments, message):
         with pytest.raises(bg.errors.DataError, match=message):
@@ -231,7 +231,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("n", [2.5, "3", True])
     def test_rows_are_counted_in_whole_numbers(self, n):
-        with pytest.raises(bg.errors.DataTypeError, match="n takes whole numbers"):
+        with pytest.raises(bg.errors.DataTypeError, match="n is a whole number"):
             large_scale_like("gamma", n)
 
     @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"display", "errors", "upward", "optional", "parallel"},
+    {"checks", "display", "errors", "upward", "optional", "parallel"},
     {"variables"},
+    {"typing"},
     {"graph", "factors"},
     {"measures", "decisions", "drift"},
     {"inference"},

@@ -13,6 +13,6 @@ def nodes_of(network):
 
 def weighted(network, targets, given=None, **options):
     """Return samples of targets given by name; a seed of 0 unless another is given."""
-    options = {"random_state": 0, "n_samples": 20_000} | options
+    options = {"random_state": 0, "n": 20_000} | options
     variables = [network.variable(name) for name in targets]
     return likelihood_weighting(nodes_of(network), variables, network.encode(given), **options)

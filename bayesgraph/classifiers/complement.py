@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.classifiers.parameters import estimator
-from bayesgraph.classifiers.row_evidence import row_evidence
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataTypeError, quoted
-from bayesgraph.explain import Contrast, Contributions, explain
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.multinomial import MultinomialCPD, item_sums
 from bayesgraph.inference.contract import METHODS, Joint
 from bayesgraph.learning import Smoothing
+from bayesgraph.models.evidence import as_mapping
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.statistics import StatisticsSource, TableSource, Totals
-from bayesgraph.variables import CountVector, Discrete, Name
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import CountVector, Discrete
 
 # Below it, the logarithm of a word that all other classes lack would rule everything else out.
 _LEAST_ALPHA = 1e-10
@@ -126,27 +124,22 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     # ----------------------------------------------------------------------------- questions
 
-    def _given(self, evidence: Mapping[Name, Any] | None) -> Mapping[Name, Any] | None:
+    def _given(self, evidence: EvidenceLike) -> EvidenceLike:
         """Return evidence in which counts that are not named are not observed.
 
         A complement has no sum over documents: what is missing is shown to it as missing.
         """
-        found = super()._given(evidence)
-        known = self._fitted_model.case(found).hard
-        unknown = [v for v in self._vectors if self._fitted_model.number[v.name] not in known]
-        return {**(found or {}), **{v.name: [None] * len(v.items) for v in unknown}}
+        model = self._fitted_model
+        known = model.case(evidence).hard
+        unknown = [v for v in self._vectors if model.number[v.name] not in known]
+        return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
 
-    def contributions(
-        self, row: Any, *, positive: Any = None, negative: Any = None
-    ) -> Contributions:
-        """See GraphClassifier: here, a term for each item of the row."""
-        check_fitted(self, "network_")
-        contrast = Contrast.of(self.target_, positive, negative)
-        found = row_evidence(self, row)
-        columns = dict(found.columns)
+    def _row(self, row: Any) -> Evidence:
+        """See GraphClassifier: here, with a place for each item."""
+        columns = dict(super()._row(row).columns)
         for vector in self._vectors:
             columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
-        return explain(self.network_, contrast, Evidence(1, columns))
+        return Evidence(1, columns)
 
     @property
     def _vectors(self) -> list[CountVector]:

@@ -123,7 +123,7 @@ class _GrownTree(Smoothed):
 
     def _tree(self, variable: Variable) -> TreeCPD:
         check_is_fitted(self, "network_")
-        cpd = self.network_.cpd(variable.name)
+        cpd = self.network_[variable.name]
         assert isinstance(cpd, TreeCPD)  # fit makes it one
         return cpd
 
@@ -386,7 +386,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     @property
     def _numbers(self) -> GaussianCPD:
         check_is_fitted(self, "network_")
-        cpd = self.network_.cpd(self.target_.name)
+        cpd = self.network_[self.target_.name]
         assert isinstance(cpd, GaussianCPD)  # fit makes it one
         return cpd
 

@@ -17,14 +17,14 @@ from bayesgraph.classifiers.parameters import Smoothed
 from bayesgraph.classifiers.questions import ModelQuestions
 from bayesgraph.classifiers.row_evidence import row_evidence
 from bayesgraph.decisions import DecisionRule
-from bayesgraph.explain import Contrast, Contributions, TopItems, explain, top_items
+from bayesgraph.explain import Contrast, Contributions, TopItems, explain
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Mass
+from bayesgraph.inference.contract import Joint, Mass
 from bayesgraph.inference.normalise import largest, log_normalised, normalised
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Discrete, Name, State, Variable
 
 # Rows that are encoded and predicted together: memory beyond the output does not grow with more.
 _CHUNK_ROWS = 1 << 15
@@ -188,55 +188,56 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return self._by_rows(X, Contrast.of(self.target_, positive, negative))
 
     def contributions(
-        self, row: Any, *, positive: Any = None, negative: Any = None
+        self,
+        target: Name | None = None,
+        evidence: Any = None,
+        *,
+        positive: State | None = None,
+        negative: State | None = None,
     ) -> Contributions:
-        """Return the log odds of one row as a sum of one term for each observed feature.
+        """Return the log odds of the class as a sum of one term for each observed feature.
 
         Parameters
         ----------
-        row : mapping from name to value, list or array of values, or table of one row
+        target : name, optional
+            By default the class: ``clf.contributions(evidence={"age": 63})``.
+        evidence : mapping from name to value, list or array of values, or table of one row
             What is not named, or missing, is not observed.
-        positive, negative : label, optional
+        positive, negative : state, optional
             As for `log_odds`.
 
         Returns
         -------
         Contributions
             A mapping from feature (of counts of words, from word) to its term, with `prior` and
-            `total`; see :func:`bayesgraph.contributions` for its meaning.
+            `total`; see :meth:`BayesianNetwork.contributions` for its meaning.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the row is impossible under both sides, so that there are no odds.
         """
-        check_fitted(self, "network_")
+        model = self._fitted_model
+        if target is not None and model.variable(target) != self.target_:
+            return self._asked(Joint).contributions(
+                target, evidence, positive=positive, negative=negative
+            )
         contrast = Contrast.of(self.target_, positive, negative)
-        return explain(self.network_, contrast, row_evidence(self, row))
+        return explain(self.network_, contrast, self._row(evidence))
 
-    def top_items(self, n: int = 10, *, feature: Name | None = None) -> TopItems:
+    def _row(self, row: Any) -> Evidence:
+        """Return one row as evidence, under the policy for unseen values."""
+        return row_evidence(self, row)
+
+    def top_items(
+        self, target: Name | None = None, n: int = 10, *, feature: Name | None = None
+    ) -> TopItems:
         """Return the words (items of a vector of counts) that speak most for each class.
 
-        Parameters
-        ----------
-        n : int
-            Items for each class.
-        feature : name, optional
-            Of the vector of counts, if there are several.
-
-        Returns
-        -------
-        TopItems
-            A mapping from class to a mapping from item to log odds; see
-            :func:`bayesgraph.top_items`.
-
-        Raises
-        ------
-        UnsupportedModelError
-            For a model without such a vector.
+        See :meth:`BayesianNetwork.top_items`; by default the target is the class.
         """
-        check_fitted(self, "network_")
-        return top_items(self.network_, self.target_.name, n, feature=feature)
+        model = self._fitted_model
+        return model.top_items(self.target_.name if target is None else target, n, feature=feature)
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""

@@ -38,6 +38,7 @@ from bayesgraph.encoding.columns import (
     without_duplicates,
 )
 from bayesgraph.encoding.encoder import floats, is_plain_integers
+from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
 from bayesgraph.errors import BayesGraphWarning, DataError, quoted
@@ -171,6 +172,7 @@ def fit_columns(
     There are as many labels as rows, if the estimator takes labels. `items` names the columns of
     an array or a sparse matrix, which have no names of their own.
     """
+    estimator._frame = frame_kind(X)
     if is_frame(X):
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
-
-from numpy.typing import NDArray
+from collections.abc import Callable, Collection
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph import upward
 from bayesgraph.classifiers.checks import check_fitted
-from bayesgraph.errors import EvidenceError, UnsupportedModelError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
-from bayesgraph.inference.contract import (
-    METHODS,
-    All,
-    Best,
-    Draw,
-    Joint,
-    Mass,
-    Retractions,
-    Sample,
-    Samples,
-    Slopes,
-)
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.inference import Plan
+from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples
 from bayesgraph.inference.weighting import WeightedSamples
-from bayesgraph.models.model import KINDS, Model
-from bayesgraph.variables import Name, Variable
+from bayesgraph.models.model import QUESTIONS, Model
+from bayesgraph.typing import EvidenceLike, PathLike, RandomState, Targets
 
-# Questions that `plan` is asked about with the target of the estimator where none is named.
-_OF_TARGET = {"query", "marginal_map", "query_rows", "sensitivity"}
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _forwarded(
+    method: Callable[Concatenate[Model, _P], _R],
+) -> Callable[Concatenate[ModelQuestions, _P], _R]:
+    """Return a method of models as one of estimators, with its signature and docstring."""
+    name = method.__name__
+
+    @wraps(method)
+    def ask(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        model = self._asked(QUESTIONS[name][0]) if name in QUESTIONS else self._fitted_model
+        answer: _R = getattr(model, name)(*args, **kwargs)
+        return answer
+
+    return ask
+
+
+def _drawn(
+    method: Callable[Concatenate[Model, _P], _R],
+) -> Callable[Concatenate[ModelQuestions, _P], _R]:
+    """Return a method of models that draws the graph, with the target of the estimator."""
+
+    @wraps(method)
+    def draw(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        model = self._fitted_model
+        kwargs.setdefault("target", self.target_.name)
+        answer: _R = getattr(model, method.__name__)(*args, **kwargs)
+        return answer
+
+    return draw
 
 
 class ModelQuestions:
@@ -41,6 +58,7 @@ class ModelQuestions:
 
     network_: Any
     target_: Any
+    _frame: str | None = None
     # Questions that the model could answer but the estimator declines, and why.
     _declined: ClassVar[frozenset[type[Any]]] = frozenset()
     _because: ClassVar[str] = ""
@@ -66,43 +84,14 @@ class ModelQuestions:
             )
         return model
 
-    def _given(self, evidence: Mapping[Name, Any] | None) -> Mapping[Name, Any] | None:
-        """Return evidence as the model takes it.
-
-        Raises
-        ------
-        EvidenceError
-            For the name of a variable in its place; says the right call.
-        """
-        if isinstance(evidence, (str, Variable)):
-            raise EvidenceError(
-                f"Evidence is a mapping from name to value; got the name {evidence!r}. For the "
-                f"posterior of another variable than {self.target_.name!r}: "
-                f"query({evidence!r}, {{...}})."
-            )
+    def _given(self, evidence: EvidenceLike) -> EvidenceLike:
+        """Return evidence as the model takes it."""
         return evidence
-
-    def _targets(self, targets: Any) -> Any:
-        """Return the targets, by default the estimator's own.
-
-        Raises
-        ------
-        EvidenceError
-            For evidence in their place; says the right call.
-        """
-        if targets is None:
-            return self.target_.name
-        if isinstance(targets, Mapping):
-            raise EvidenceError(
-                f"The targets come first and the evidence second. For {self.target_.name!r} given "
-                "this evidence: query(evidence={...}); for another variable: query('name', {...})."
-            )
-        return targets
 
     def query(
         self,
-        targets: Name | list[Name] | None = None,
-        evidence: Mapping[Name, Any] | None = None,
+        targets: Targets | None = None,
+        evidence: EvidenceLike = None,
         *,
         method: str = "exact",
         fallback: str | None = None,
@@ -134,8 +123,9 @@ class ModelQuestions:
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
         """
-        return self._asked(Joint).query(
-            self._targets(targets),
+        model = self._asked(Joint)
+        return model.query(
+            self.target_.name if targets is None else targets,
             self._given(evidence),
             method=method,
             fallback=fallback,
@@ -143,165 +133,80 @@ class ModelQuestions:
             **options,
         )
 
-    def marginals(
-        self,
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        method: str = "exact",
-        fallback: str | None = None,
-        memory_limit: int | None = None,
-        **options: Any,
-    ) -> Marginals:
-        """Return the posterior of every unobserved variable; see `BayesianNetwork.marginals`."""
-        return self._asked(All).marginals(
-            self._given(evidence),
-            method=method,
-            fallback=fallback,
-            memory_limit=memory_limit,
-            **options,
-        )
-
-    def most_probable(
-        self,
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        joint: bool = False,
-        memory_limit: int | None = None,
-    ) -> Assignment:
-        """Return the most probable assignment; see `BayesianNetwork.most_probable`."""
-        return self._asked(Best).most_probable(
-            self._given(evidence), joint=joint, memory_limit=memory_limit
-        )
-
-    def k_most_probable(
-        self,
-        k: int,
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        memory_limit: int | None = None,
-    ) -> list[Assignment]:
-        """Return the k most probable assignments; see `BayesianNetwork.k_most_probable`."""
-        return self._asked(Best).k_most_probable(
-            k, self._given(evidence), memory_limit=memory_limit
-        )
-
-    def marginal_map(
-        self,
-        targets: list[Name],
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        memory_limit: int | None = None,
-    ) -> Assignment:
-        """Return the best assignment of some variables; see `BayesianNetwork.marginal_map`."""
-        return self._asked(Best).marginal_map(
-            self._targets(targets), self._given(evidence), memory_limit=memory_limit
-        )
-
-    def query_rows(self, target: Name, frame: Any) -> Floats:
-        """Return the posterior of a variable for each row; see `BayesianNetwork.query_rows`.
-
-        In the columns of `predict_proba` for the class; a value that is not a state is an error
-        here, whatever `unseen` says.
-        """
-        return self._asked(Joint).query_rows(self._targets(target), frame)
-
-    def log_probability(
-        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
-    ) -> float:
-        """Return the log probability of evidence; see `BayesianNetwork.log_probability`."""
-        return self._asked(Mass).log_probability(self._given(evidence), memory_limit=memory_limit)
-
-    def sensitivity(
-        self,
-        target: Name,
-        state: Any,
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        memory_limit: int | None = None,
-    ) -> Sensitivity:
-        """Return how a posterior moves with the tables; see `BayesianNetwork.sensitivity`."""
-        return self._asked(Slopes).sensitivity(
-            self._targets(target), state, self._given(evidence), memory_limit=memory_limit
-        )
-
-    def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
-    ) -> Conflict:
-        """Return how well findings go together; see `BayesianNetwork.conflict`."""
-        return self._asked(Retractions).conflict(evidence, memory_limit=memory_limit)
+    marginals = _forwarded(Model.marginals)
+    most_probable = _forwarded(Model.most_probable)
+    k_most_probable = _forwarded(Model.k_most_probable)
+    marginal_map = _forwarded(Model.marginal_map)
+    query_rows = _forwarded(Model.query_rows)
+    log_probability = _forwarded(Model.log_probability)
+    sensitivity = _forwarded(Model.sensitivity)
+    conflict = _forwarded(Model.conflict)
 
     def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows of all variables; see `BayesianNetwork.sample`."""
-        return self._asked(Sample).sample(n, given=given, random_state=random_state)
-
-    def sample_posterior(
         self,
         n: int,
-        evidence: Mapping[Name, Any] | None = None,
+        evidence: EvidenceLike = None,
         *,
-        random_state: Any = None,
+        random_state: RandomState = None,
+        frame: str | None = None,
         memory_limit: int | None = None,
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows of what is not observed; see `BayesianNetwork.sample_posterior`."""
-        return self._asked(Draw).sample_posterior(
-            n, self._given(evidence), random_state=random_state, memory_limit=memory_limit
+    ) -> Any:
+        """Draw rows of all variables given the evidence; see `BayesianNetwork.sample`.
+
+        By default the table is of the kind that the estimator was fitted on.
+        """
+        return self._asked(Sample).sample(
+            n,
+            evidence,
+            random_state=random_state,
+            frame=self._frame if frame is None else frame,
+            memory_limit=memory_limit,
         )
 
     def weighted_samples(
         self,
-        targets: Name | list[Name] | None = None,
-        evidence: Mapping[Name, Any] | None = None,
+        targets: Targets | None = None,
+        evidence: EvidenceLike = None,
         *,
-        n_samples: int = 100_000,
+        n: int = 100_000,
         standard_error: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> WeightedSamples:
         """Draw weighted samples; see `BayesianNetwork.weighted_samples`."""
-        return self._asked(Samples).weighted_samples(
-            self._targets(targets),
-            self._given(evidence),
-            n_samples=n_samples,
+        model = self._asked(Samples)
+        return model.weighted_samples(
+            self.target_.name if targets is None else targets,
+            evidence,
+            n=n,
             standard_error=standard_error,
             random_state=random_state,
         )
 
     def plan(
         self,
-        targets: Name | list[Name] | None = None,
-        evidence: Mapping[Name, Any] | Collection[Name] | None = None,
+        targets: Targets | None = None,
+        evidence: EvidenceLike | Collection[Any] = None,
         *,
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
         """Return what would run to answer a question; see `BayesianNetwork.plan`."""
         model = self._fitted_model
-        if targets is None and isinstance(question, str) and question in _OF_TARGET:
+        known = QUESTIONS.get(question) if isinstance(question, str) else None
+        if targets is None and known is not None and known[1]:
             targets = self.target_.name
         plan = model.plan(targets, evidence, question=question, method=method)
-        self._asked(KINDS[question])
+        self._asked(QUESTIONS[question][0])
         return plan
 
     # -------------------------------------------------------------------- pictures and files
 
-    def to_dot(self, **options: Any) -> str:
-        """Return the graph in Graphviz' DOT language, the target highlighted."""
-        return self._fitted_model.to_dot(**{"target": self.target_.name, **options})
+    to_dot = _drawn(Model.to_dot)
+    to_graphviz = _drawn(Model.to_graphviz)
+    render = _drawn(Model.render)
+    to_pgmpy = _forwarded(Model.to_pgmpy)
 
-    def to_graphviz(self, **options: Any) -> Any:
-        """Return the graph as a ``graphviz.Source``, the target highlighted."""
-        return self._fitted_model.to_graphviz(**{"target": self.target_.name, **options})
-
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the graph to an SVG, PNG or PDF file, the target highlighted."""
-        self._fitted_model.render(path, **{"target": self.target_.name, **options})
-
-    def to_pgmpy(self) -> Any:
-        """Return the model as a pgmpy object; see `BayesianNetwork.to_pgmpy`."""
-        return self._fitted_model.to_pgmpy()
-
-    def save(self, path: Any, **options: Any) -> None:
+    def save(self, path: PathLike, **options: Any) -> None:
         """Save to a file; of the native format ``bayesgraph.load`` returns the estimator.
 
         An estimator that learns more rows, by `partial_fit` say, goes on after loading: what it

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bayesgraph.checks import random_generator
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier
 from bayesgraph.classifiers.parameters import estimator
@@ -118,10 +119,3 @@ class AveragedTANClassifier(ColumnClassifier):
             priors=checked_priors(self.priors, target),
         )
         return mixture
-
-
-def random_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator of a seed, of a NumPy generator, or of one in the old form."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    return np.random.default_rng(random_state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +12,17 @@ from bayesgraph.encoding.table import Table, columns_of, encode_table, length
 from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.typing import TableLike
 from bayesgraph.variables import Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
 
 
-def log_likelihood(model: Model, frame: Any) -> float:
-    """Return the total log likelihood of the rows of a table under a model.
+def log_likelihood(model: Model, table: TableLike) -> Floats:
+    """Return the log likelihood of each row of a table under a model, shape (n_rows,).
 
-    Minus infinity if a row has probability zero.
+    Minus infinity for a row of probability zero.
 
     Raises
     ------
@@ -32,13 +33,11 @@ def log_likelihood(model: Model, frame: Any) -> float:
     UnknownStateError
         For a value that is not a state.
     """
-    table = _table_for(model, columns_of(frame), None)
-    if not table.n_rows:
-        return 0.0
-    return float(model.log_evidence_rows(table.evidence()).sum())
+    known = _table_for(model, columns_of(table), None)
+    return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
 
-def query_rows(model: Model, target: Name, frame: Any) -> Floats:
+def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     """Return the posterior of a discrete variable for each row of a table.
 
     Raises
@@ -57,9 +56,9 @@ def query_rows(model: Model, target: Name, frame: Any) -> Floats:
         raise EvidenceError(
             f"{target!r} is continuous; ask for its posterior one row at a time with query."
         )
-    table = _table_for(model, columns_of(frame), variable)
-    columns_seen = {v: table.column(v) for v in table.variables}
-    return np.exp(model.normalised_rows(variable, Evidence(table.n_rows, columns_seen)))
+    known = _table_for(model, columns_of(table), variable)
+    columns_seen = {v: known.column(v) for v in known.variables}
+    return np.exp(model.normalised_rows(variable, Evidence(known.n_rows, columns_seen)))
 
 
 def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.items import ItemTerms, counted, dense_row
-from bayesgraph.errors import EvidenceError, quoted
+from bayesgraph.errors import EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factors import Evidence, Factor, Potential
@@ -33,47 +33,31 @@ from bayesgraph.graph import ancestral_set
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.variables import CountVector, Discrete, Name, Variable, decode, plain
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import CountVector, Discrete, Name, State, Variable, decode, plain
 
+Product: TypeAlias = BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork
 _Set: TypeAlias = frozenset[Variable]
 _NOTHING: _Set = frozenset()
 
 
 def contributions(
-    model: BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork,
+    model: Model,
     target: Name,
-    evidence: Mapping[Name, Any] | None,
+    evidence: EvidenceLike,
     *,
-    positive: Any = None,
-    negative: Any = None,
+    positive: State | None = None,
+    negative: State | None = None,
 ) -> Contributions:
-    """Return the log odds of a discrete variable as a sum of one term for each finding.
-
-    Parameters
-    ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture or WeightedNetwork
-        A factor graph has one term for each of its factors, raised to its exponent, and takes a
-        value for every variable but the target. The terms of a mixture are in the order of its
-        variables.
-    target : name
-        A discrete variable.
-    evidence : mapping from name to value
-        Values, not likelihoods; None and NaN mean not observed.
-    positive : state, optional
-        Whose log odds; by default the second of two states.
-    negative : state, optional
-        Against which other state; by default against all others together. Then the terms depend on
-        their order, because what is observed shifts the shares among the others.
-
-    Raises
-    ------
-    UnknownVariableError, UnknownStateError, EvidenceError, DataError
-        With what is known and the nearest match.
-    ImpossibleEvidenceError
-        If the evidence is impossible under both sides, so that there are no odds.
-    """
+    """Return the log odds of a discrete variable as a sum; see `Model.contributions`."""
+    if not isinstance(model, Product):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} does not answer contributions: it has no joint distribution "
+            f"whose parts add up.{model.instead}"
+        )
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
@@ -87,7 +71,7 @@ def contributions(
 
 
 def explain(
-    model: BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork,
+    model: Product,
     contrast: Contrast,
     row: Evidence,
 ) -> Contributions:

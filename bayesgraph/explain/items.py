@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bayesgraph.checks import whole_number
+from bayesgraph.cpds import CPD
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import signed
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import CountVector, Discrete, Name, State
 
@@ -57,36 +60,12 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
         return "\n".join(lines)
 
 
-def top_items(
-    model: BayesianNetwork | FactorGraph, target: Name, n: int = 10, *, feature: Name | None = None
-) -> TopItems:
-    """Return the items whose single occurrence moves the log odds of each class most.
-
-    The log odds are those of the class against all others together: of a naive Bayes, the log of
-    P(item | class) / P(item | not class), the weight of evidence of Good (1950).
-
-    Parameters
-    ----------
-    model : BayesianNetwork or FactorGraph
-    target : name
-        The class, the only parent of the vector.
-    n : int
-        Items for each class.
-    feature : name, optional
-        Of the vector of counts, if there are several.
-
-    Raises
-    ------
-    DataError
-        For `n` below 1, or several vectors and no `feature`.
-    UnsupportedModelError
-        If there is no vector of counts whose only parent is the class.
-    """
+def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
+    """Return the items that speak most for each class; see `Model.top_items`."""
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")
-    if n < 1:
-        raise DataError(f"n is a number of items, 1 or more; got {n!r}.")
+    n = whole_number("n", "items", n, 1)
     vectors = _vectors(model, variable)
     if not vectors:
         raise UnsupportedModelError(
@@ -110,9 +89,13 @@ def top_items(
     return TopItems(variable, found)
 
 
-def _vectors(model: BayesianNetwork | FactorGraph, target: Discrete) -> dict[CountVector, Floats]:
+def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
     """Return what one occurrence of each item adds to the log scores, (n_classes, n_items)."""
-    sources = model.terms if isinstance(model, FactorGraph) else model.cpds
+    sources: Sequence[CPD | Term] = ()
+    if isinstance(model, FactorGraph):
+        sources = model.terms
+    elif isinstance(model, BayesianNetwork):
+        sources = model.cpds
     found: dict[CountVector, Floats] = {}
     for source in sources:
         child = source.scope[-1]
@@ -123,8 +106,8 @@ def _vectors(model: BayesianNetwork | FactorGraph, target: Discrete) -> dict[Cou
     return found
 
 
-def _log_prior(model: BayesianNetwork | FactorGraph, target: Discrete) -> Floats:
-    if isinstance(model, BayesianNetwork):
+def _log_prior(model: Model, target: Discrete) -> Floats:
+    if not isinstance(model, FactorGraph):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(model.query(target.name).probabilities))
     nothing = Evidence(1, {})

@@ -87,7 +87,7 @@ class Contributions(Mapping[Name, float]):
     ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
     ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
     ... ])
-    >>> bg.contributions(net, "spam", {"free": "yes", "name": "yes"})
+    >>> net.contributions("spam", {"free": "yes", "name": "yes"})
     Log odds of spam = 'yes' against 'no'
       prior         −1.0986  −−−−−−−−−−−−
       free = 'yes'  +1.7918  ++++++++++++++++++++

@@ -22,7 +22,7 @@ LOOPY, WEIGHTING = "loopy", "likelihood-weighting"
 METHODS = ("exact", LOOPY, WEIGHTING)
 _OPTIONS = {
     LOOPY: {"max_iterations", "tolerance", "damping"},
-    WEIGHTING: {"n_samples", "standard_error", "random_state"},
+    WEIGHTING: {"n", "standard_error", "random_state"},
 }
 
 

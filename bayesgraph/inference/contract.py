@@ -131,7 +131,7 @@ METHODS: Mapping[type[Any], str] = {
     All: "marginals",
     Mass: "log_probability",
     Best: "most_probable, k_most_probable and marginal_map",
-    Draw: "sample_posterior",
+    Draw: "sample",
     Sample: "sample",
     Slopes: "sensitivity",
     Retractions: "conflict",

@@ -152,7 +152,8 @@ def _pattern(model: Any, evidence: Any) -> Pattern:
 
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     """Return the error for a question that the model does not answer: what it answers instead."""
-    others = ", ".join(name for kind, name in METHODS.items() if any(serving(model, kind)))
+    known = (name for kind, name in METHODS.items() if any(serving(model, kind)))
+    others = ", ".join(dict.fromkeys(known))
     return UnsupportedModelError(
         f"{type(model).__name__} does not answer {METHODS[asked]}{_WANTS.get(asked, '')}. It "
         f"answers {others}.{model.instead}"

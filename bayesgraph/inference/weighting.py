@@ -16,9 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.errors import (
     BayesGraphWarning,
-    DataTypeError,
+    DataError,
     EvidenceError,
     ImpossibleEvidenceError,
     ModelError,
@@ -28,6 +29,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.results import Posterior
+from bayesgraph.typing import RandomState
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Below this many effective samples the standard errors are not to be trusted themselves.
@@ -365,9 +367,9 @@ def likelihood_weighting(
     targets: Sequence[Variable],
     evidence: Evidence,
     *,
-    n_samples: int = 100_000,
+    n: int = 100_000,
     standard_error: float | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> WeightedSamples:
     """Sample a Bayesian network with its evidence held fixed and weight by its likelihood.
 
@@ -381,7 +383,7 @@ def likelihood_weighting(
     targets : sequence of Variable
     evidence : Evidence
         One row; soft evidence on discrete variables counts with its likelihoods.
-    n_samples : int
+    n : int
         How many to draw; with `standard_error` the most to draw.
     standard_error : float, optional
         Stop once ``report.largest_standard_error`` is no larger and the effective samples are at
@@ -420,23 +422,19 @@ def likelihood_weighting(
     >>> samples.report.n_samples
     100000
     """
-    if not isinstance(n_samples, (int, np.integer)):
-        raise DataTypeError(f"n_samples is a whole number, 1 or more; got {n_samples!r}.")
-    if n_samples < 1 or not (standard_error is None or standard_error > 0):
-        raise EvidenceError(
-            "Expected n_samples of 1 or more and a positive standard_error or None; got "
-            f"{n_samples!r} and {standard_error!r}."
-        )
+    n = whole_number("n", "samples", n, 1)
+    if not (standard_error is None or standard_error > 0):
+        raise DataError(f"standard_error is a positive number or None; got {standard_error!r}.")
     if evidence.n_rows != 1:
         raise EvidenceError(f"Sampling takes one row of evidence at a time; got {evidence.n_rows}.")
     given, _ = evidence.split()
     sampler = _Sampler(_relevant(nodes, targets, given), tuple(targets), given)
-    chunks = sampler.chunks(n_samples, np.random.default_rng(random_state))
+    chunks = sampler.chunks(n, random_generator(random_state))
     result = _drawn(chunks, standard_error)
     if result is None:
         raise ImpossibleEvidenceError(
             f"Likelihood weighting found no sample that is consistent with the evidence on "
-            f"{quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n_samples:,}. "
+            f"{quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n:,}. "
             "This does not prove that the evidence is impossible: draw more samples or use "
             "another method."
         )

@@ -475,7 +475,7 @@ def _cpd(net: _Net, variable: Variable) -> CPD | None:
     """Return the CPD of a variable; None in a mixture, which has several."""
     if isinstance(net, WeightedNetwork):
         net = net.network
-    return net.cpd(variable.name) if isinstance(net, BayesianNetwork) else None
+    return net[variable.name] if isinstance(net, BayesianNetwork) else None
 
 
 def _hub(net: _Net) -> Variable | None:

@@ -168,7 +168,7 @@ def _with_graph(result: Any, model: BayesianNetwork) -> Any:
     at each arc ends at once."""
     result.add_nodes_from(model.names)
     for name in nx.topological_sort(model.graph):
-        result.add_edges_from([(parent.name, name) for parent in model.cpd(name).parents])
+        result.add_edges_from([(parent.name, name) for parent in model[name].parents])
     for arc, score in model.arc_scores.items():
         result.edges[arc][_SCORE] = score
     return result

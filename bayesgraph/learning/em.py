@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from bayesgraph.checks import random_generator
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError, NotConvergedWarning
@@ -128,7 +129,7 @@ def expectation_maximization(
     Returns
     -------
     BayesianNetwork
-        With its EMHistory as `em_`.
+        With its `history`.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def expectation_maximization(
         For continuous variables that are missing where something below them is observed.
     """
     problem = _Problem(structure, table, weights, smoothing)
-    random = np.random.default_rng(iterations.random_state)
+    random = random_generator(iterations.random_state)
     ends = [problem.climb(random, iterations, first=k == 0) for k in range(iterations.restarts)]
     last = [history.objective[-1] for _, history in ends]
     network, history = ends[int(np.argmax(last))]
@@ -148,8 +149,12 @@ def expectation_maximization(
             NotConvergedWarning,
             stacklevel=5,
         )
-    network.em_ = replace(history, restarts=tuple(last))
-    return network
+    return BayesianNetwork(
+        network.blocks,
+        arc_scores=network.arc_scores,
+        order=network.variables,
+        history=replace(history, restarts=tuple(last)),
+    )
 
 
 class _Problem:

@@ -250,7 +250,7 @@ class _Block:
         log_mass = np.zeros(self.evidence.n_rows)
         factors: list[Factor] = []
         for child in self.families:
-            factor = network.cpd(child.name).potential(self.evidence)
+            factor = network[child.name].potential(self.evidence)
             assert isinstance(factor, Factor)  # continuous variables are observed or barren
             if self.scopes[child]:
                 factors.append(factor)

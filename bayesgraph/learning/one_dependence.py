@@ -99,7 +99,7 @@ def _library(
             children.setdefault(parent, {})[child] = None
     alone = estimate_network(star(source), source, smoothing, priors=priors)
     found: dict[tuple[Variable, Variable | None], CPD] = {
-        (v, None): alone.cpd(v.name) for v in (target, *features)
+        (v, None): alone[v.name] for v in (target, *features)
     }
     for parent, below in children.items():
         arcs = [(target.name, parent.name)]
@@ -108,7 +108,7 @@ def _library(
         network = estimate_network(structure, source, smoothing, priors=priors)
         rare = _rare(source, parent, min_rows)
         for child in below:
-            cpd = network.cpd(child.name)
+            cpd = network[child.name]
             found[child, parent] = _given_the_class(cpd, found[child, None], rare)
     return found
 

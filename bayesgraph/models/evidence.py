@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesgraph.errors import (
-    DataError,
     DataTypeError,
     EvidenceError,
     ImpossibleEvidenceError,
@@ -194,23 +193,6 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
                 "one of them."
             )
     return tuple(found)
-
-
-def checked_number(name: str, of: str, value: Any, minimum: int) -> int:
-    """Return a number of something after checking it.
-
-    Raises
-    ------
-    DataTypeError
-        For anything but an integer.
-    DataError
-        For one below the minimum.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise DataTypeError(f"{name} is a whole number of {of}, {minimum} or more; got {value!r}.")
-    if value < minimum:
-        raise DataError(f"{name} is a number of {of}, {minimum} or more; got {value!r}.")
-    return int(value)
 
 
 def check_memory_limit(value: Any) -> None:

@@ -6,12 +6,12 @@ import warnings
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesgraph import upward
+from bayesgraph import graph, upward
+from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
@@ -49,18 +49,21 @@ from bayesgraph.models.evidence import (
     Belief,
     as_mapping,
     check_memory_limit,
-    checked_number,
     impossible,
     read_case,
     read_targets,
 )
+from bayesgraph.typing import EvidenceLike, PathLike, RandomState, TableLike, Targets
 from bayesgraph.variables import (
     CountVector,
     Discrete,
     Name,
+    State,
     Variable,
-    decode,
 )
+
+if TYPE_CHECKING:
+    from bayesgraph.explain import Contributions, TopItems
 
 
 class Model(ABC):
@@ -146,7 +149,7 @@ class Model(ABC):
             return name
         raise unknown_variable(name, self._by_name, where="The model")
 
-    def case(self, evidence: Mapping[Name, Any] | None) -> Case:
+    def case(self, evidence: EvidenceLike) -> Case:
         """Return evidence given as a mapping from name to value by numbers of variables."""
         return read_case(self, evidence)
 
@@ -155,13 +158,13 @@ class Model(ABC):
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
-    def _asked(self, kind: type[Any], evidence: Mapping[Name, Any] | None) -> Case:
+    def _asked(self, kind: type[Any], evidence: EvidenceLike) -> Case:
         """Return the evidence of a question as a case; refuse what no solver answers."""
         if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
 
-    def encode(self, evidence: Mapping[Name, Any] | None) -> Evidence:
+    def encode(self, evidence: EvidenceLike) -> Evidence:
         """Return evidence given as a mapping from name to value as encoded columns of one row.
 
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
@@ -201,7 +204,7 @@ class Model(ABC):
         self,
         question: Question,
         case: Case,
-        evidence: Mapping[Name, Any] | None,
+        evidence: EvidenceLike,
         memory_limit: int | None = None,
     ) -> Any:
         answer = self._answer(question, case, memory_limit)
@@ -213,8 +216,8 @@ class Model(ABC):
 
     def query(
         self,
-        targets: Name | list[Name],
-        evidence: Mapping[Name, Any] | None = None,
+        targets: Targets,
+        evidence: EvidenceLike = None,
         *,
         method: str = "exact",
         fallback: str | None = None,
@@ -239,7 +242,7 @@ class Model(ABC):
             Bytes; half of the machine's memory by default.
         **options
             For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
-            ``n_samples``, ``standard_error`` and ``random_state``.
+            ``n``, ``standard_error`` and ``random_state``.
 
         Returns
         -------
@@ -284,7 +287,8 @@ class Model(ABC):
 
     def marginals(
         self,
-        evidence: Mapping[Name, Any] | None = None,
+        /,
+        evidence: EvidenceLike = None,
         *,
         method: str = "exact",
         fallback: str | None = None,
@@ -326,7 +330,7 @@ class Model(ABC):
 
     def most_probable(
         self,
-        evidence: Mapping[Name, Any] | None = None,
+        evidence: EvidenceLike = None,
         *,
         joint: bool = False,
         memory_limit: int | None = None,
@@ -362,7 +366,7 @@ class Model(ABC):
     def k_most_probable(
         self,
         k: int,
-        evidence: Mapping[Name, Any] | None = None,
+        evidence: EvidenceLike = None,
         *,
         memory_limit: int | None = None,
     ) -> list[Assignment]:
@@ -375,13 +379,13 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         """
-        return self._best(checked_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
+        return self._best(whole_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
 
     def _best(
         self,
         k: int,
         question: Best,
-        evidence: Mapping[Name, Any] | None,
+        evidence: EvidenceLike,
         memory_limit: int | None,
         case: Case | None = None,
     ) -> list[Assignment]:
@@ -394,7 +398,7 @@ class Model(ABC):
     def marginal_map(
         self,
         targets: list[Name],
-        evidence: Mapping[Name, Any] | None = None,
+        evidence: EvidenceLike = None,
         *,
         memory_limit: int | None = None,
     ) -> Assignment:
@@ -421,7 +425,7 @@ class Model(ABC):
         return self._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
-        self, evidence: Mapping[Name, Any] | None = None, *, memory_limit: int | None = None
+        self, evidence: EvidenceLike = None, *, memory_limit: int | None = None
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
@@ -445,90 +449,64 @@ class Model(ABC):
         return 0.0
 
     def sample(
-        self, n: int, *, given: Mapping[Name, Any] | None = None, random_state: Any = None
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows from the joint distribution, parents before children.
+        self,
+        n: int,
+        evidence: EvidenceLike = None,
+        *,
+        random_state: RandomState = None,
+        frame: str | None = None,
+        memory_limit: int | None = None,
+    ) -> Any:
+        """Draw rows of all variables given the evidence, exactly and independently.
 
-        With `given` the rows come from the distribution of all variables given these values,
-        exactly and independently: the unobserved ancestors of what is given are drawn from their
-        posterior, and everything else follows from its parents. Where the ancestors are given as
-        well (the class of a naive Bayes, say) no inference is needed. Rows of a mixture come each
-        from one of its networks.
+        Unobserved ancestors of the evidence are drawn from their posterior, and everything else
+        follows from its parents. Where the ancestors are observed as well (the class of a naive
+        Bayes, say) no inference is needed. Rows of a mixture come each from one of its networks.
 
         Parameters
         ----------
         n : int
-        given : mapping from name to value, optional
-            As the evidence of `query`; a variable with a value has it in every row.
+        evidence : mapping from name to value, optional
+            As in `query`; a variable with a value has it in every row.
         random_state : int or numpy Generator, optional
+        frame : {"pandas", "polars", "pyarrow", "dict"}, optional
+            The kind of table; by default the first of them that is installed. A frame has a column
+            for each item of a vector of counts, a dict its matrix.
+        memory_limit : int, optional
+            Bytes; half of the machine's memory by default.
 
         Returns
         -------
-        dict from name to array of shape (n,)
-            States and numbers; ``pandas.DataFrame(net.sample(n))`` makes a table of it.
+        table of n rows
+            States and numbers as they were given, in the order of the variables.
 
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError
             As `query` does for its evidence.
         ImpossibleEvidenceError
-            If what is given has probability zero.
-        UnsupportedModelError
-            For a model that is no distribution of rows, or has no order in which to draw.
-        """
-        return self._rows_of(Sample(), n, given, random_state, None)
-
-    def sample_posterior(
-        self,
-        n: int,
-        evidence: Mapping[Name, Any] | None = None,
-        *,
-        random_state: Any = None,
-        memory_limit: int | None = None,
-    ) -> dict[Name, NDArray[Any]]:
-        """Draw rows of all unobserved variables given the evidence, exactly and independently.
-
-        Parameters
-        ----------
-        n : int
-        evidence : mapping from name to value, optional
-            As in `query`.
-        random_state : int or numpy Generator, optional
-        memory_limit : int, optional
-
-        Returns
-        -------
-        dict from name to array of shape (n,)
-
-        Raises
-        ------
-        ImpossibleEvidenceError
             If the evidence has probability zero.
+        UnsupportedModelError
+            For a model that is no distribution of rows.
         """
-        return self._rows_of(Draw(), n, evidence, random_state, memory_limit)
-
-    def _rows_of(
-        self,
-        question: Draw | Sample,
-        n: Any,
-        evidence: Mapping[Name, Any] | None,
-        random_state: Any,
-        memory_limit: int | None,
-    ) -> dict[Name, NDArray[Any]]:
-        size = checked_number("n", "rows", n, 0)
+        size = whole_number("n", "rows", n, 0)
+        # Tables and weighted networks have no parents and children to draw in turn.
+        question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
         case = self._asked(type(question), evidence)
         draws = self._possible(question, case, evidence, memory_limit)
-        drawn = draws.take(size, np.random.default_rng(random_state))
-        return {v.name: decode(v, drawn[v]) for v in self.variables if v in drawn}
+        drawn = draws.take(size, random_generator(random_state))
+        given = case.evidence(self.variables).columns
+        drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
+        return upward.call("frame", [v for v in self.variables if v in drawn], drawn, frame)
 
     def weighted_samples(
         self,
-        targets: Name | list[Name],
-        evidence: Mapping[Name, Any] | None = None,
+        targets: Targets,
+        evidence: EvidenceLike = None,
         *,
-        n_samples: int = 100_000,
+        n: int = 100_000,
         standard_error: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> WeightedSamples:
         """Draw weighted samples of some variables given the evidence (likelihood weighting).
 
@@ -540,7 +518,7 @@ class Model(ABC):
         targets : name or list of names
         evidence : mapping from name to value, optional
             As in `query`.
-        n_samples : int
+        n : int
             How many to draw; with `standard_error` the most to draw.
         standard_error : float, optional
             Stop once the largest standard error is as small as this.
@@ -548,7 +526,7 @@ class Model(ABC):
         """
         case = self._asked(Samples, evidence)
         options = {
-            "n_samples": n_samples,
+            "n": n,
             "standard_error": standard_error,
             "random_state": random_state,
         }
@@ -560,7 +538,7 @@ class Model(ABC):
         self,
         target: Name,
         state: Any,
-        evidence: Mapping[Name, Any] | None = None,
+        evidence: EvidenceLike = None,
         *,
         memory_limit: int | None = None,
     ) -> Sensitivity:
@@ -612,8 +590,8 @@ class Model(ABC):
 
     def plan(
         self,
-        targets: Name | list[Name] | None = None,
-        evidence: Mapping[Name, Any] | Collection[Name] | None = None,
+        targets: Targets | None = None,
+        evidence: EvidenceLike | Collection[Name] = None,
         *,
         question: str = "query",
         method: str = "exact",
@@ -628,8 +606,8 @@ class Model(ABC):
             As in `query`, soft evidence included; names alone stand for values.
         question : str, default "query"
             The method that would be asked: "query", "marginals", "most_probable",
-            "k_most_probable", "marginal_map", "log_probability", "sample", "sample_posterior",
-            "sensitivity", "conflict", "query_rows" or "log_likelihood".
+            "k_most_probable", "marginal_map", "log_probability", "sample", "sensitivity",
+            "conflict", "query_rows" or "log_likelihood".
         method : {"exact", "loopy", "likelihood-weighting"}
 
         Returns
@@ -642,10 +620,10 @@ class Model(ABC):
         UnsupportedModelError
             If the model does not answer the question.
         """
-        if not isinstance(question, str) or question not in _QUESTIONS:
-            raise EvidenceError(f"question= is one of {quoted(_QUESTIONS)}; got {question!r}.")
+        if not isinstance(question, str) or question not in QUESTIONS:
+            raise EvidenceError(f"question= is one of {quoted(QUESTIONS)}; got {question!r}.")
         pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
-        takes_targets, make = _QUESTIONS[question]
+        kind, takes_targets, make = QUESTIONS[question]
         if (targets is not None) != takes_targets:
             wanting = "needs at least one target" if takes_targets else "takes no targets"
             raise EvidenceError(f"{question} {wanting}; got {targets!r}.")
@@ -658,14 +636,43 @@ class Model(ABC):
                 )
             approximate = Approximate(wanted if takes_targets else None, method, {})
             return self.plan_of(approximate, pattern)
-        return self.plan_of(make(wanted), pattern)
+        drawn = kind is Sample and self.answers(Draw) and not self.answers(Sample)
+        return self.plan_of(Draw() if drawn else make(wanted), pattern)
 
-    def _pattern(self, evidence: Mapping[Name, Any] | Collection[Name] | None) -> Pattern:
+    def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
         if evidence is None or isinstance(evidence, Mapping) or hasattr(evidence, "to_dict"):
-            return self.case(evidence).pattern  # type: ignore[arg-type]  # a Series is one too
+            return self.case(evidence).pattern
         if isinstance(evidence, str) or not isinstance(evidence, Collection):
             raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
         return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
+
+    # --------------------------------------------------------------------------- the graph
+
+    def d_separated(
+        self, x: Name | set[Name], y: Name | set[Name], evidence: Collection[Name] = ()
+    ) -> bool:
+        """Tell whether two sets of variables are d-separated; see :func:`bayesgraph.d_separated`.
+
+        Raises
+        ------
+        UnknownVariableError
+            With the nearest name suggested.
+        GraphError
+            If the sets overlap, or the model has no directed acyclic graph.
+        """
+        return graph.d_separated(self, x, y, evidence)
+
+    def markov_blanket(self, name: Name) -> set[Name]:
+        """Return parents, children and the children's other parents of a variable.
+
+        Raises
+        ------
+        UnknownVariableError
+            With the nearest name suggested.
+        GraphError
+            If the model has no directed acyclic graph.
+        """
+        return graph.markov_blanket(self, name)
 
     # ----------------------------------------------------------------------------------- batches
 
@@ -718,8 +725,8 @@ class Model(ABC):
 
     # -------------------------------------------------------------- verbs of the layers above
 
-    def log_likelihood(self, frame: Any) -> float:
-        """Return the total log likelihood of the rows of a table.
+    def log_likelihood(self, table: TableLike) -> Floats:
+        """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
         Missing values are marginalised; columns that the model does not have are ignored, unless
         they are spelt like a variable that has no column (`Xray` for `xray`), or all of them are
@@ -727,17 +734,18 @@ class Model(ABC):
 
         Parameters
         ----------
-        frame : pandas, polars or pyarrow table, or mapping from name to column
+        table : pandas, polars or pyarrow table, or mapping from name to column
         """
-        return float(upward.call("log_likelihood", self, frame))
+        found: Floats = upward.call("log_likelihood", self, table)
+        return found
 
-    def query_rows(self, target: Name, frame: Any) -> Floats:
+    def query_rows(self, target: Name, table: TableLike) -> Floats:
         """Return the posterior of a discrete variable for each row of a table.
 
         Parameters
         ----------
         target : name
-        frame : pandas, polars or pyarrow table, or mapping from name to column
+        table : pandas, polars or pyarrow table, or mapping from name to column
             Any pattern of missing values. Columns that the model does not have, and the target's
             own, are ignored, unless they are spelt like a variable that has no column (`Xray` for
             `xray`), or all of them are unknown. Columns of words are their vector of counts.
@@ -748,25 +756,93 @@ class Model(ABC):
             In the order of the target's states. Rows to which the model gives probability zero get
             the prior, with one warning that counts them.
         """
-        result: Floats = upward.call("query_rows", self, target, frame)
+        result: Floats = upward.call("query_rows", self, target, table)
         return result
 
-    def save(self, path: Any, **options: Any) -> None:
+    def contributions(
+        self,
+        target: Name,
+        evidence: EvidenceLike = None,
+        *,
+        positive: State | None = None,
+        negative: State | None = None,
+    ) -> Contributions:
+        """Return the log odds of a discrete variable as a sum of one term for each finding.
+
+        Parameters
+        ----------
+        target : name
+            A discrete variable.
+        evidence : mapping from name to value, optional
+            Values, not likelihoods; None and NaN mean not observed. A factor graph takes a value
+            for every variable but the target.
+        positive : state, optional
+            Whose log odds; by default the second of two states.
+        negative : state, optional
+            Against which other state; by default against all others together. Then the terms
+            depend on their order, because what is observed shifts the shares among the others.
+
+        Returns
+        -------
+        Contributions
+            A mapping from finding to its term, in nats. A factor graph has a term for each of its
+            factors, raised to its exponent.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError, DataError
+            With what is known and the nearest match.
+        ImpossibleEvidenceError
+            If the evidence is impossible under both sides, so that there are no odds.
+        UnsupportedModelError
+            For an average of posteriors, which has no joint distribution.
+        """
+        found: Contributions = upward.call(
+            "contributions", self, target, evidence, positive=positive, negative=negative
+        )
+        return found
+
+    def top_items(self, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
+        """Return the items whose single occurrence moves the log odds of each class most.
+
+        The log odds are those of the class against all others together: of a naive Bayes, the log
+        of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
+
+        Parameters
+        ----------
+        target : name
+            The class, the only parent of the vector.
+        n : int
+            Items for each class.
+        feature : name, optional
+            Of the vector of counts, if there are several.
+
+        Raises
+        ------
+        DataError
+            For `n` below 1, or several vectors and no `feature`.
+        UnsupportedModelError
+            If there is no vector of counts whose only parent is the class.
+        """
+        found: TopItems = upward.call("top_items", self, target, n, feature=feature)
+        return found
+
+    def save(self, /, path: PathLike, **options: Any) -> None:
         """Save to a file of the format that the suffix names; see :func:`bayesgraph.io.save`.
 
         The native format, ``.bayesgraph``, keeps every name, state and number exactly.
         """
         upward.call("save", self, path, **options)
 
-    def to_dot(self, **options: Any) -> str:
+    def to_dot(self, /, **options: Any) -> str:
         """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""
         return str(upward.call("to_dot", self, **options))
 
-    def to_graphviz(self, **options: Any) -> Any:
+    def to_graphviz(self, /, **options: Any) -> Any:
         """Return the graph as a ``graphviz.Source``; options as for `to_dot`."""
         return upward.call("to_graphviz", self, **options)
 
-    def render(self, path: Any, **options: Any) -> None:
+    def render(self, /, path: PathLike, **options: Any) -> None:
         """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
         upward.call("render", self, path, **options)
 
@@ -780,36 +856,19 @@ class Model(ABC):
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")
-# The methods that `plan` knows: whether they have targets, and what they ask of a solver.
-_QUESTIONS: dict[str, tuple[bool, Any]] = {
-    "query": (True, Joint),
-    "marginals": (False, lambda _: All()),
-    "most_probable": (False, lambda _: Best(means=True)),
-    "k_most_probable": (False, lambda _: Best()),
-    "marginal_map": (True, Best),
-    "log_probability": (False, lambda _: Mass()),
-    "sample": (False, lambda _: Sample()),
-    "sample_posterior": (False, lambda _: Draw()),
-    "sensitivity": (True, lambda wanted: Slopes(wanted[0], 0)),
-    "conflict": (False, lambda _: Retractions()),
-    "query_rows": (True, Joint),
-    "log_likelihood": (False, lambda _: Mass()),
-}
-
-# The type of question that each of these methods asks.
-KINDS: dict[str, type[Any]] = {
-    "query": Joint,
-    "marginals": All,
-    "most_probable": Best,
-    "k_most_probable": Best,
-    "marginal_map": Best,
-    "log_probability": Mass,
-    "sample": Sample,
-    "sample_posterior": Draw,
-    "sensitivity": Slopes,
-    "conflict": Retractions,
-    "query_rows": Joint,
-    "log_likelihood": Mass,
+# The methods that `plan` knows: the type of question, whether it has targets, and how it is made.
+QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
+    "query": (Joint, True, Joint),
+    "marginals": (All, False, lambda _: All()),
+    "most_probable": (Best, False, lambda _: Best(means=True)),
+    "k_most_probable": (Best, False, lambda _: Best()),
+    "marginal_map": (Best, True, Best),
+    "log_probability": (Mass, False, lambda _: Mass()),
+    "sample": (Sample, False, lambda _: Sample()),
+    "sensitivity": (Slopes, True, lambda wanted: Slopes(wanted[0], 0)),
+    "conflict": (Retractions, False, lambda _: Retractions()),
+    "query_rows": (Joint, True, Joint),
+    "log_likelihood": (Mass, False, lambda _: Mass()),
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 from numpy.typing import ArrayLike
@@ -25,6 +25,9 @@ from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
+if TYPE_CHECKING:
+    from bayesgraph.learning import EMHistory
+
 
 class BayesianNetwork(Model):
     """A directed acyclic graph with one conditional distribution for each variable.
@@ -38,6 +41,8 @@ class BayesianNetwork(Model):
         What a structure learner thought of an arc, in nats; shown in pictures.
     order : iterable of Variable, optional
         The order of the variables, if it is not that of the CPDs.
+    history : EMHistory, optional
+        Of the expectation maximisation that estimated the parameters; files do not store it.
 
     Attributes
     ----------
@@ -45,8 +50,8 @@ class BayesianNetwork(Model):
         One for each variable; plates and blocks are taken apart.
     blocks : tuple of CPD
         As they were given.
-    em_ : EMHistory or None
-        How EM went, if it has found the parameters; files do not keep it.
+    history : EMHistory or None
+        As it was given.
 
     Raises
     ------
@@ -78,8 +83,9 @@ class BayesianNetwork(Model):
         *,
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
         order: Iterable[Variable] | None = None,
+        history: EMHistory | None = None,
     ) -> None:
-        self.em_: Any = None
+        self.history = history
         self.blocks = tuple(cpds)
         if not self.blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
@@ -205,7 +211,7 @@ class BayesianNetwork(Model):
               its posterior, iteration after iteration, which uses all that was observed and is
               right as long as what is missing depends on what was observed alone. Continuous
               variables may be missing only where nothing that depends on them is observed. How it
-              went is in ``network.em_``.
+              went is in ``network.history``.
         hidden : iterable of Discrete, optional
             Variables of the graph that the table lacks; they take "em", which is then the default.
         restarts : int
@@ -228,7 +234,7 @@ class BayesianNetwork(Model):
         >>> net = BayesianNetwork.fit(
         ...     [("coin", "a"), ("coin", "b")], frame, hidden=[coin], restarts=3, random_state=0
         ... )
-        >>> net.em_.converged
+        >>> net.history.converged
         True
         """
         network: BayesianNetwork = upward.call(
@@ -248,9 +254,23 @@ class BayesianNetwork(Model):
         )
         return network
 
-    def cpd(self, name: Name) -> CPD:
-        """Return the CPD of a variable."""
+    def __getitem__(self, name: Name) -> CPD:
+        """Return the CPD of a variable.
+
+        Raises
+        ------
+        UnknownVariableError
+            With the nearest name suggested.
+        """
         return self._cpd_of[self.variable(name)]
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a variable of that name."""
+        return isinstance(name, Hashable) and name in self._by_name
+
+    def __iter__(self) -> Iterator[Name]:
+        """Iterate over the names of the variables."""
+        return iter(self._by_name)
 
     @property
     def n_parameters(self) -> int:

@@ -103,7 +103,7 @@ class WeightedNetwork(Model):
         if not isinstance(network, BayesianNetwork):
             raise ModelError(f"A WeightedNetwork is made of a BayesianNetwork; got {network!r}.")
         variable = network.variable(target)
-        if not isinstance(variable, Discrete) or network.cpd(target).parents:
+        if not isinstance(variable, Discrete) or network[target].parents:
             raise ModelError(
                 f"The class of a WeightedNetwork is a discrete variable without parents; "
                 f"{target!r} is not."
@@ -127,12 +127,12 @@ class WeightedNetwork(Model):
         for name in given:
             if name not in names:
                 raise unknown_variable(name, names, where="exponents=: the features")
-        check_negative(network.cpd(target), np.array(self.prior_exponent))
+        check_negative(network[target], np.array(self.prior_exponent))
         self.exponents = {name: self._of_feature(name, given.get(name, 1.0)) for name in names}
 
     def _of_feature(self, name: Name, given: ArrayLike) -> Floats:
         exponent = self._checked(name, given, (self.target.cardinality,))
-        cpd = self.network.cpd(name)
+        cpd = self.network[name]
         if exponent.ndim and self.target not in cpd.parents:
             raise ModelError(
                 f"{name!r} does not have the class {self.target.name!r} as a parent: its exponent "
@@ -185,7 +185,7 @@ class WeightedNetwork(Model):
     @cached_property
     def _log_prior(self) -> Floats:
         """Return log [P(c)^w_0 exp(b_c)]; it need not sum to one."""
-        factor = self.network.cpd(self.target.name).to_factor()
+        factor = self.network[self.target.name].to_factor()
         assert factor is not None  # a discrete variable without parents is a table
         logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
         return np.asarray(logs + self.bias)

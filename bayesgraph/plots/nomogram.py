@@ -181,7 +181,7 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
     else:
         marginal = network.query(variable.name)
         values = np.linspace(marginal.quantile(_TAIL), marginal.quantile(1 - _TAIL), _SAMPLES)
-    found = network.cpd(variable.name).potential(Evidence(len(values), {variable: values}))
+    found = network[variable.name].potential(Evidence(len(values), {variable: values}))
     assert isinstance(found, Factor)  # the class is the only parent
     log_odds = contrast(found.aligned([contrast.target]))
     if isinstance(variable, Discrete) and not np.isfinite(log_odds).all():

@@ -164,7 +164,7 @@ def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     ]
     np.testing.assert_allclose(rows, expected, rtol=1e-9, atol=1e-12)
     whole = classifier.network_.log_likelihood(network_frame(classifier, data))
-    np.testing.assert_allclose(whole, rows.sum())
+    np.testing.assert_allclose(whole, rows)
 
 
 @every
@@ -556,11 +556,11 @@ def test_what_is_drawn_is_what_is_predicted(case, kind):
         pytest.skip(
             "Lengths of documents are drawn by class, but tell nothing of it in prediction."
         )
-    drawn = classifier.sample(4000, random_state=7)
+    drawn = classifier.sample(4000, random_state=7, frame="dict")
     y = drawn.pop("class")
     for feature, items in classifier.layout_.groups.items():
         block = drawn.pop(feature).toarray()
-        threshold = getattr(classifier.network_.cpd(feature), "threshold", 0.0)
+        threshold = getattr(classifier.network_[feature], "threshold", 0.0)
         block = block if threshold == 0 else np.where(block > 0, threshold + 1, 0)
         drawn |= dict(zip(items, block.T, strict=True))
     X = {name: drawn[name] for name in classifier.feature_names_in_}

@@ -75,7 +75,7 @@ def test_items_name_the_columns_of_a_matrix(make, estimator):
     clf = estimator(items=words).fit(X, Y)
     assert clf.features_[0].items == ("free", "money", "noon")
     np.testing.assert_array_equal(clf.predict_proba(X), estimator().fit(X, Y).predict_proba(X))
-    assert set(clf.contributions({"free": 2})) == {"free"}
+    assert set(clf.contributions(evidence={"free": 2})) == {"free"}
     with pytest.raises(DataError, match="items= names 2 columns; the matrix has 3"):
         estimator(items=["x", "y"]).fit(X, Y)
 

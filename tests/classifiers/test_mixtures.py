@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.naive_bayes import CategoricalNB
 
 import bayesgraph as bg
-from bayesgraph.classifiers.tan import random_generator
+from bayesgraph.checks import random_generator
 from bayesgraph.errors import DataError
 from bayesgraph.inference.mixture import solver
 

@@ -47,7 +47,7 @@ def test_labels_of_narrow_types(dtype):
     clf = NB().fit(X, y)
     assert clf.score(X, y) == 1.0
     assert clf.classes_.dtype == dtype
-    np.testing.assert_allclose(clf.network_.cpd("class").values, 0.25)
+    np.testing.assert_allclose(clf.network_["class"].values, 0.25)
 
 
 @pytest.mark.parametrize("options", [{}, {"smoothing": bg.Smoothing(threshold=1)}], ids=["0", "1"])
@@ -94,7 +94,7 @@ def test_fractional_weights_are_forgotten_to_the_last(seed):
     rows = np.flatnonzero(y == 0)
     for part in (rows[:-20], rows[-20:]):
         clf.forget(X[part], y[part], w[part])
-    assert clf.network_.cpd("class").values.tolist() == [0.0, 1.0]
+    assert clf.network_["class"].values.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_drawn_presence_exceeds_the_threshold():
     random = np.random.default_rng(0)
     X = random.poisson(3, (200, 4))
     clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=2)).fit(X, random.integers(0, 2, 200))
-    drawn = clf.sample(500, random_state=0)["presence"].toarray()
+    drawn = clf.sample(500, random_state=0, frame="dict")["presence"].toarray()
     assert abs((drawn > 2).mean() - (X > 2).mean()) < 0.05
     clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=-1)).fit(X, random.integers(0, 2, 200))
     with pytest.raises(UnsupportedModelError, match="count of 0 for presence"):
@@ -217,7 +217,7 @@ def test_rows_given_any_of_jointly_gaussian_features(given, covariance):
     y = np.arange(90) % 3
     X = random.normal(size=(90, 4)) @ random.normal(size=(4, 4)) + y[:, None]
     clf = bg.DiscriminantAnalysisClassifier(covariance).fit(X, y)
-    drawn = clf.sample(4000, given=given, random_state=0)
+    drawn = clf.sample(4000, evidence=given, random_state=0)
     for name, value in given.items():
         assert (drawn[name] == value).all()
     if "class" not in given:
@@ -230,7 +230,7 @@ def test_rows_given_any_of_jointly_gaussian_features(given, covariance):
 def test_priors_by_class():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat(["a", "b"], 10)
     clf = NB(priors={"b": 0.75, "a": 0.25}).fit(X, y)
-    np.testing.assert_allclose(clf.network_.cpd("class").values, [0.25, 0.75])
+    np.testing.assert_allclose(clf.network_["class"].values, [0.25, 0.75])
     with pytest.raises(bg.errors.UnknownStateError, match="no state 'c'"):
         NB(priors={"c": 1.0}).fit(X, y)
 

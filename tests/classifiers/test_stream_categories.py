@@ -173,7 +173,7 @@ def test_others_are_told_of_as_predicted():
     p = clf.predict_proba_one(row)[1]
     assert p > 0.9
     assert clf.query(evidence=row).probabilities[1] == pytest.approx(p, rel=1e-9)
-    contributions = clf.contributions(row)
+    contributions = clf.contributions(evidence=row)
     assert contributions.probability == pytest.approx(p, rel=1e-9)
     assert clf.network_.query("class", row).probabilities[1] == pytest.approx(p, rel=1e-9)
 

@@ -198,7 +198,7 @@ def test_missing_features_are_left_out_before_tempering(estimator):
     row = {"x": 0.3, "colour": "mid", "flag": True}
     scores = star.log_prior + star.exponents.mean_bias
     for name, value in row.items():
-        assert network.cpd(name).parents == (network.variable("class"),)
+        assert network[name].parents == (network.variable("class"),)
         logs = [
             network.log_probability({name: value, "class": label})
             - network.log_probability({"class": label})

@@ -233,9 +233,9 @@ def test_variances_of_leaves():
     y = [1.0, 3.0, 10.0, 10.0]
     alone = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=0.0)).fit(X, y)
     floor = 1e-9 * np.var(y)
-    np.testing.assert_allclose(alone.network_.cpd("target").variance, [1 + floor, floor])
+    np.testing.assert_allclose(alone.network_["target"].variance, [1 + floor, floor])
     drawn = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=2.0)).fit(X, y)
-    np.testing.assert_allclose(drawn.network_.cpd("target").variance, [0.75, 0.25])
+    np.testing.assert_allclose(drawn.network_["target"].variance, [0.75, 0.25])
     with pytest.raises(bg.errors.DataError, match="constant in some leaf"):
         bg.DecisionTreeNetworkRegressor(
             smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0)

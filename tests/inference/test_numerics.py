@@ -163,6 +163,6 @@ def test_rows_that_sum_to_one_only_nearly_are_used_as_given():
     a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1, 2])
     table = [[0.3333333, 0.3333333, 0.3333333], [0.2, 0.3, 0.5]]
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, table, parents=[a])])
-    assert net.cpd("b").values[0, 0] == 0.3333333
+    assert net["b"].values[0, 0] == 0.3333333
     assert net.query("a").probabilities == pytest.approx([0.5, 0.5], abs=1e-6)
     assert sum(net.query("b").values()) == pytest.approx(1.0, abs=1e-12)

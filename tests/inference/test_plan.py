@@ -144,7 +144,7 @@ def questions():
     asked = ["query", "marginal_map", "sensitivity", "query_rows"]
     others = ["marginals", "most_probable", "k_most_probable", "log_probability", "sample"]
     return [(q, True) for q in asked] + [
-        (q, False) for q in [*others, "sample_posterior", "conflict", "log_likelihood"]
+        (q, False) for q in [*others, "conflict", "log_likelihood"]
     ]
 
 
@@ -187,7 +187,6 @@ def ask(model, question, name):
         "sensitivity": (name, None),
         "conflict": ({},),
         "sample": (1,),
-        "sample_posterior": (1,),
         "log_likelihood": ({model.names[0]: [None]},),
     }
     return getattr(model, question)(*given.get(question, ()))

@@ -48,7 +48,7 @@ def test_a_variable_of_one_state():
     assert network.query(["b", "a"]).probabilities == pytest.approx(np.array([[0.4], [0.6]]))
     assert network.log_probability({"a": "only", "b": 0}) == pytest.approx(math.log(0.4))
     assert dict(network.marginal_map(["a"])) == {"a": "only"}
-    assert network.sample_posterior(3, random_state=0)["a"].tolist() == ["only"] * 3
+    assert network.sample(3, random_state=0)["a"].tolist() == ["only"] * 3
     soft = {"a": {"only": 0.25}}
     assert network.log_probability(soft) == pytest.approx(math.log(0.25))
 
@@ -66,7 +66,10 @@ def test_everything_observed_and_everything_but_one(seed):
     assert list(found) == []
     assert found.log_evidence == pytest.approx(log_mass, abs=1e-11)
     assert network.log_probability(evidence) == pytest.approx(log_mass, abs=1e-11)
-    assert network.sample_posterior(2, evidence) == {}
+    rows = network.sample(2, evidence, frame="dict")
+    assert {name: column.tolist() for name, column in rows.items()} == {
+        name: [evidence[name]] * 2 for name in network.names
+    }
     (alone,) = network.k_most_probable(4, evidence)
     assert dict(alone) == {}
     assert alone.log_probability == pytest.approx(log_mass, abs=1e-11)
@@ -150,7 +153,7 @@ def test_a_deterministic_network():
     assert [found[f"sum{i}"][int(partial[i])] for i in range(13)] == [1.0] * 13
     (best,) = network.k_most_probable(10, evidence)
     assert best["coin5"] == shown[5]
-    drawn = network.sample_posterior(5, {"sum13": 1}, random_state=2)
+    drawn = network.sample(5, {"sum13": 1}, random_state=2)
     assert [sum(int(drawn[f"coin{i}"][k]) for i in range(14)) % 2 for k in range(5)] == [1] * 5
 
 
@@ -301,7 +304,7 @@ def test_likelihood_ratios_of_1e_200():
     for posterior in (network.query("class", evidence), network.marginals(evidence)["class"]):
         assert posterior.probabilities == pytest.approx([0.4, 0.6], abs=1e-10)
     assert network.log_probability(evidence) == pytest.approx(-20 * 200 * math.log(10), rel=1e-13)
-    drawn = network.sample_posterior(2000, evidence, random_state=0)
+    drawn = network.sample(2000, evidence, random_state=0)
     assert np.mean(drawn["class"] == "b") == pytest.approx(0.6, abs=0.06)
     assert network.conflict(evidence).measure > 1000
 
@@ -361,7 +364,7 @@ def test_a_grid_of_40_by_40_is_refused_with_its_size():
         graph.marginals,
         graph.most_probable,
         lambda: graph.marginal_map([(0, 0), (39, 39)]),
-        lambda: graph.sample_posterior(1),
+        lambda: graph.sample(1),
     ):
         with pytest.raises(MemoryLimitError, match=r"numbers \(.*B, induced width \d\d\)"):
             ask()

@@ -242,7 +242,7 @@ def test_a_row_is_a_question(seed):
         others = {name: state for name, state in row.items() if name != target}
         assert values == pytest.approx(model.query(target, others).probabilities, abs=1e-11)
     total = sum(model.log_probability(row) for row in rows)
-    assert model.log_likelihood(columns) == pytest.approx(total, abs=1e-9)
+    assert model.log_likelihood(columns).sum() == pytest.approx(total, abs=1e-9)
 
 
 # ---------------------------------------------------------------------------------- another library

@@ -80,16 +80,16 @@ QUESTIONS = {
     "marginal_map": lambda m: m.marginal_map(["c"], {"a": 1}),
     "log_probability": lambda m: m.log_probability({"a": 1}),
     "sample": lambda m: m.sample(3, random_state=0),
-    "sample given": lambda m: m.sample(3, given={"a": 1}, random_state=0),
-    "sample_posterior": lambda m: m.sample_posterior(3, {"a": 1}, random_state=0),
-    "weighted_samples": lambda m: m.weighted_samples("c", {"a": 1}, n_samples=1000, random_state=0),
+    "sample given": lambda m: m.sample(3, evidence={"a": 1}, random_state=0),
+    "sample_posterior": lambda m: m.sample(3, {"a": 1}, random_state=0),
+    "weighted_samples": lambda m: m.weighted_samples("c", {"a": 1}, n=1000, random_state=0),
     "sensitivity": lambda m: m.sensitivity("c", "y", {"a": 1}),
     "conflict": lambda m: m.conflict({"a": 1, "c": "n"}),
     "query_rows": lambda m: m.query_rows("c", {"a": [0, 1, None]}),
     "log_likelihood": lambda m: m.log_likelihood({"a": [0, 1, None]}),
     "loopy": lambda m: m.query("c", {"a": 1}, method="loopy"),
     "likelihood weighting": lambda m: m.query(
-        "c", {"a": 1}, method="likelihood-weighting", n_samples=1000, random_state=0
+        "c", {"a": 1}, method="likelihood-weighting", n=1000, random_state=0
     ),
 }
 

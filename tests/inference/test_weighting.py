@@ -13,6 +13,7 @@ from weighted_samples import nodes_of, weighted
 import bayesgraph as bg
 from bayesgraph.errors import (
     BayesGraphWarning,
+    DataError,
     DataTypeError,
     EvidenceError,
     ImpossibleEvidenceError,
@@ -51,7 +52,7 @@ def test_random_networks_with_random_evidence(seed):
     oracle, given = case.oracle, case.evidence
     names = [v.name for v in case.free]
     # The ratio of the largest weight to the mean one decides: some evidence needs more samples.
-    samples = weighted(case.network, names, case.given, n_samples=60_000, random_state=seed)
+    samples = weighted(case.network, names, case.given, n=60_000, random_state=seed)
     assert samples.report.reliable
     assert samples.log_evidence.value == pytest.approx(
         oracle.log_probability(given), abs=5 * samples.log_evidence.standard_error + 1e-9
@@ -82,7 +83,7 @@ def test_quantiles_and_expectations():
     network = small_network()
     oracle = brute.Oracle.of(network)
     given = {"y": 2.5, "c": [0.3, 0.9]}
-    samples = weighted(network, ["x", "a"], GIVEN, n_samples=50_000)
+    samples = weighted(network, ["x", "a"], GIVEN, n=50_000)
     for probability in (0.01, 0.25, 0.5, 0.9):
         found = samples.quantile("x", probability)
         low, high = -20.0, 20.0
@@ -103,7 +104,7 @@ def test_quantiles_and_expectations():
 
 
 def test_without_evidence_the_weights_are_equal():
-    samples = weighted(small_network(), ["b"], n_samples=5000)
+    samples = weighted(small_network(), ["b"], n=5000)
     assert samples.report.effective_samples == pytest.approx(5000)
     assert (samples.log_evidence.value, samples.log_evidence.standard_error) == pytest.approx(
         (0.0, 0.0), abs=1e-12
@@ -144,7 +145,7 @@ def test_the_standard_errors_are_calibrated():
     ]
     values, errors = [], []
     for seed in range(200):
-        samples = weighted(network, names, GIVEN, n_samples=2000, random_state=seed)
+        samples = weighted(network, names, GIVEN, n=2000, random_state=seed)
         found = [samples.probabilities("a"), samples.probabilities("b"), samples.mean("x")]
         found += [samples.std("x"), samples.log_evidence]
         values.append(np.concatenate([np.atleast_1d(e.value) for e in found]))
@@ -155,7 +156,7 @@ def test_the_standard_errors_are_calibrated():
     inside = np.abs(values - truth) <= 2 * errors
     assert (inside.mean(axis=0) > 0.91).all()
     medians = [
-        weighted(network, ["x"], GIVEN, n_samples=2000, random_state=seed).quantile("x", 0.5)
+        weighted(network, ["x"], GIVEN, n=2000, random_state=seed).quantile("x", 0.5)
         for seed in range(100)
     ]
     spread = np.std([m.value for m in medians])
@@ -174,7 +175,7 @@ def test_skewed_weights_do_not_make_it_too_sure():
         nodes, given = nodes_of(network), network.encode({"b": 1})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BayesGraphWarning)
-            samples = likelihood_weighting(nodes, [a], given, n_samples=12_000, random_state=seed)
+            samples = likelihood_weighting(nodes, [a], given, n=12_000, random_state=seed)
         p = samples.probabilities("a")
         close.append((np.abs(p.value - exact) <= 3 * p.standard_error).all())
     assert np.mean(close) > 0.95
@@ -183,7 +184,7 @@ def test_skewed_weights_do_not_make_it_too_sure():
 def test_states_that_were_not_reached_are_not_called_impossible():
     a, b = bg.Discrete("a", [0, 1, 2]), bg.Discrete("b", ["only"])
     network = bg.BayesianNetwork([bg.TableCPD(a, [1 - 1e-9, 1e-9, 0]), bg.TableCPD(b, [1.0])])
-    samples = weighted(network, ["a", "b"], n_samples=1000)
+    samples = weighted(network, ["a", "b"], n=1000)
     p = samples.probabilities("a")
     assert p.value == pytest.approx([1.0, 0.0, 0.0], abs=0)
     assert p.standard_error == pytest.approx(np.full(3, 1e-3))
@@ -196,15 +197,15 @@ def test_states_that_were_not_reached_are_not_called_impossible():
 
 def test_samples_are_drawn_until_the_standard_error_is_reached():
     network = small_network()
-    options = {"n_samples": 2_000_000, "standard_error": 0.004}
+    options = {"n": 2_000_000, "standard_error": 0.004}
     samples = weighted(network, ["a", "b", "x"], GIVEN, **options)
     assert samples.n_samples < 2_000_000
     assert samples.report.reached
     assert samples.report.largest_standard_error <= 0.004
     assert "requested 0.004: reached" in str(samples.report)
-    more = weighted(network, ["a", "b", "x"], GIVEN, n_samples=2_000_000, standard_error=0.002)
+    more = weighted(network, ["a", "b", "x"], GIVEN, n=2_000_000, standard_error=0.002)
     assert more.n_samples > 2 * samples.n_samples
-    short = weighted(network, ["a"], GIVEN, n_samples=5000, standard_error=1e-6)
+    short = weighted(network, ["a"], GIVEN, n=5000, standard_error=1e-6)
     assert short.n_samples == 5000
     assert not short.report.reached
     assert "NOT reached" in str(short.report)
@@ -212,7 +213,7 @@ def test_samples_are_drawn_until_the_standard_error_is_reached():
 
 @pytest.mark.parametrize("n_samples", [1000, 16_384, 40_000])
 def test_chunks_add_up(n_samples):
-    samples = weighted(small_network(), ["x", "a"], GIVEN, n_samples=n_samples)
+    samples = weighted(small_network(), ["x", "a"], GIVEN, n=n_samples)
     assert samples.n_samples == n_samples
     assert all(len(column) == n_samples for column in samples.columns.values())
     assert samples.weights.sum() == pytest.approx(1.0)
@@ -233,7 +234,7 @@ def test_barren_variables_are_not_sampled():
 
     nodes = [Spy(cpd) for cpd in nodes_of(network)]
     likelihood_weighting(
-        nodes, [network.variable("b")], network.encode({"a": "u"}), n_samples=500, random_state=0
+        nodes, [network.variable("b")], network.encode({"a": "u"}), n=500, random_state=0
     )
     assert drawn == ["b"]
 
@@ -244,13 +245,13 @@ def test_barren_variables_are_not_sampled():
 def test_few_effective_samples_are_reported():
     network = small_network()
     with pytest.warns(BayesGraphWarning, match="effective samples among 2,000"):
-        samples = weighted(network, ["a", "x"], {"y": 15.0}, n_samples=2000)
+        samples = weighted(network, ["a", "x"], {"y": 15.0}, n=2000)
     assert samples.report.effective_samples < 100
     assert not samples.report.reliable
     assert "NOT reliable" in str(samples.report)
     assert samples.report.largest_standard_error > 0.05
     with pytest.warns(BayesGraphWarning):
-        one = weighted(network, ["a", "x"], {"y": 1.0}, n_samples=1)
+        one = weighted(network, ["a", "x"], {"y": 1.0}, n=1)
     assert one.report.effective_samples == 1.0
     assert one.log_evidence.standard_error == math.inf
     assert one.std("x").value == 0.0
@@ -265,11 +266,11 @@ def test_no_sample_agrees_with_the_evidence():
     )
     message = r"no sample .* evidence on 'child' among 3,000. This does not prove"
     with pytest.raises(ImpossibleEvidenceError, match=message):
-        weighted(chain, ["rare"], {"child": 1}, n_samples=3000)
+        weighted(chain, ["rare"], {"child": 1}, n=3000)
     # What the exact engine can tell: it is possible.
     assert chain.query("rare", {"child": 1})[1] == pytest.approx(1.0)
     with pytest.raises(ImpossibleEvidenceError, match="no sample"):
-        weighted(network, ["a"], {"c": {0: 0.0, 1: 0.0}}, n_samples=3000)
+        weighted(network, ["a"], {"c": {0: 0.0, 1: 0.0}}, n=3000)
 
 
 def test_densities_of_any_size():
@@ -278,14 +279,14 @@ def test_densities_of_any_size():
     network = bg.BayesianNetwork(
         [bg.TableCPD(a, [0.5, 0.5]), bg.GaussianCPD(x, [0.0, 0.0], [1.0, 1.0], [a])]
     )
-    samples = weighted(network, ["a"], {"x": 1e50}, n_samples=1000)
+    samples = weighted(network, ["a"], {"x": 1e50}, n=1000)
     assert samples.log_evidence.value == pytest.approx(-0.5e100)
     assert samples.report.effective_samples == pytest.approx(1000)
     many = [bg.GaussianCPD(bg.Continuous(i), [0.0, 0.1], 1.0, [a]) for i in range(1000)]
     wide = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), *many])
     given = {i: 30.0 + 0.05 * (i % 2) for i in range(1000)}
     with np.errstate(all="raise", under="ignore"):
-        samples = weighted(wide, ["a"], given, n_samples=1000)
+        samples = weighted(wide, ["a"], given, n=1000)
     expected = wide.query("a", given)
     assert samples.probabilities("a").value == pytest.approx(expected.probabilities, abs=1e-6)
     assert samples.log_evidence.value == pytest.approx(expected.log_evidence, rel=1e-4)
@@ -344,7 +345,7 @@ def test_wrong_questions_are_refused():
     with pytest.raises(EvidenceError, match="one row"):
         likelihood_weighting(nodes, [x], Evidence(2, {a: np.array([0, 1])}))
     with pytest.raises(DataTypeError, match="whole number"):
-        likelihood_weighting(nodes, [x], empty, n_samples=1e4)
-    for options in ({"n_samples": 0}, {"standard_error": 0.0}):
-        with pytest.raises(EvidenceError, match="n_samples of 1 or more"):
+        likelihood_weighting(nodes, [x], empty, n=1e4)
+    for options, message in (({"n": 0}, "1 or more"), ({"standard_error": 0.0}, "positive")):
+        with pytest.raises(DataError, match=message):
             likelihood_weighting(nodes, [x], empty, **options)

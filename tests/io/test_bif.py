@@ -42,7 +42,7 @@ WET = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
 
 
 def wet(block: str) -> Any:
-    return parse_bif(HEAD + block).cpd("wet").values
+    return parse_bif(HEAD + block)["wet"].values
 
 
 # ----------------------------------------------------------------------------------------- reading
@@ -116,7 +116,7 @@ def test_names_of_several_words_with_and_without_quotes() -> None:
     net = parse_bif(text)
     assert net.names == ("my rain", "a | b, (c)", "table")
     assert parse_bif(format_bif(net)) == net
-    assert net.cpd("a | b, (c)").values[1, 0] == 0.125
+    assert net["a | b, (c)"].values[1, 0] == 0.125
 
 
 def test_blocks_in_any_order_keep_the_order_of_the_declarations() -> None:
@@ -129,7 +129,7 @@ def test_blocks_in_any_order_keep_the_order_of_the_declarations() -> None:
         assert list(shuffled.names) == sorted(
             net.names, key=lambda name: "".join(blocks).index(f"variable {name}")
         )
-        assert shuffled.cpd("wet") == net.cpd("wet")
+        assert shuffled["wet"] == net["wet"]
 
 
 def test_many_parents_of_different_size() -> None:
@@ -149,7 +149,7 @@ def test_many_parents_of_different_size() -> None:
     ]
     random.Random(0).shuffle(rows)
     net = parse_bif(text + f"probability ( d | c, a, b ) {{\n{''.join(rows)}}}\n")
-    np.testing.assert_array_equal(net.cpd("d").values, values)
+    np.testing.assert_array_equal(net["d"].values, values)
     table = np.moveaxis(values, -1, 0).ravel()
     again = (
         text + f"probability ( d | c, a, b ) {{ table {', '.join(map(repr, table.tolist()))}; }}"
@@ -346,7 +346,7 @@ def test_numbers_are_exact() -> None:
     a, b = bg.Discrete("a", list("wxyz")), bg.Discrete("b", ["0", "1"])
     net = bg.BayesianNetwork([bg.TableCPD(b, values, [a]), bg.TableCPD(a, [0.25] * 4)])
     back = parse_bif(format_bif(net))
-    assert back.cpd("b").values.tobytes() == net.cpd("b").values.tobytes()
+    assert back["b"].values.tobytes() == net["b"].values.tobytes()
     assert back.names == ("b", "a")
 
 

@@ -110,7 +110,7 @@ def test_counts_of_events():
     drawn = node(mixed().to_dot(), "calls")
     assert "0, 1, 2, …" in drawn
     assert "ellipse" in drawn
-    rates = mixed().network_.cpd("calls").rate
+    rates = mixed().network_["calls"].rate
     shown = node(mixed().to_dot(tables=True), "calls")
     assert f"{rates[0, 0]:.4g}" in shown
     assert "rate" in shown
@@ -118,7 +118,7 @@ def test_counts_of_events():
 
 def test_tables_have_the_most_probable_items_first():
     shown = node(words().to_dot(tables=True, max_states=3), "counts")
-    shares = words().network_.cpd("counts").probabilities
+    shares = words().network_["counts"].probabilities
     best = [WORDS[i] for i in np.argsort(-shares.mean(axis=0), kind="stable")[:3]]
     assert best[0] == "word0"
     places = [shown.index(f">{word}<") for word in best]
@@ -131,10 +131,10 @@ def test_tables_of_other_leaves():
     dot = mixed().to_dot(tables=True)
     network = mixed().network_
     assert "mean of log" in node(dot, "pay")
-    assert f"{network.cpd('wait').bandwidth[1, 0]:.4g}" in node(dot, "wait")
+    assert f"{network['wait'].bandwidth[1, 0]:.4g}" in node(dot, "wait")
     dot = predictive().to_dot(tables=True)
     assert "location" in node(dot, "age")
-    counts = predictive().network_.cpd("calls")
+    counts = predictive().network_["calls"]
     rate = counts.shape[0, 0] / counts.exposure[0, 0]
     assert f"{np.sqrt(rate + rate / counts.exposure[0, 0]):.4g}" in node(dot, "calls")
 

@@ -38,7 +38,7 @@ def test_files_give_back_the_same(tmp_path):
     assert [n.variables for n in again.networks] == [n.variables for n in model.networks]
     assert again.query("b", {"u": 0.3}) == model.query("b", {"u": 0.3})
     # Shared CPDs are in the file once, and shared again.
-    assert again.networks[0].cpd("u") is again.networks[1].cpd("u")
+    assert again.networks[0]["u"] is again.networks[1]["u"]
     again.save(tmp_path / "n.bayesgraph")
     assert (tmp_path / "m.bayesgraph").read_bytes() == (tmp_path / "n.bayesgraph").read_bytes()
 

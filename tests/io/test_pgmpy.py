@@ -69,7 +69,7 @@ def test_discrete_networks_keep_everything(net: bg.BayesianNetwork) -> None:
     table = converted.get_cpds(("d", 0))
     assert table.variables == [("d", 0), "c", "a", "b"]
     for codes in itertools.product(range(5), range(4), range(2), range(3)):
-        assert table.values[codes] == net.cpd(("d", 0)).values[(*codes[1:], codes[0])]
+        assert table.values[codes] == net["d", 0].values[(*codes[1:], codes[0])]
     assert [type(state) for state in converted.states["a"]] == [bool, bool]
     back = bg.from_pgmpy(converted)
     assert back == net
@@ -126,7 +126,7 @@ def test_every_variance_survives_and_every_deviation_too() -> None:
 def test_a_deviation_changed_in_pgmpy_counts() -> None:
     model = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 2.0)]).to_pgmpy()
     model.get_cpds("x").std = 3.0
-    assert bg.from_pgmpy(model).cpd("x").variance == 9.0
+    assert bg.from_pgmpy(model)["x"].variance == 9.0
     model.get_cpds("x").std = -3.0
     with pytest.raises(CPDError, match="positive"):
         bg.from_pgmpy(model)
@@ -137,12 +137,12 @@ def test_a_deviation_changed_in_pgmpy_counts() -> None:
 
 def test_factor_graphs_keep_their_factors(net: bg.BayesianNetwork) -> None:
     factor = bg.Factor([B, A], [[1.0, 2.0], [0.0, 3.0], [0.5, 8.0]])
-    graph = bg.FactorGraph([net.cpd("a"), net.cpd("b"), factor, factor])
+    graph = bg.FactorGraph([net["a"], net["b"], factor, factor])
     converted = graph.to_pgmpy()
     assert type(converted) is DiscreteMarkovNetwork
     assert converted.check_model()
     assert [f.variables for f in converted.factors] == [["a"], ["a", "b"], ["b", "a"], ["b", "a"]]
-    np.testing.assert_array_equal(converted.factors[1].values, net.cpd("b").values)
+    np.testing.assert_array_equal(converted.factors[1].values, net["b"].values)
     assert converted.get_partition_function() == pytest.approx(np.exp(graph.log_partition))
     back = bg.from_pgmpy(converted)
     assert back.variables == graph.variables
@@ -153,10 +153,10 @@ def test_factor_graphs_keep_their_factors(net: bg.BayesianNetwork) -> None:
 
 
 def test_exponents_become_part_of_the_tables(net: bg.BayesianNetwork) -> None:
-    graph = bg.FactorGraph([net.cpd("a"), net.cpd("b")], exponents=[None, 0.5])
+    graph = bg.FactorGraph([net["a"], net["b"]], exponents=[None, 0.5])
     with pytest.warns(LossyExportWarning, match="exponent other than 1: 1"):
         converted = graph.to_pgmpy()
-    np.testing.assert_allclose(converted.factors[1].values, net.cpd("b").values ** 0.5)
+    np.testing.assert_allclose(converted.factors[1].values, net["b"].values ** 0.5)
     theirs = VariableElimination(converted).query(["a"], evidence={"b": 2}, show_progress=False)
     theirs.normalize()
     for state in A.states:
@@ -277,16 +277,16 @@ def test_naive_bayes_is_a_network() -> None:
         TabularCPD("y", 2, [[0.5, 0.25], [0.5, 0.75]], ["c"], [2]),
     )
     back = bg.from_pgmpy(model)
-    np.testing.assert_array_equal(back.cpd("x").values, [[0.1, 0.2, 0.7], [0.2, 0.3, 0.5]])
+    np.testing.assert_array_equal(back["x"].values, [[0.1, 0.2, 0.7], [0.2, 0.3, 0.5]])
     assert type(back.to_pgmpy()) is DiscreteBayesianNetwork
 
 
 def test_rows_that_pgmpy_takes_as_one() -> None:
     exact = bg.from_pgmpy(coin([0.5, 0.5 + 5e-7]))
-    assert exact.cpd("coin").values[1] == 0.5 + 5e-7
+    assert exact["coin"].values[1] == 0.5 + 5e-7
     with pytest.warns(BayesGraphWarning, match=r"'coin'.*normalize=False"):
         rounded = bg.from_pgmpy(coin([0.33, 0.66]))
-    np.testing.assert_allclose(rounded.cpd("coin").values, [1 / 3, 2 / 3], rtol=1e-15)
+    np.testing.assert_allclose(rounded["coin"].values, [1 / 3, 2 / 3], rtol=1e-15)
     with pytest.raises(CPDError, match=r"sum to 0\.99"):
         bg.from_pgmpy(coin([0.33, 0.66]), normalize=False)
     with pytest.raises(CPDError, match=r"sum to 0\.9,"):

@@ -63,7 +63,7 @@ def test_numbers_are_those_of_the_file(path: Path) -> None:
         r"^probability \( (\S+)(?: \| ([^)]*))? \) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL
     )
     for child, parents, body in block.findall(text):
-        cpd = net.cpd(child)
+        cpd = net[child]
         assert [parent.name for parent in cpd.parents] == (parents.split(", ") if parents else [])
         lines = body.splitlines()
         assert len(lines) == cpd.values[..., 0].size

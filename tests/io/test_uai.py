@@ -174,8 +174,8 @@ def test_rounded_rows_follow_the_convention_of_bif(tmp_path: Path) -> None:
     ) as seen:
         net = bg.load(tmp_path / "a.uai")
     assert seen[0].filename == __file__
-    np.testing.assert_allclose(net.cpd("x1").values[0], 1 / 3)
-    np.testing.assert_array_equal(net.cpd("x1").values[1], [0.2, 0.3, 0.5])
+    np.testing.assert_allclose(net["x1"].values[0], 1 / 3)
+    np.testing.assert_array_equal(net["x1"].values[1], [0.2, 0.3, 0.5])
     with pytest.raises(FileFormatError, match=r"a\.uai, line 3: .*given x0=0 sum to 0\.99"):
         bg.load(tmp_path / "a.uai", normalize=False)
     with pytest.raises(FileFormatError, match=r"line 4: .*given x0=1 sum to 0\.9,.*with MARKOV"):
@@ -334,7 +334,7 @@ def test_states_of_another_type_or_order_are_lost(states: list[Any]) -> None:
     with pytest.raises(LossyExportError, match="the states of 'x0'"):
         format_uai(net)
     with pytest.warns(LossyExportWarning, match="the states of 'x0'"):
-        assert parse_uai(format_uai(net, strict=False)).cpd("x0").values[0] == 0.25
+        assert parse_uai(format_uai(net, strict=False))["x0"].values[0] == 0.25
 
 
 def test_what_cannot_be_held_is_listed(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ def test_numbers_are_exact() -> None:
     rows = [[0.1 + 0.2, 1 - (0.1 + 0.2)], [5e-324, 1.0], [1 / 3, 2 / 3], [-0.0, 1.0]]
     b, c = numbered(4, 2)
     net = bg.BayesianNetwork([bg.TableCPD(b, [0.25] * 4), bg.TableCPD(c, rows, [b])])
-    assert parse_uai(format_uai(net)).cpd("x1").values.tobytes() == np.array(rows).tobytes()
+    assert parse_uai(format_uai(net))["x1"].values.tobytes() == np.array(rows).tobytes()
 
 
 @st.composite

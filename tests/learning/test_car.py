@@ -183,7 +183,7 @@ def test_network(source):
     empty = table.sum(axis=2) == 0
     assert empty.any()
     expected[empty] = 0.25
-    np.testing.assert_allclose(network.cpd("maint").values, expected, rtol=1e-15)
+    np.testing.assert_allclose(network["maint"].values, expected, rtol=1e-15)
     assert network.query("class").to_dict() == pytest.approx(
         dict(zip(CLASSES, np.array([1210, 384, 69, 65]) / ROWS, strict=True))
     )

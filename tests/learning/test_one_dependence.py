@@ -100,8 +100,8 @@ def test_rare_values_below_a_gaussian():
     random = np.random.default_rng(2)
     columns = {"c": columns["c"], "u": (random.normal(size=80) + y).tolist()}
     mixture = aode(source_of(columns, y, categorical=["c"]), bg.Smoothing(), min_rows=15)
-    cpd = mixture.networks[0].cpd("u")
-    alone = bg.NaiveBayesClassifier().fit({"u": columns["u"]}, y).network_.cpd("u")
+    cpd = mixture.networks[0]["u"]
+    alone = bg.NaiveBayesClassifier().fit({"u": columns["u"]}, y).network_["u"]
     np.testing.assert_allclose(cpd.mean[:, 1:], np.tile(alone.mean[:, None], 2))
     np.testing.assert_allclose(cpd.variance[:, 1:], np.tile(alone.variance[:, None], 2))
     assert not np.isclose(cpd.mean[:, 0], alone.mean).all()

@@ -54,7 +54,7 @@ def test_gaussians_are_linear_regressions(missing, weighted):
         ("v", ["y"], ["u"]),
         ("w", ["s"], ["v", "u"]),
     ):
-        cpd = network.cpd(child)
+        cpd = network[child]
         assert [p.name for p in cpd.continuous_parents] == continuous
         whole = frame[[child, *discrete, *continuous]].notna().all(axis=1)
         for code, state in enumerate(cpd.discrete_parents[0].states):
@@ -99,13 +99,13 @@ def test_shrinkage_by_hand(shrinkage):
         s = (sums[k] + shrinkage * pooled) / (len(groups[k]) + shrinkage)
         s = s + np.diag(ridge * total)
         slope = s[0, 1] / s[0, 0]
-        cpd = network.cpd("v")
+        cpd = network["v"]
         assert cpd.coefficients[code, 0] == pytest.approx(slope, rel=1e-10)
         assert cpd.variance[code] == pytest.approx(s[1, 1] - slope * s[0, 1], rel=1e-10)
         mean = groups[k].mean()
         assert cpd.mean[code] == pytest.approx(mean["v"] - slope * mean["u"], rel=1e-10)
         alone = (sums[k][0, 0] + shrinkage * pooled[0, 0]) / (len(groups[k]) + shrinkage)
-        assert network.cpd("u").variance[code] == pytest.approx(alone + ridge * total[0], rel=1e-10)
+        assert network["u"].variance[code] == pytest.approx(alone + ridge * total[0], rel=1e-10)
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 20.0])
@@ -122,7 +122,7 @@ def test_cells_without_rows_and_with_one_row(shrinkage):
     network = fit(
         [("y", "s"), ("y", "v"), ("s", "v"), ("u", "v"), ("y", "u"), ("s", "u")], frame, smoothing
     )
-    u, v = network.cpd("u"), network.cpd("v")
+    u, v = network["u"], network["v"]
     for cpd in (u, v):
         for values in (cpd.mean, cpd.variance, cpd.coefficients):
             assert np.isfinite(values).all()
@@ -143,9 +143,9 @@ def test_a_state_without_rows_in_any_class():
     frame = pd.DataFrame({"y": list("abab"), "x": [1.0, 2.0, 3.0, 5.0]})
     frame["s"] = pd.Categorical(list("pppp"), categories=["p", "never"])
     network = fit([("y", "x"), ("s", "x"), ("y", "s")], frame, Smoothing(shrinkage=0.0))
-    np.testing.assert_allclose(network.cpd("x").mean[:, 1], [2.0, 3.5])
-    np.testing.assert_allclose(network.cpd("x").variance[:, 1], [1.625, 1.625])
-    np.testing.assert_allclose(network.cpd("s").values, [[0.75, 0.25]] * 2)
+    np.testing.assert_allclose(network["x"].mean[:, 1], [2.0, 3.5])
+    np.testing.assert_allclose(network["x"].variance[:, 1], [1.625, 1.625])
+    np.testing.assert_allclose(network["s"].values, [[0.75, 0.25]] * 2)
 
 
 def test_collinear_parents_are_solved():
@@ -153,7 +153,7 @@ def test_collinear_parents_are_solved():
     frame["u2"], frame["u3"] = frame["u"], 3 * frame["u"] - 1
     arcs = [("u", "v"), ("u2", "v"), ("u3", "v"), ("u", "u2"), ("u", "u3")]
     network = fit(arcs, frame, Smoothing())
-    assert all(np.isfinite(network.cpd(name).variance).all() for name in ("v", "u2", "u3"))
+    assert all(np.isfinite(network[name].variance).all() for name in ("v", "u2", "u3"))
     mean = network.query("v", {"u": 1.0, "u2": 1.0, "u3": 2.0}).mean
     peer = LinearRegression().fit(frame[["u"]].to_numpy(), frame["v"])
     assert mean == pytest.approx(peer.predict([[1.0]])[0], rel=1e-4)
@@ -169,33 +169,33 @@ def test_tables_by_hand(alpha, missing):
     network = fit([("y", "s")], frame, Smoothing(alpha=alpha))
     counts = pd.crosstab(frame["y"], frame["s"]).to_numpy()
     expected = (counts + alpha) / (counts + alpha).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(network.cpd("s").values, expected, rtol=1e-14)
+    np.testing.assert_allclose(network["s"].values, expected, rtol=1e-14)
     # The class itself is not smoothed.
     share = frame["y"].value_counts(sort=False, normalize=True).sort_index()
-    np.testing.assert_allclose(network.cpd("y").values, share, rtol=1e-14)
+    np.testing.assert_allclose(network["y"].values, share, rtol=1e-14)
     turned = fit([("s", "y")], frame, Smoothing(alpha=alpha))
     expected = (counts.T + alpha) / (counts.T + alpha).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(turned.cpd("y").values, expected, rtol=1e-14)
+    np.testing.assert_allclose(turned["y"].values, expected, rtol=1e-14)
     own = frame["s"].value_counts(sort=False).sort_index().to_numpy() + alpha
-    np.testing.assert_allclose(turned.cpd("s").values, own / own.sum(), rtol=1e-14)
+    np.testing.assert_allclose(turned["s"].values, own / own.sum(), rtol=1e-14)
 
 
 def test_rows_of_a_table_without_counts_are_uniform():
     frame = {"y": ["a", "a"], "s": ["p", "q"], "t": ["u", None]}
     network = fit([("s", "t")], frame, PLAIN)
-    np.testing.assert_array_equal(network.cpd("t").values, [[1.0], [1.0]])
+    np.testing.assert_array_equal(network["t"].values, [[1.0], [1.0]])
     declared = pd.DataFrame(
         {"y": ["a", "b"], "s": pd.Categorical(["p", "p"], categories=list("pqr"))}
     )
     network = fit([("s", "y")], declared, PLAIN)
-    np.testing.assert_array_equal(network.cpd("y").values, [[0.5, 0.5]] * 3)
-    np.testing.assert_array_equal(network.cpd("s").values, [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(network["y"].values, [[0.5, 0.5]] * 3)
+    np.testing.assert_array_equal(network["s"].values, [1.0, 0.0, 0.0])
 
 
 def test_priors_replace_the_share_of_the_class():
     frame = make_frame()
     network = fit(ARCS, frame, priors=np.array([0.2, 0.3, 0.5]))
-    np.testing.assert_array_equal(network.cpd("y").values, [0.2, 0.3, 0.5])
+    np.testing.assert_array_equal(network["y"].values, [0.2, 0.3, 0.5])
     with pytest.raises(DataError, match=r"priors=.*'y' has 's'"):
         fit([("s", "y")], frame, priors=np.array([0.2, 0.3, 0.5]))
 
@@ -231,12 +231,12 @@ def test_fitting_a_given_graph():
     # Defaults: Laplace's rule for tables, 20 rows' worth of the column's variance for Gaussians.
     counts = pd.crosstab(frame["y"], frame["s"]).to_numpy() + 1
     np.testing.assert_allclose(
-        network.cpd("s").values, counts / counts.sum(axis=1, keepdims=True), rtol=1e-14
+        network["s"].values, counts / counts.sum(axis=1, keepdims=True), rtol=1e-14
     )
     pairs = frame[["y", "u"]].dropna().groupby("y")["u"]
     rows, squares = pairs.count(), pairs.var(ddof=0) * pairs.count()
     variance = (squares + 20 * frame["u"].var(ddof=0)) / (rows + 20)
-    np.testing.assert_allclose(network.cpd("u").variance, variance, rtol=1e-6)
+    np.testing.assert_allclose(network["u"].variance, variance, rtol=1e-6)
 
 
 def test_columns_that_no_arc_mentions():
@@ -267,9 +267,9 @@ def test_options_of_fit():
     frame["k"] = np.arange(50) % 3
     network = bg.BayesianNetwork.fit([("k", "y")], frame, categorical=["k"], smoothing=0.0)
     assert network.variable("k").states == (0, 1, 2)
-    np.testing.assert_allclose(network.cpd("k").values, [17 / 50, 17 / 50, 16 / 50])
+    np.testing.assert_allclose(network["k"].values, [17 / 50, 17 / 50, 16 / 50])
     shrunk = bg.BayesianNetwork.fit([("y", "u")], frame, smoothing=bg.Smoothing(shrinkage=1e12))
-    assert np.ptp(shrunk.cpd("u").variance) < 1e-9
+    assert np.ptp(shrunk["u"].variance) < 1e-9
     mixed = frame.drop(columns=["u", "v", "w"])
     assert all(
         isinstance(v, bg.Discrete) for v in fit_network([], mixed, categorical="all").variables

@@ -126,7 +126,7 @@ def test_leaves_side_by_side_equal_single_tables(tables):
             dtype=float,
         )
         np.testing.assert_allclose(
-            network.cpd(name).values, smoothing.table(counts, variable, 0), rtol=1e-14
+            network[name].values, smoothing.table(counts, variable, 0), rtol=1e-14
         )
 
 
@@ -139,9 +139,7 @@ def test_the_class_is_found_among_the_parents():
     network = estimate_network(Structure(source.variables, arcs), source, smoothing)
     other = (("y", "x"), ("a", "x"), ("y", "a"))
     turned = estimate_network(Structure(source.variables, other), source, smoothing)
-    np.testing.assert_allclose(
-        network.cpd("x").values, turned.cpd("x").values.swapaxes(0, 1), rtol=1e-14
-    )
+    np.testing.assert_allclose(network["x"].values, turned["x"].values.swapaxes(0, 1), rtol=1e-14)
 
 
 def test_classifiers_take_the_smoothing():

@@ -193,7 +193,7 @@ def test_what_is_no_joint_distribution_is_refused(members):
         average.most_probable,
         lambda: average.marginal_map(["c"]),
         lambda: average.sample(3),
-        lambda: average.sample_posterior(3),
+        lambda: average.sample(3),
         lambda: average.log_likelihood({"a": ["p"]}),
     ):
         with pytest.raises(UnsupportedModelError, match="ask one of its `networks`"):

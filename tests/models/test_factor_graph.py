@@ -216,11 +216,9 @@ def test_what_is_refused():
     with pytest.raises(ModelError, match="Different variables of one name: 'a'"):
         bg.FactorGraph([factor, other])
     with pytest.raises(
-        UnsupportedModelError, match=r"does not answer sample, .* ask the BayesianNetwork"
+        UnsupportedModelError, match=r"does not answer weighted_samples, .* the BayesianNetwork"
     ):
-        bg.FactorGraph([factor]).sample(3)
-    with pytest.raises(NotImplementedError):
-        bg.FactorGraph([factor]).sample(3)
+        bg.FactorGraph([factor]).weighted_samples("a")
     with pytest.raises(EvidenceError):
         bg.FactorGraph([factor]).query("a", {"a": 0})
 

@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 
+import narwhals as nw
 import networkx as nx
 import numpy as np
 import oracle as brute
@@ -13,6 +14,8 @@ from scipy import stats
 
 import bayesgraph as bg
 from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
     EvidenceError,
     GraphError,
     ImpossibleEvidenceError,
@@ -49,7 +52,7 @@ def test_variables_keep_the_order_of_their_cpds(net):
     assert list(net.graph.nodes) == ["wet", "rain", "temp"]
     assert set(net.graph.edges) == {("rain", "wet"), ("rain", "temp")}
     assert net.n_parameters == 2 + 1 + 4
-    assert net.cpd("wet") == cpds()[0]
+    assert net["wet"] == cpds()[0]
     assert net.variable("wet") == WET
     assert repr(net) == "BayesianNetwork with 3 variables, 2 arcs and 7 parameters"
     assert bg.BayesianNetwork(iter(cpds())) == net
@@ -226,7 +229,7 @@ def test_targets_that_do_not_fit(net):
     with pytest.raises(UnknownVariableError):
         net.query({"rain"})
     with pytest.raises(UnknownVariableError, match="Did you mean 'temp'"):
-        net.cpd("tmp")
+        net["tmp"]
     with pytest.raises(UnknownVariableError):
         net.variable(["temp"])
 
@@ -334,12 +337,27 @@ def test_sampling_is_reproducible(net):
 def test_samples_have_the_types_of_the_states(net):
     drawn = net.sample(5, random_state=0)
     assert drawn["wet"].dtype == bool
-    assert drawn["rain"].dtype.kind == "U"
+    assert isinstance(drawn, pd.DataFrame)
     assert drawn["temp"].dtype == np.float64
-    frame = pd.DataFrame(drawn)
-    assert set(frame["rain"]) <= {"no", "yes"}
-    empty = net.sample(0, random_state=0)
-    assert [len(column) for column in empty.values()] == [0, 0, 0]
+    assert set(drawn["rain"]) <= {"no", "yes"}
+    assert net.sample(0, random_state=0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "dict"])
+def test_samples_are_a_table_of_the_kind_asked_for(net, kind):
+    drawn = net.sample(4, {"wet": True}, random_state=0, frame=kind)
+    assert type(drawn).__module__.split(".")[0] == {"dict": "builtins"}.get(kind, kind)
+    known = nw.from_dict(drawn, backend="pandas") if kind == "dict" else nw.from_native(drawn)
+    assert known.columns == ["wet", "rain", "temp"]
+    assert known["wet"].to_list() == [True] * 4
+
+
+def test_tables_that_there_are_not(net):
+    with pytest.raises(DataError, match="frame= is one of 'pandas'"):
+        net.sample(1, frame="spark")
+    odd = bg.BayesianNetwork([bg.TableCPD(bg.Discrete(1, ["a", 2]), [0.5, 0.5])])
+    with pytest.raises(DataTypeError, match="polars frame does not hold"):
+        odd.sample(9, random_state=0, frame="polars")
 
 
 @pytest.mark.parametrize(

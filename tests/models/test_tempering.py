@@ -156,8 +156,8 @@ def test_every_pattern_of_missing_parents_is_the_definition(seed):
 def test_what_is_no_child_of_the_class_speaks_where_its_parent_is_missing():
     net = random_network(5)
     model = bg.WeightedNetwork(net, "c", {"f1": 0.5})
-    a, b = net.cpd("f0").values, net.cpd("f1").values
-    scores = net.cpd("c").values * (a @ b[:, 2]) ** 0.5
+    a, b = net["f0"].values, net["f1"].values
+    scores = net["c"].values * (a @ b[:, 2]) ** 0.5
     found = model.query("c", {"f1": 2}).probabilities
     np.testing.assert_allclose(found, scores / scores.sum(), rtol=1e-12)
     with_parent = model.query("c", {"f0": 1, "f1": 2}).probabilities
@@ -206,7 +206,7 @@ def test_terms_of_numbers_are_log_densities():
         ]
     )
     terms = Conditionals(net, c)
-    cpd = net.cpd("x")
+    cpd = net["x"]
     found = terms.logs(cpd, Evidence(2, {cpd.variable: np.array([0.5, np.nan])}))
     expected = -0.5 * (np.log(2 * np.pi * np.array([1, 4])) + np.array([0.25, 0.0625]))
     np.testing.assert_allclose(found, [expected, [0.0, 0.0]], rtol=1e-12)

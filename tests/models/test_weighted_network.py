@@ -113,15 +113,15 @@ def test_soft_evidence_counts_for_features_and_for_the_class():
 def test_contributions_add_up_to_the_log_odds():
     model = weighted()
     for row in ({"b": "z"}, FULL):
-        why = bg.contributions(model, "c", row, positive="v", negative="u")
+        why = model.contributions("c", row, positive="v", negative="u")
         p = model.query("c", row)
         assert why.total == pytest.approx(np.log(p["v"] / p["u"]))
         assert set(why) == set(row)
-    both = bg.contributions(model, "c", FULL, positive="v", negative="u").terms
+    both = model.contributions("c", FULL, positive="v", negative="u").terms
     (b,) = (term for term in both if term.name == "b")
     assert b.log_odds == pytest.approx(b.alone + b.arcs["a"])
     with pytest.raises(ValueError, match="those of its class"):
-        bg.contributions(model, "a", {"b": "z"})
+        model.contributions("a", {"b": "z"})
 
 
 def test_files_and_copies_keep_it(tmp_path):
@@ -185,7 +185,6 @@ def test_what_is_wrong_is_said():
         bg.WeightedNetwork(object(), "c")
     model = weighted()
     for ask in (
-        lambda: model.sample(3),
         lambda: model.log_probability({"a": 1}),
         lambda: model.log_likelihood(pd.DataFrame({"a": [1]})),
     ):

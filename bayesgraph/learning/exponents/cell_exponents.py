@@ -36,7 +36,7 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
     """
     tables, exponents = [], []
     for cpd in base.cpds:
-        other = wanted.cpd(cpd.variable.name)
+        other = wanted[cpd.variable.name]
         if not isinstance(cpd, TableCPD) or not isinstance(other, TableCPD):
             raise UnsupportedModelError(
                 f"Exponents of cells are for tables; {cpd.variable.name!r} has none."

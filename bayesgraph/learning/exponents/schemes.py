@@ -56,7 +56,7 @@ def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str)
     target = source.target
     if target is None:
         raise DataError("Exponents are learned for a class: give the count source a target.")
-    if network.cpd(target.name).parents:
+    if network[target.name].parents:
         raise UnsupportedModelError(
             f"Exponents temper the conditionals of features given the class, which has no parents; "
             f"here {target.name!r} has some. Use another structure, or exponents=None."
@@ -71,7 +71,7 @@ def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str)
     if scheme == "averaged":
         tables = zip(cpds, averaged_tables(terms.counts), strict=True)
         found = [TableCPD(cpd.variable, table.T, [target]) for cpd, table in tables]
-        network = BayesianNetwork([network.cpd(target.name), *found], order=network.variables)
+        network = BayesianNetwork([network[target.name], *found], order=network.variables)
         return WeightedNetwork(network, target.name, domain="unit")
     below = np.array([target in cpd.parents for cpd in cpds])
     # One that is no child of the class informs about it where its parents are missing: as it is.

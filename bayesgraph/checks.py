@@ -1,0 +1,48 @@
+"""Arguments that many functions check alike: whole numbers and sources of randomness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.errors import DataError, DataTypeError
+
+
+def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
+    """Return a number of something after checking it.
+
+    Raises
+    ------
+    DataTypeError
+        For anything but an integer.
+    DataError
+        For one below the minimum.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise DataTypeError(f"{name} is a whole number of {of}, {minimum} or more; got {value!r}.")
+    if value < minimum:
+        raise DataError(f"{name} is a number of {of}, {minimum} or more; got {value!r}.")
+    return int(value)
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator of a seed, of a NumPy generator, or of one in the old form.
+
+    Raises
+    ------
+    DataTypeError
+        For anything else.
+    DataError
+        For a negative seed.
+    """
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        kind = DataError if isinstance(error, ValueError) else DataTypeError
+        raise kind(
+            "random_state= is None, a whole number from 0 on, a numpy Generator or a RandomState; "
+            f"got {random_state!r:.80}."
+        ) from error

@@ -1,0 +1,25 @@
+"""Types of arguments that many public functions take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.variables import Name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from narwhals.typing import IntoFrame
+
+# A state, a number, likelihoods by state or in order, or a Belief; None and NaN are not observed.
+EvidenceLike: TypeAlias = "Mapping[Name, Any] | pd.Series[Any] | None"
+# The name of one variable, or names of several for a joint answer.
+Targets: TypeAlias = "Name | list[Name] | tuple[Name, ...]"
+# A frame of any library, named columns, or a matrix where columns need no names.
+TableLike: TypeAlias = "IntoFrame | Mapping[Name, ArrayLike] | ArrayLike"
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+PathLike: TypeAlias = str | os.PathLike[str]
