@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_BAR_CHARACTERS, _BAR_EMS = 20, 8.0
+_BAR_CHARACTERS, _BAR_EMS = 24, 8.0
 _POSITIVE, _NEGATIVE = "#4c78a8", "#e58a2b"
 
 
@@ -24,7 +24,7 @@ class DisplayTable:
     bars : sequence of float
         A bar at the end of each row, between -1 and 1; empty for none.
     note : str
-        Below the table: what was left out.
+        Below the table: what was left out; may have several lines.
     """
 
     title: str
@@ -44,7 +44,7 @@ class DisplayTable:
             cells += [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
             cells += bars[i : i + 1]
             body.append(f"  {'  '.join(cells)}".rstrip())
-        return "\n".join([self.title, *body, *([f"  {self.note}"] if self.note else [])])
+        return "\n".join([self.title, *body, *([indented(self.note)] if self.note else [])])
 
     def html(self) -> str:
         """Return the table as HTML, every text escaped."""
@@ -55,7 +55,8 @@ class DisplayTable:
             bar = f"<td>{_html_bar(self.bars[i])}</td>" if self.bars else ""
             parts.append(f"<tr>{cells}{bar}</tr>")
         title = html.escape(self.title).replace("\n", "<br>")
-        note = f"<div>{html.escape(self.note)}</div>" if self.note else ""
+        below = html.escape(self.note).replace("\n", "<br>")
+        note = f"<div>{below}</div>" if below else ""
         return f"<table><caption>{title}</caption>{''.join(parts)}</table>{note}"
 
 
@@ -73,6 +74,16 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return self._display().html()
+
+
+def indented(text: str) -> str:
+    """Return text with each of its lines moved to the right."""
+    return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def more(n: int, shown: int, what: str) -> str:
+    """Return a note about what was left out; empty for nothing."""
+    return f"... {n - shown} more {what}" if n > shown else ""
 
 
 def _text_bar(share: float) -> str:

@@ -506,8 +506,6 @@ _OF_GRAPHS = frozenset(
 DRAWS = frozenset(
     (
         "sample",
-        "sample given",
-        "sample_posterior",
         "weighted_samples",
         "query weighting",
         "sample of estimator",

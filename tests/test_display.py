@@ -14,8 +14,8 @@ def test_text_is_aligned():
     assert repr(Shown()).splitlines() == [
         "P(x)",
         "  state     p",
-        f"  no      0.8  {'█' * 20}",
-        f"  maybe  0.15  {'▒' * 10}",
+        f"  no      0.8  {'█' * 24}",
+        f"  maybe  0.15  {'▒' * 12}",
         "  1 more",
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bayesgraph import upward
+from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import unknown_variable
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors.algebra import Floats
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_LINES = 40
-_BAR = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contributions(Mapping[Name, float]):
+class Contributions(Displayed, Mapping[Name, float]):
     """The log odds of a class as a sum: a mapping from observed feature to its term, in nats.
 
     Attributes
@@ -89,10 +88,11 @@ class Contributions(Mapping[Name, float]):
     ... ])
     >>> net.contributions("spam", {"free": "yes", "name": "yes"})
     Log odds of spam = 'yes' against 'no'
-      prior         −1.0986  −−−−−−−−−−−−
-      free = 'yes'  +1.7918  ++++++++++++++++++++
-      name = 'yes'  −0.4700  −−−−−
-      total         +0.2231  probability 0.5556
+      prior         −1.0986  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+      free = 'yes'  +1.7918  ████████████████████████
+      name = 'yes'  −0.4700  ▒▒▒▒▒▒
+      total         +0.2231
+      probability 0.5556
     """
 
     contrast: Contrast
@@ -182,49 +182,20 @@ class Contributions(Mapping[Name, float]):
         """Return a figure; see :func:`bayesgraph.plots.contributions_figure`."""
         return upward.call("contributions_figure", self, **options)
 
-    def _lines(self) -> list[tuple[str, float]]:
-        """Return (label, log odds) of the prior and of the terms by magnitude, a long tail summed.
-
-        The total is not among them.
-        """
+    def _display(self) -> DisplayTable:
         terms = self.sorted_terms()
         shown = terms if len(terms) <= _MOST_LINES else terms[: _MOST_LINES - 1]
         rows = [("prior", self.prior)]
         rows += [(f"{term.name} = {term.value!r}", term.log_odds) for term in shown]
         if rest := terms[len(shown) :]:
             rows.append((f"... {len(rest)} more", sum(term.log_odds for term in rest)))
-        return rows
-
-    def _shares(self, rows: list[tuple[str, float]]) -> list[float]:
-        """Return how long the bar of each row is, the longest being 1."""
         longest = max((abs(value) for _, value in rows if math.isfinite(value)), default=0.0) or 1.0
-        return [min(1.0, abs(value) / longest) for _, value in rows]
-
-    def __repr__(self) -> str:
-        rows = self._lines()
-        width = max(len(label) for label, _ in rows)
-        lines = [f"Log odds of {self.contrast}"]
-        for (label, value), share in zip(rows, self._shares(rows), strict=True):
-            bar = ("−" if value < 0 else "+") * round(_BAR * share)
-            lines.append(f"  {label:<{width}}  {signed(value)}  {bar}".rstrip())
-        total = f"{signed(self.total)}  probability {self.probability:.4f}"
-        lines.append(f"  {'total':<{width}}  {total}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        rows = self._lines()
-        body = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(label)}</td><td>{signed(value)}</td>"
-            "<td style='text-align:left'><div style='background:"
-            f"{'#4c78a8' if value >= 0 else '#e58a2b'};height:.8em;width:{8 * share:.2f}em'>"
-            "</div></td></tr>"
-            for (label, value), share in zip(rows, self._shares(rows), strict=True)
-        )
-        total = f"<tr><th style='text-align:left'>total</th><th>{signed(self.total)}</th>"
-        title = html.escape(f"Log odds of {self.contrast}")
-        return (
-            f"<table><caption>{title}</caption>{body}{total}"
-            f"<th style='text-align:left'>probability {self.probability:.4f}</th></tr></table>"
+        shares = [max(-1.0, min(1.0, value / longest)) for _, value in rows]
+        return DisplayTable(
+            f"Log odds of {self.contrast}",
+            [(label, signed(value)) for label, value in [*rows, ("total", self.total)]],
+            bars=[*shares, 0.0],
+            note=f"probability {self.probability:.4f}",
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.inference import planning_kernels as kernels
 from bayesgraph.inference.junction import Tree
 from bayesgraph.inference.memory import (
@@ -42,8 +43,8 @@ class PlanStep:
         return table_entries(self.scope)
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Displayed):
     """What a solver would compute, with its cost, for one row of evidence.
 
     Attributes
@@ -132,47 +133,35 @@ class Plan:
         if self.bytes > allowed or self._most_axes > _MOST_AXES:
             raise memory_error("a table", self.largest_table, self.width, allowed)
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    __repr__ = __str__
-
-    def _lines(self) -> list[str]:
+    def _display(self) -> DisplayTable:
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
-        lines = [f"Plan: eliminate {len(self.order)} variables, keep {kept}"]
-        lines.append(f"  solver           {self.solver}")
-        if self.reason:
-            lines.append(f"  selected for     {self.reason}")
-        if self.passes > 1:
-            lines.append(f"  passes           {self.passes}")
-        lines += [
-            f"  induced width    {self.width}",
-            f"  largest table    {format_count(self.largest_table)} numbers "
-            f"({format_bytes(BYTES * self.largest_table)})",
+        title = f"Plan: eliminate {len(self.order)} variables, keep {kept}\n  by {self.solver}"
+        seconds = format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
+        found = [
+            ("passes", self.passes > 1, str(self.passes)),
+            ("induced width", True, str(self.width)),
+            ("largest table", True, _size(self.largest_table)),
+            ("workspace", self.workspace > 0, _size(self.workspace)),
+            ("multiplications", True, f"{format_count(self.multiplications)} (about {seconds})"),
+            ("components", self.components > 1, f"{format_count(self.components)} Gaussians"),
         ]
-        if self.workspace:
-            lines.append(
-                f"  workspace        {format_count(self.workspace)} numbers "
-                f"({format_bytes(BYTES * self.workspace)})"
-            )
-        lines.append(
-            f"  multiplications  {format_count(self.multiplications)} "
-            f"(about {format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))})"
-        )
-        if self.components > 1:
-            lines.append(
-                f"  components       {format_count(self.components)} Gaussians in the result"
-            )
-        if self.joint:
-            scope = ", ".join(str(variable.name) for variable in self.joint)
-            lines.append(f"  joint states     of ({scope}), one after the other")
+        notes = [f"joint states of {_names(self.joint)}, one after the other"] if self.joint else []
         for number, step in enumerate(self.steps, start=1):
-            scope = ", ".join(str(variable.name) for variable in step.scope)
             verb = "integrate" if isinstance(step.variable, Continuous) else "sum"
-            lines.append(f"  {number:>4}. {verb} {step.variable.name} out of ({scope})")
-        for part in self.parts:
-            lines += [f"  {line}" for line in part._lines()]
-        return lines
+            notes.append(f"{number:>2}. {verb} {step.variable.name} out of {_names(step.scope)}")
+        return DisplayTable(
+            f"{title}: {self.reason}" if self.reason else title,
+            [(label, cell) for label, shown, cell in found if shown],
+            note="\n".join([*notes, *map(repr, self.parts)]),
+        )
+
+
+def _size(numbers: int) -> str:
+    return f"{format_count(numbers)} numbers ({format_bytes(BYTES * numbers)})"
+
+
+def _names(scope: Sequence[Variable]) -> str:
+    return f"({', '.join(str(variable.name) for variable in scope)})"
 
 
 def table_entries(scope: Iterable[Variable]) -> int:

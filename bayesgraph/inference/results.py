@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import (
     BayesGraphError,
     EvidenceError,
@@ -26,11 +26,10 @@ from bayesgraph.variables import Continuous, Discrete, Name, State
 if TYPE_CHECKING:
     import pandas as pd
 
-_BAR = 24
 _MOST_LINES = 40
 
 
-class Posterior(Mapping[State, float]):
+class Posterior(Displayed, Mapping[State, float]):
     """A distribution over the states of one or several discrete variables.
 
     A mapping from state to probability; the keys of a joint posterior are tuples of states.
@@ -166,31 +165,14 @@ class Posterior(Mapping[State, float]):
     def _title(self) -> str:
         return f"P({', '.join(str(name) for name in self.names)})"
 
-    def __repr__(self) -> str:
-        keys = [str(key) for key in self]
-        shown = keys[:_MOST_LINES]
-        width = max(len(key) for key in shown)
-        lines = [self._title()]
-        for key, p in zip(shown, self.probabilities.ravel(), strict=False):
-            lines.append(f"  {key:<{width}}  {p:.6f}  {'█' * round(_BAR * p)}".rstrip())
-        if len(keys) > len(shown):
-            lines.append(f"  ... {len(keys) - len(shown)} more states")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(str(key))}</td><td>{p:.4f}</td>"
-            "<td style='text-align:left'><div style='background:#4c78a8;height:.8em;"
-            f"width:{8 * p:.2f}em'></div></td></tr>"
-            for key, p in zip(
-                itertools.islice(self, _MOST_LINES), self.probabilities.ravel(), strict=False
-            )
-        )
-        title = html.escape(self._title())
-        return f"<table><caption>{title}</caption>{rows}</table>"
+    def _display(self) -> DisplayTable:
+        probabilities = self.probabilities.ravel()[:_MOST_LINES].tolist()
+        rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
+        note = more(len(self), len(rows), "states")
+        return DisplayTable(self._title(), rows, bars=probabilities, note=note)
 
 
-class Marginals(Mapping[Name, Any]):
+class Marginals(Displayed, Mapping[Name, Any]):
     """The posteriors of all unobserved variables: a mapping from name to posterior.
 
     Parameters
@@ -289,31 +271,31 @@ class Marginals(Mapping[Name, Any]):
     def __len__(self) -> int:
         return len(self._numbers) if self._rest is None else len(self._rest[0])
 
-    def __repr__(self) -> str:
-        lines = [f"Marginals of {len(self)} variables (log evidence {self.log_evidence:.6g})"]
+    def _display(self) -> DisplayTable:
         shown = list(itertools.islice(self, _MOST_LINES))
-        width = max((len(str(name)) for name in shown), default=0)
-        for name in shown:
-            try:
-                posterior = self[name]
-            except UnsupportedModelError:
-                lines.append(f"  {name!s:<{width}}  no exact answer")
-                continue
-            if isinstance(posterior, Posterior):
-                pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
-                text = "  ".join(f"{state} {p:.4f}" for state, p in pairs)
-                text += "  ..." if len(posterior) > 4 else ""
-            else:
-                text = f"mean {posterior.mean:.6g}  sd {posterior.std:.6g}"
-            lines.append(f"  {name!s:<{width}}  {text}")
-        if len(self) > len(shown):
-            lines.append(f"  ... {len(self) - len(shown)} more variables")
-        if self.approximation is not None:
-            lines.append(str(self.approximation))
-        return "\n".join(lines)
+        rows = [(str(name), *self._cells(name)) for name in shown]
+        width = max(map(len, rows), default=0)
+        notes = [more(len(self), len(shown), "variables")]
+        notes += [str(self.approximation)] if self.approximation is not None else []
+        return DisplayTable(
+            f"Marginals of {len(self)} variables (log evidence {self.log_evidence:.6g})",
+            [(*row, *[""] * (width - len(row))) for row in rows],
+            note="\n".join(note for note in notes if note),
+        )
+
+    def _cells(self, name: Name) -> list[str]:
+        try:
+            posterior = self[name]
+        except UnsupportedModelError:
+            return ["no exact answer"]
+        if not isinstance(posterior, Posterior):
+            return [f"mean {posterior.mean:.6g}", f"sd {posterior.std:.6g}"]
+        pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
+        cells = [f"{state} {p:.4f}" for state, p in pairs]
+        return [*cells, "..."] if len(posterior) > 4 else cells
 
 
-class GaussianMixture:
+class GaussianMixture(Displayed):
     """The exact posterior of continuous variables: a mixture of Gaussians.
 
     Parameters
@@ -435,23 +417,24 @@ class GaussianMixture:
         points = np.asarray(x, dtype=np.float64)
         return points[..., None] - self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
 
-    def __repr__(self) -> str:
+    def _display(self) -> DisplayTable:
         names = ", ".join(str(variable.name) for variable in self.variables)
         k = len(self.weights)
-        parts = "1 Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
-        if len(self.variables) > 1:
-            return f"p({names}): {parts}\n  mean {self.mean}\n  variance {self.variance}"
-        low, high = self.interval()
-        return (
-            f"p({names}): {parts}\n  mean {self.mean:.6g}  sd {self.variance**0.5:.6g}  "
-            f"95 % interval [{low:.6g}, {high:.6g}]"
-        )
+        title = f"p({names}): {'1 Gaussian' if k == 1 else f'a mixture of {k} Gaussians'}"
+        if len(self.variables) == 1:
+            low, high = self.interval()
+            rows = [
+                ("mean", f"{self.mean:.6g}"),
+                ("sd", f"{self.std:.6g}"),
+                ("95 % interval", f"[{low:.6g}, {high:.6g}]"),
+            ]
+            return DisplayTable(title, rows)
+        moments = zip(self.variables, self.mean, self.std, strict=True)
+        several = [(str(v.name), f"{mean:.6g}", f"{std:.6g}") for v, mean, std in moments]
+        return DisplayTable(title, several, header=("", "mean", "sd"))
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
 
-
-class MixedPosterior:
+class MixedPosterior(Displayed):
     """The joint posterior of discrete and continuous variables.
 
     Attributes
@@ -471,9 +454,6 @@ class MixedPosterior:
         """Natural log of the probability (density) of the evidence; see Posterior."""
         return self.discrete.log_evidence
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
-
     def given(self, state: object) -> GaussianMixture:
         """Return the continuous targets given one state (a tuple of states) of the discrete ones.
 
@@ -488,15 +468,33 @@ class MixedPosterior:
             raise EvidenceError(f"State {state!r} has probability zero: nothing to condition on.")
         return mixture
 
-    def __repr__(self) -> str:
-        lines = [repr(self.discrete)]
-        for key, mixture in zip(self.discrete, self._mixtures, strict=True):
-            if mixture is not None:
-                lines.append(f"given {key}: {mixture!r}")
-        return "\n".join(lines)
+    def _display(self) -> DisplayTable:
+        known = next((mixture for mixture in self._mixtures if mixture is not None), None)
+        names = [str(v.name) for v in known.variables] if known else []
+        cells = zip(self.discrete.items(), self._mixtures, strict=True)
+        rows = [
+            (str(key), f"{p:.6f}", *_moments(mixture, len(names)))
+            for (key, p), mixture in itertools.islice(cells, _MOST_LINES)
+        ]
+        return DisplayTable(
+            f"P({', '.join([*map(str, self.discrete.names), *names])})",
+            rows,
+            header=("", "probability", *(f"{what} of {n}" for n in names for what in _MOMENTS)),
+            note=more(len(self.discrete), len(rows), "states"),
+        )
 
 
-class Assignment(Mapping[Name, Any]):
+_MOMENTS = ("mean", "sd")
+
+
+def _moments(mixture: GaussianMixture | None, n: int) -> list[str]:
+    if mixture is None:
+        return [""] * (2 * n)
+    pairs = zip(np.atleast_1d(mixture.mean), np.atleast_1d(mixture.std), strict=True)
+    return [f"{value:.6g}" for pair in pairs for value in pair]
+
+
+class Assignment(Displayed, Mapping[Name, Any]):
     """A mapping from every unobserved variable to its value, with the log probability of the whole.
 
     Parameters
@@ -523,10 +521,8 @@ class Assignment(Mapping[Name, Any]):
     def __len__(self) -> int:
         return len(self._assigned)
 
-    def __repr__(self) -> str:
-        width = max((len(str(name)) for name in self), default=0)
-        lines = [f"Assignment (log probability {self.log_probability:.6g})"]
-        for name, value in self.items():
-            shown = f"{value:.10g}" if isinstance(value, float) else repr(value)
-            lines.append(f"  {name!s:<{width}}  {shown}")
-        return "\n".join(lines)
+    def _display(self) -> DisplayTable:
+        values = [
+            (str(n), f"{x:.10g}" if isinstance(x, float) else repr(x)) for n, x in self.items()
+        ]
+        return DisplayTable(f"Assignment (log probability {self.log_probability:.6g})", values)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference.calibration import table_derivatives
 from bayesgraph.inference.compiled import CompiledTables
@@ -17,8 +18,8 @@ from bayesgraph.variables import Discrete, Name, State
 _MOST_LINES = 10
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Displayed):
     """Derivatives of P(target = state | evidence) with respect to the tables of the model.
 
     Attributes
@@ -62,17 +63,20 @@ class Sensitivity:
         given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
         return f"P({parts[-1]}{given})"
 
-    def __repr__(self) -> str:
-        title = f"P({self.target}={self.state} | evidence)"
-        lines = [f"Sensitivity of {title} = {self.posterior:.6g}, its derivative with respect to"]
-        rows: set[tuple[Any, tuple[int, ...]]] = set()
+    def _display(self) -> DisplayTable:
+        # One entry a row: with two states the other is its mirror image.
+        rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
         for name, index, value in self.largest(4 * _MOST_LINES):
-            # One entry a row: with two states the other is its mirror image.
             row = (name, index[:-1] if self.covaried else index)
-            if row not in rows and len(rows) < _MOST_LINES:
-                rows.add(row)
-                lines.append(f"  {value:+.4g}  {self.entry(name, index)}")
-        return "\n".join(lines)
+            rows.setdefault(row, (self.entry(name, index), value))
+        shown = list(rows.values())[:_MOST_LINES]
+        scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
+        return DisplayTable(
+            f"Sensitivity of P({self.target}={self.state} | evidence) = {self.posterior:.6g}, "
+            "its derivative with respect to",
+            [(entry, f"{value:+.4g}") for entry, value in shown],
+            bars=[value / scale for _, value in shown],
+        )
 
 
 def sensitivity(
@@ -136,8 +140,8 @@ def _covaried(values: Floats, slopes: Floats) -> Floats:
     return np.asarray(slopes - others)
 
 
-@dataclass(frozen=True, eq=False)
-class Conflict:
+@dataclass(frozen=True, eq=False, repr=False)
+class Conflict(Displayed):
     """How well findings go together.
 
     Attributes
@@ -160,16 +164,13 @@ class Conflict:
     findings: Mapping[Name, float]
     expected: Mapping[Name, Mapping[State, float]]
 
-    def __repr__(self) -> str:
+    def _display(self) -> DisplayTable:
         verdict = "in conflict" if self.measure > 1e-9 else "not in conflict"
-        lines = [
+        return DisplayTable(
             f"Findings {verdict}: measure {self.measure:+.4g} nats, "
-            f"log evidence {self.log_evidence:.6g}"
-        ]
-        width = max((len(str(name)) for name in self.findings), default=0)
-        for name, value in self.findings.items():
-            lines.append(f"  {name!s:<{width}}  {value:+.4g}")
-        return "\n".join(lines)
+            f"log evidence {self.log_evidence:.6g}",
+            [(str(name), f"{value:+.4g}") for name, value in self.findings.items()],
+        )
 
 
 def conflict(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.checks import random_generator, whole_number
+from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
@@ -136,7 +137,7 @@ class SamplingError:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedSamples:
+class WeightedSamples(Displayed):
     """Samples of the targets with weights that make them samples of the posterior.
 
     With normalised weights w (sum one) the mean of f over the posterior is estimated by
@@ -343,23 +344,22 @@ class WeightedSamples:
             raise EvidenceError(f"{variable.name!r} is discrete: ask for its probabilities.")
         return variable
 
-    def __repr__(self) -> str:
-        lines = [str(self.report)]
-        for variable in self.variables:
-            if isinstance(variable, Discrete):
-                p = self.probabilities(variable)
-                lines.append(f"P({variable.name})")
-                lines += [
-                    f"  {state}  {value:.6f} ± {error:.2g}"
-                    for state, value, error in zip(
-                        variable.states, p.value, p.standard_error, strict=True
-                    )
+    def _display(self) -> DisplayTable:
+        rows = []
+        for v in self.variables:
+            if isinstance(v, Discrete):
+                found = self.probabilities(v)
+                cells = zip(v.states, found.value, found.standard_error, strict=True)
+                rows += [
+                    (f"P({v.name} = {state})", f"{p:.6f}", f"± {e:.2g}") for state, p, e in cells
                 ]
             else:
-                lines.append(
-                    f"p({variable.name})\n  mean {self.mean(variable)}\n  sd   {self.std(variable)}"
-                )
-        return "\n".join(lines)
+                known = {"mean": self.mean(v), "sd": self.std(v)}
+                rows += [
+                    (f"{what} of {v.name}", f"{e.value:.6g}", f"± {e.standard_error:.2g}")
+                    for what, e in known.items()
+                ]
+        return DisplayTable(str(self.report), rows)
 
 
 def likelihood_weighting(

@@ -81,7 +81,6 @@ QUESTIONS = {
     "log_probability": lambda m: m.log_probability({"a": 1}),
     "sample": lambda m: m.sample(3, random_state=0),
     "sample given": lambda m: m.sample(3, evidence={"a": 1}, random_state=0),
-    "sample_posterior": lambda m: m.sample(3, {"a": 1}, random_state=0),
     "weighted_samples": lambda m: m.weighted_samples("c", {"a": 1}, n=1000, random_state=0),
     "sensitivity": lambda m: m.sensitivity("c", "y", {"a": 1}),
     "conflict": lambda m: m.conflict({"a": 1, "c": "n"}),

@@ -313,8 +313,8 @@ def test_results_are_readable_and_frozen():
     samples = weighted(small_network(), ["b", "x"], GIVEN)
     text = repr(samples)
     assert "likelihood weighting: 20,000 samples" in text
-    assert "P(b)\n  0  0." in text
-    assert "p(x)\n  mean " in text
+    assert "  P(b = 0)   0." in text
+    assert "  mean of x" in text
     assert " ± " in str(samples.mean("x"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         samples.log_weights = None
