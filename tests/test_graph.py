@@ -7,6 +7,7 @@ import numpy as np
 import oracle as brute
 import pytest
 
+import bayesgraph as bg
 from bayesgraph import graph as dags
 from bayesgraph.errors import BayesGraphError, GraphError, UnknownVariableError
 
@@ -209,3 +210,21 @@ def test_large_graphs():
     assert dags.d_separated(chain, 0, n - 1, [n // 2])
     with pytest.raises(GraphError, match="cycle"):
         dags.build_dag(range(n), [*itertools.pairwise(range(n)), (n - 1, 0)])
+
+
+def test_models_answer_for_their_graph():
+    a, b, c = (bg.Discrete(name, ["n", "y"]) for name in "abc")
+    table = [[0.9, 0.1], [0.2, 0.8]]
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.5, 0.5]),
+            bg.TableCPD(b, table, parents=[a]),
+            bg.TableCPD(c, table, parents=[b]),
+        ]
+    )
+    assert net.markov_blanket("b") == {"a", "c"} == dags.markov_blanket(net, "b")
+    assert net.d_separated("a", "c", ["b"])
+    assert not dags.d_separated(net, "a", "c")
+    for other in (net.to_factor_graph(), bg.NetworkMixture([net]), {"a": ["b"]}):
+        with pytest.raises(GraphError, match="Expected a directed graph"):
+            dags.markov_blanket(other, "b")

@@ -7,17 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.models.mixture import checked_networks, checked_weights, mean_scores, union_graph
+from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
 from bayesgraph.variables import (
     Binned,
@@ -30,7 +27,7 @@ from bayesgraph.variables import (
 )
 
 
-class PosteriorAverage(Model):
+class PosteriorAverage(Ensemble):
     """An average of the posteriors of several models: sum_m w_m P_m(target | evidence).
 
     The weights are fixed, whatever the evidence: bagging (Breiman 1996) averages so. It is no joint
@@ -97,34 +94,6 @@ class PosteriorAverage(Model):
         self.variables = tuple(_joined(found) for found in by_name.values())
         self._by_name = {variable.name: variable for variable in self.variables}
 
-    @cached_property
-    def graph(self) -> nx.DiGraph:
-        """The union of the members' graphs, which may have cycles; see `NetworkMixture.graph`.
-
-        The members' own are ``[network.graph for network in average.networks]``.
-        """
-        return union_graph(self.names, self.networks, self.weights)
-
-    @property
-    def arc_probabilities(self) -> dict[Arc, float]:
-        """The weight of the members that have an arc."""
-        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
-
-    @property
-    def arc_scores(self) -> dict[Arc, float]:
-        """The mean score of each arc over the members that have one, by their weights."""
-        return mean_scores(self.networks, self.weights)
-
-    @property
-    def cpds(self) -> tuple[CPD, ...]:
-        """The CPDs of all members that have some, one member after the other."""
-        return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
-
-    @property
-    def n_parameters(self) -> int:
-        """Free parameters of all members."""
-        return sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
-
     # ----------------------------------------------------------------------- for the solver
 
     @cached_property
@@ -167,16 +136,6 @@ class PosteriorAverage(Model):
             f"A PosteriorAverage takes no Belief (got one about {quoted(v.name for v in beliefs)}):"
             " its weights are fixed. Give likelihoods, or ask one of its `networks`."
         )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PosteriorAverage)
-            and self.networks == other.networks
-            and self.variables == other.variables
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (

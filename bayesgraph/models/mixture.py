@@ -23,7 +23,62 @@ from bayesgraph.variables import Name, Variable
 _M = TypeVar("_M", bound=Model)
 
 
-class NetworkMixture(Model):
+class Ensemble(Model):
+    """Several networks with weights: what a mixture and an average of posteriors have in common.
+
+    Attributes
+    ----------
+    networks : tuple of models
+    weights : ndarray, shape (number of networks,)
+        Of sum one.
+    """
+
+    networks: tuple[Any, ...]
+    weights: Floats
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The union of all networks' arcs over names; arcs carry their `probability`.
+
+        Two networks may have an arc in opposite directions, so that the union may have cycles: it
+        is a picture of the model, not its factorisation. The networks' own graphs are
+        ``[network.graph for network in model.networks]``.
+        """
+        return union_graph(self.names, self.networks, self.weights)
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """The weight of the networks that have an arc."""
+        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
+
+    @property
+    def arc_scores(self) -> dict[Arc, float]:
+        """The mean score of each arc over the networks that have one, by their weights."""
+        return mean_scores(self.networks, self.weights)
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """The CPDs of all networks that have some, one network after the other."""
+        return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all networks."""
+        return sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Ensemble)
+            and type(self) is type(other)
+            and self.networks == other.networks
+            and self.variables == other.variables
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class NetworkMixture(Ensemble):
     """A mixture of networks over the same variables: P(x) = sum_s pi_s P_s(x).
 
     Which network a row comes from is a hidden variable with the distribution pi, the parent of all
@@ -94,12 +149,7 @@ class NetworkMixture(Model):
 
     @cached_property
     def graph(self) -> nx.DiGraph:
-        """The union of all networks' arcs over names; arcs carry their `probability`.
-
-        Two networks may have an arc in opposite directions, so that the union may have cycles: it
-        is a picture of the mixture, not its factorisation. The networks' own graphs are
-        ``[network.graph for network in mixture.networks]``.
-        """
+        """The union of all networks' arcs over names; see `Ensemble.graph`."""
         union = union_graph(self.names, self.networks, self.weights)
         given = self.__dict__.get("_given_probabilities") or {}
         known = {arc: p for arc, p in given.items() if union.has_edge(*arc)}
@@ -109,24 +159,9 @@ class NetworkMixture(Model):
         return nx.freeze(union)
 
     @property
-    def arc_probabilities(self) -> dict[Arc, float]:
-        """The probability of each arc that some network has."""
-        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
-
-    @property
-    def arc_scores(self) -> dict[Arc, float]:
-        """The mean score of each arc over the networks that have one, by their weights."""
-        return mean_scores(self.networks, self.weights)
-
-    @property
-    def cpds(self) -> tuple[CPD, ...]:
-        """The CPDs of all networks, one network after the other."""
-        return tuple(cpd for network in self.networks for cpd in network.cpds)
-
-    @property
     def n_parameters(self) -> int:
         """Free parameters of all networks, and their weights."""
-        return sum(network.n_parameters for network in self.networks) + len(self.networks) - 1
+        return super().n_parameters + len(self.networks) - 1
 
     def posterior_weights(self, evidence: Mapping[Name, Any] | None = None) -> Floats:
         """Return the probability of each network given evidence, shape (number of networks,).
@@ -145,15 +180,6 @@ class NetworkMixture(Model):
     def silent(self) -> frozenset[Variable]:
         """Variables without a posterior of their own in some network."""
         return frozenset().union(*(network.silent for network in self.networks))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, NetworkMixture)
-            and self.networks == other.networks
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (

@@ -553,3 +553,27 @@ def test_a_limit_that_is_no_number_of_bytes(limit):
             ask(memory_limit=limit)
     with pytest.raises(bg.errors.DataTypeError, match="number of bytes"):
         net.query("a", memory_limit=limit)
+
+
+def test_a_network_is_indexed_by_name(net):
+    assert net["wet"].variable == WET
+    assert "wet" in net
+    assert ["wet"] not in net
+    assert list(net) == list(net.names)
+    with pytest.raises(UnknownVariableError, match="Did you mean 'rain'"):
+        net["rian"]
+
+
+@pytest.mark.parametrize(("seed", "error"), [(-1, DataError), ("x", DataTypeError)])
+def test_seeds_that_are_none(net, seed, error):
+    for ask in (net.sample, lambda n, **o: net.weighted_samples("rain", n=n, **o)):
+        with pytest.raises(error, match="random_state= is None, a whole"):
+            ask(2, random_state=seed)
+
+
+def test_a_classifier_draws_the_kind_of_table_it_was_fitted_on():
+    columns = {"a": ["x", "y", "x", "y"], "b": [1.0, 2.0, 1.5, 2.5]}
+    for kind in ("pandas", "polars", "pyarrow"):
+        frame = nw.from_dict(columns, backend=kind).to_native()
+        drawn = bg.NaiveBayesClassifier().fit(frame, ["n", "n", "p", "p"]).sample(3)
+        assert type(drawn) is type(frame)
