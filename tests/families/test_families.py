@@ -110,7 +110,7 @@ def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     clf.fit(X, y, sample_weight=weights)
     compared = 0
     for j in range(2):
-        cpd = clf.network_.cpd(f"x{j}")
+        cpd = clf.network_[f"x{j}"]
         assert isinstance(cpd, DensityCPD)
         bounds = np.array(list(cpd.parameters.values()))
         for k, label in enumerate(clf.classes_):
@@ -165,7 +165,7 @@ def test_few_rows_constant_columns_and_classes_without_values(name):
     unknown = np.full((1, 4), np.nan)
     unknown[0, 1] = X[0, 1]
     np.testing.assert_allclose(clf.predict_proba(unknown), prior, atol=1e-12)
-    pooled = clf.network_.cpd("x2")
+    pooled = clf.network_["x2"]
     assert all(np.isfinite(getattr(pooled, key)).all() for key in pooled.parameters)
     one = bg.NaiveBayesClassifier(name).fit(X[:3], y[:3])
     assert np.isfinite(one.predict_log_proba(X[:3])).all()
@@ -182,7 +182,7 @@ def test_values_outside_the_support(name):
         with pytest.raises(DataError):
             bg.NaiveBayesClassifier(name).fit(np.vstack([X, wrong]), [*y, y[0]])
         if family.variable is bg.Continuous:
-            cpd = clf.network_.cpd("x0")
+            cpd = clf.network_["x0"]
             assert (logs(cpd, wrong.T[:1]) == -np.inf).all()
         else:
             with pytest.raises(DataError):
@@ -197,7 +197,7 @@ def test_files_and_pictures(name, tmp_path):
     loaded = bg.load(tmp_path / "model.bayesgraph")
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
     assert loaded.partial_fit(X, y).network_ == clf.partial_fit(X, y).network_
-    cpd = clf.network_.cpd("x0")
+    cpd = clf.network_["x0"]
     assert cpd.describe(8, 8).header[1] in clf.to_dot(tables=True)
 
 
@@ -216,7 +216,7 @@ def test_the_command_line_takes_it(name, tmp_path):
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, done.output
     stored = {kind.cpd for kind in FAMILIES[name].stored.values()}
-    assert type(bg.load(model).network_.cpd("a")) in stored
+    assert type(bg.load(model).network_["a"]) in stored
 
 
 def test_cards_say_what_the_documentation_repeats():
