@@ -78,7 +78,7 @@ def presence(cpd, cell, value):
 
 
 FAMILIES = {
-    **{STORED[name].cpd: density(name) for name in cases.DENSITIES},
+    **{STORED[name]: density(name) for name in cases.DENSITIES},
     bg.TableCPD: table,
     bg.GaussianCPD: gaussian,
     bg.KernelDensityCPD: kernel,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +43,19 @@ class CPD(Displayed, ABC):
         before another can be asked for.
     takes_children : bool
         The class is called with an iterable of children in the place of one variable.
+    arrays : tuple of str
+        Arguments of the class that are attributes too: arrays whose first axes are those of the
+        discrete parents. With variable and parents they are the whole CPD.
+    other_arrays : tuple of str
+        More such arguments, arrays of other shapes.
     """
 
     variable: Variable
     parents: tuple[Variable, ...]
     siblings_depend = False
     takes_children = False
+    arrays: ClassVar[tuple[str, ...]] = ()
+    other_arrays: ClassVar[tuple[str, ...]] = ()
 
     @property
     def children(self) -> tuple[Variable, ...]:
@@ -183,9 +190,29 @@ class CPD(Displayed, ABC):
             f"{type(self).__name__} of {self.variable.name!r} has no sampling."
         )
 
-    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all numbers: the arrays that `from_arrays` takes."""
+        names = (*self.arrays, *self.other_arrays)
+        return {name: np.asarray(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> Self:
+        """Return the CPD with the numbers that `to_arrays` returned."""
+        family: Any = cls  # each takes its arrays by name
+        first = list(children) if cls.takes_children else children[0]
+        made: Self = family(first, parents=parents, **arrays)
+        return made
+
     def __eq__(self, other: object) -> bool:
-        """Tell whether two CPDs have the same variables and the same numbers."""
+        """Tell whether two CPDs have the same class, the same variables and the same numbers."""
+        if type(other) is not type(self) or self.scope != other.scope:
+            return False
+        mine, theirs = self.to_arrays(), other.to_arrays()
+        return self is other or (
+            bool(mine) and all(np.array_equal(mine[k], theirs[k]) for k in mine)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -57,6 +57,9 @@ class HistogramCPD(NumericCPD):
       0.000        0.500     0.300      0.200       0.000
     """
 
+    arrays = ("values",)
+    other_arrays = ("edges",)
+
     variable: Continuous
     parents: tuple[Discrete, ...]
 
@@ -191,16 +194,6 @@ class HistogramCPD(NumericCPD):
         sides = np.zeros(len(self.edges) + 1)
         sides[0], sides[-1] = -1.0, 1.0
         return sides
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, HistogramCPD)
-            and self.scope == other.scope
-            and np.array_equal(self.edges, other.edges)
-            and np.array_equal(self.values, other.values)
-        )
-
-    __hash__ = None
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD: a column for each cell, and for both tails."""

@@ -73,6 +73,9 @@ class JointGaussianCPD(Plate):
       b           2.5  0.25  2.958
     """
 
+    arrays = ("mean",)
+    other_arrays = ("covariance",)
+
     siblings_depend = True
     _children: tuple[Continuous, ...]
 
@@ -342,16 +345,6 @@ class JointGaussianCPD(Plate):
             known = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
             deviation[:, j] = (noise[:, j] - known) / row[:, j]
         return np.asarray(self._means[cell] + deviation)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, JointGaussianCPD)
-            and self.scope == other.scope
-            and np.array_equal(self.mean, other.mean)
-            and np.array_equal(self.covariance, other.covariance)
-        )
-
-    __hash__ = None
 
 
 def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:

@@ -55,6 +55,8 @@ class GaussianCPD(CPD):
       yes     14   2
     """
 
+    arrays = ("mean", "variance", "coefficients")
+
     variable: Continuous
 
     def __init__(
@@ -212,15 +214,6 @@ class GaussianCPD(CPD):
         upper = a > 0
         return np.asarray(ndtr(np.where(upper, -a, b)) - ndtr(np.where(upper, -b, a)))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, GaussianCPD)
-            and self.scope == other.scope
-            and np.array_equal(self.mean, other.mean)
-            and np.array_equal(self.variance, other.variance)
-            and np.array_equal(self.coefficients, other.coefficients)
-        )
-
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD."""
         slopes = self.continuous_parents
@@ -230,8 +223,6 @@ class GaussianCPD(CPD):
         columns["sd"] = np.sqrt(self.variance)
         hidden = len(slopes) - len(names)
         return describe_numbers(self.discrete_parents, self.children, columns, max_rows, hidden)
-
-    __hash__ = None
 
 
 def _one_where_missing(log_density: Floats) -> Floats:

@@ -52,6 +52,8 @@ class GaussianPlate(Plate):
       b        3   2
     """
 
+    arrays = ("mean", "variance")
+
     def __init__(
         self,
         children: Iterable[Continuous],
@@ -93,16 +95,6 @@ class GaussianPlate(Plate):
             self.variance.reshape(self.cells, -1),
         )
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, GaussianPlate)
-            and self.scope == other.scope
-            and np.array_equal(self.mean, other.mean)
-            and np.array_equal(self.variance, other.variance)
-        )
-
-    __hash__ = None
-
 
 class TablePlate(Plate):
     """Discrete children, each with a table given the same discrete parents.
@@ -120,6 +112,8 @@ class TablePlate(Plate):
         For a wrong shape, a negative number, NaN, or probabilities of a child that do not sum to
         one.
     """
+
+    arrays = ("values",)
 
     _child_type = Discrete
     _children: tuple[Discrete, ...]
@@ -166,12 +160,3 @@ class TablePlate(Plate):
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         kernels.add_states(out, evidence.matrix(self._children), self.start[:-1], self._log_table)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TablePlate)
-            and self.scope == other.scope
-            and np.array_equal(self.values, other.values)
-        )
-
-    __hash__ = None

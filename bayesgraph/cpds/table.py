@@ -51,6 +51,8 @@ class TableCPD(CPD):
       yes   0.200  0.800
     """
 
+    arrays = ("values",)
+
     variable: Discrete
     parents: tuple[Discrete, ...]
 
@@ -156,15 +158,6 @@ class TableCPD(CPD):
         else:
             row = np.zeros(n, dtype=np.intp)
         return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[row, :-1], axis=1))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TableCPD)
-            and self._axes == other._axes
-            and np.array_equal(self.values, other.values)
-        )
-
-    __hash__ = None
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,6 +146,8 @@ class TreeCPD(RootSummingCPD):
       age > 40 and smoker = yes  0.400  0.600
     """
 
+    other_arrays = ARRAYS
+
     variable: Discrete
 
     def __init__(
@@ -177,7 +179,7 @@ class TreeCPD(RootSummingCPD):
             return np.log(self.tree.values)
 
     @cached_property
-    def arrays(self) -> kernels.TreeArrays:
+    def flat(self) -> kernels.TreeArrays:
         """What the compiled walks know of the tree."""
         discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
         tree = self.tree
@@ -247,7 +249,7 @@ class TreeCPD(RootSummingCPD):
     def reached(self, columns: Mapping[Variable, NDArray[Any]], n: int) -> Ints:
         """Return the leaf that each of n rows reaches, given all parents' columns."""
         matrix = _matrix(self.parents, columns, n)
-        return np.asarray(kernels.reached_leaves(matrix, self.arrays))
+        return np.asarray(kernels.reached_leaves(matrix, self.flat))
 
     def sample(
         self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
@@ -259,21 +261,20 @@ class TreeCPD(RootSummingCPD):
         cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
         return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[leaf, :-1], axis=1))
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """See CPD: the arrays of the tree."""
+        return {name: np.asarray(getattr(self.tree, name)) for name in ARRAYS}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> Self:
+        """See CPD."""
+        return cls(children[0], Tree(**arrays), parents)  # type: ignore[arg-type]
+
     def __getstate__(self) -> dict[str, Any]:
         # What can be worked out again is not part of the value.
         return {**self.__dict__, "_shares": {}}
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TreeCPD)
-            and self.scope == other.scope
-            and all(
-                np.array_equal(getattr(self.tree, name), getattr(other.tree, name))
-                for name in ARRAYS
-            )
-        )
-
-    __hash__ = None
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD: a row for each leaf, with the answers on the way to it."""
@@ -365,7 +366,7 @@ class _SummedTree(NumericCPD):
         kernels.add_tree(
             out,
             _matrix(self.source.parents, {**evidence.columns, **fixed}, n_rows),
-            self.source.arrays,
+            self.source.flat,
             self.source.tree.depth,
             self._share,
             self.source.tree.values,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bayesgraph.families.bernoulli import BERNOULLI
 from bayesgraph.families.beta import BETA
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.categorical import CATEGORICAL
 from bayesgraph.families.exponential import EXPONENTIAL
 from bayesgraph.families.gamma import GAMMA
@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, LeafFamily] = {
     )
 }
 
-__all__ = ["FAMILIES", "LeafFamily", "Stored", "family_of"]
+__all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
 def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:

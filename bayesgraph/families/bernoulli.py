@@ -16,7 +16,7 @@ from bayesgraph.cpds.items import ItemTerms, dense_row
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.items import ItemsCPD, Weights, known_counts, present
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
@@ -47,6 +47,9 @@ class PresenceCPD(ItemsCPD):
     CPDError
         For a wrong shape, or numbers outside [0, 1].
     """
+
+    arrays = ("probabilities",)
+    other_arrays = ("threshold",)
 
     def __init__(
         self,
@@ -150,16 +153,6 @@ class PresenceCPD(ItemsCPD):
         documents: Any = vstack(blocks, format="csr").astype(np.float64) * least
         return documents  # type: ignore[no-any-return]
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PresenceCPD)
-            and self.scope == other.scope
-            and self.threshold == other.threshold
-            and np.array_equal(self.probabilities, other.probabilities)
-        )
-
-    __hash__ = None
-
 
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
@@ -185,7 +178,7 @@ BERNOULLI = LeafFamily(
     variable=CountVector,
     statistics=Totals,
     estimate=_estimate,
-    stored={"presence": Stored(PresenceCPD, ("probabilities",), ("threshold",))},
+    stored={"presence": PresenceCPD},
     positive=True,
     vector="presence",
     takes_states=True,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, digamma, polygamma
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
@@ -101,6 +101,6 @@ BETA = LeafFamily(
     variable=Continuous,
     statistics=Moments,
     estimate=from_means(BetaCPD, ("log", "log1m"), _solve, _spread),
-    stored={"beta": Stored.density(BetaCPD)},
+    stored={"beta": BetaCPD},
     positive=True,
 )

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from bayesgraph.cpds import CPD
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.statistics import CountSource, Request, Samples, Singles
 from bayesgraph.variables import Discrete, Variable
 
@@ -18,57 +15,6 @@ if TYPE_CHECKING:
 
 # From children of the class alone to their distributions.
 Estimate: TypeAlias = "Callable[[Sequence[Variable], Discrete, CountSource, Smoothing], list[CPD]]"
-
-
-@dataclass(frozen=True)
-class Stored:
-    """How CPDs of a class are saved: as keyword arguments of it.
-
-    Attributes
-    ----------
-    cpd : type
-        The class, called with ``(variable, parents=parents, **arguments)``, or with its children
-        in the place of the variable.
-    arrays : tuple of str
-        Its arguments besides variable and parents: each is an attribute of that name too, and an
-        array whose first axes are those of the discrete parents.
-    others : tuple of str
-        More such arguments, arrays of other shapes.
-    part : (str, type), optional
-        The one argument besides variable and parents, also an attribute, that the arrays are
-        arguments and attributes of.
-    """
-
-    cpd: type[Any]
-    arrays: tuple[str, ...]
-    others: tuple[str, ...] = ()
-    part: tuple[str, Any] | None = None
-
-    @classmethod
-    def density(cls, cpd: type[DensityCPD]) -> Stored:
-        """Return how a family with named parameters is saved."""
-        return cls(cpd, tuple(cpd.parameters))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All arrays."""
-        return (*self.arrays, *self.others)
-
-    def values(self, cpd: CPD) -> dict[str, Any]:
-        """Return the arrays of a CPD."""
-        holder = cpd if self.part is None else getattr(cpd, self.part[0])
-        return {name: np.asarray(getattr(holder, name)) for name in self.names}
-
-    def make(
-        self, children: list[Variable], parents: list[Variable], values: dict[str, Any]
-    ) -> CPD:
-        """Return the CPD of these arrays."""
-        if self.part is not None:
-            name, kind = self.part
-            values = {name: kind(**values)}
-        first = children if self.cpd.takes_children else children[0]
-        made: CPD = self.cpd(first, parents=parents, **values)
-        return made
 
 
 @dataclass(frozen=True)
@@ -88,8 +34,8 @@ class LeafFamily:
         that does not grow with them; `Samples` keeps the distinct values of each column.
     estimate : callable
         From children of the class alone, the class, a count source and Smoothing to their CPDs.
-    stored : mapping from str to Stored
-        Its CPDs, by the names that files have for them.
+    stored : mapping from str to type
+        Classes of its CPDs, by the names that files have for them.
     positive : bool
         Whether it takes no negative numbers.
     vector : str
@@ -105,7 +51,7 @@ class LeafFamily:
     variable: type[Any]
     statistics: type[Request]
     estimate: Estimate
-    stored: Mapping[str, Stored] = field(default_factory=dict)
+    stored: Mapping[str, type[CPD]] = field(default_factory=dict)
     positive: bool = False
     vector: str = ""
     takes_states: bool = False

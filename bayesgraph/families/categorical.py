@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, TableCPD, TablePlate
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Discrete, Variable
@@ -53,8 +53,8 @@ CATEGORICAL = LeafFamily(
     statistics=Singles,
     estimate=_estimate,
     stored={
-        "table": Stored(TableCPD, ("values",)),
-        "tables": Stored(TablePlate, ("values",)),
+        "table": TableCPD,
+        "tables": TablePlate,
     },
     takes_states=True,
     any_parents=True,

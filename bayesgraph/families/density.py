@@ -32,6 +32,10 @@ class DensityCPD(Plate):
     parameters: ClassVar[Mapping[str, float]]
     _takes_one = True
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.arrays = tuple(cls.parameters)
+
     def _set_parameters(
         self,
         children: Variable | Iterable[Variable],
@@ -101,12 +105,3 @@ class DensityCPD(Plate):
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD."""
         return describe_numbers(self.parents, self._children, self._columns(), max_rows)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and self.scope == other.scope
-            and all(np.array_equal(getattr(self, k), getattr(other, k)) for k in self.parameters)
-        )
-
-    __hash__ = None

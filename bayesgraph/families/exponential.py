@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
@@ -69,6 +69,6 @@ EXPONENTIAL = LeafFamily(
     variable=Continuous,
     statistics=Moments,
     estimate=from_means(ExponentialCPD, ("non-negative",), _solve, _spread),
-    stored={"exponential": Stored.density(ExponentialCPD)},
+    stored={"exponential": ExponentialCPD},
     positive=True,
 )

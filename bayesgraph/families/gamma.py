@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, polygamma
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
@@ -104,6 +104,6 @@ GAMMA = LeafFamily(
     variable=Continuous,
     statistics=Moments,
     estimate=from_means(GammaCPD, ("identity", "log"), _solve, _spread),
-    stored={"gamma": Stored.density(GammaCPD)},
+    stored={"gamma": GammaCPD},
     positive=True,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.student import StudentCPD
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
@@ -101,8 +101,8 @@ GAUSSIAN = LeafFamily(
     statistics=Singles,
     estimate=_estimate,
     stored={
-        "gaussian": Stored(GaussianCPD, ("mean", "variance", "coefficients")),
-        "gaussians": Stored(GaussianPlate, ("mean", "variance")),
+        "gaussian": GaussianCPD,
+        "gaussians": GaussianPlate,
     },
     any_parents=True,
 )

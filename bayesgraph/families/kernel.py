@@ -12,7 +12,7 @@ from bayesgraph.cpds import CPD, Plate, kernels
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.statistics import CountSource, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -41,6 +41,9 @@ class KernelDensityCPD(Plate):
         without the last axis.
     parents : iterable of Discrete
     """
+
+    arrays = ("counts", "bandwidth")
+    other_arrays = ("values", "weights")
 
     _takes_one = True
 
@@ -109,18 +112,6 @@ class KernelDensityCPD(Plate):
         width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
         return np.asarray(drawn + width * random.standard_normal(n))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, KernelDensityCPD)
-            and self.scope == other.scope
-            and all(
-                np.array_equal(getattr(self, key), getattr(other, key))
-                for key in ("values", "weights", "counts", "bandwidth")
-            )
-        )
-
-    __hash__ = None
-
 
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
@@ -178,5 +169,5 @@ KERNEL = LeafFamily(
     variable=Continuous,
     statistics=Samples,
     estimate=_estimate,
-    stored={"kernel": Stored(KernelDensityCPD, ("counts", "bandwidth"), ("values", "weights"))},
+    stored={"kernel": KernelDensityCPD},
 )

@@ -12,7 +12,7 @@ from bayesgraph.cpds import CPD, GaussianPlate, kernels
 from bayesgraph.errors import DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.gaussian import from_moments
 from bayesgraph.statistics import CountSource, Moments
@@ -93,6 +93,6 @@ LOGNORMAL = LeafFamily(
     variable=Continuous,
     statistics=Moments,
     estimate=_estimate,
-    stored={"lognormal": Stored.density(LogNormalCPD)},
+    stored={"lognormal": LogNormalCPD},
     positive=True,
 )

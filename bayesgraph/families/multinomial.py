@@ -17,7 +17,7 @@ from bayesgraph.cpds.table import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.items import ItemsCPD, Weights, known_counts, known_mass
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
@@ -54,6 +54,8 @@ class MultinomialCPD(ItemsCPD):
     CPDError
         For a wrong shape, a negative number, NaN, or a row that does not sum to one.
     """
+
+    arrays = ("probabilities", "lengths")
 
     def __init__(
         self,
@@ -165,16 +167,6 @@ class MultinomialCPD(ItemsCPD):
         documents.sum_duplicates()
         return documents  # type: ignore[no-any-return]
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, MultinomialCPD)
-            and self.scope == other.scope
-            and np.array_equal(self.probabilities, other.probabilities)
-            and np.array_equal(self.lengths, other.lengths)
-        )
-
-    __hash__ = None
-
 
 class DirichletMultinomialCPD(ItemsCPD):
     """The posterior predictive of a multinomial: its probabilities have a Dirichlet distribution.
@@ -191,6 +183,8 @@ class DirichletMultinomialCPD(ItemsCPD):
         Positive: counts seen plus prior.
     parents : iterable of Discrete
     """
+
+    arrays = ("concentration",)
 
     def __init__(
         self,
@@ -254,15 +248,6 @@ class DirichletMultinomialCPD(ItemsCPD):
         a = self.concentration.reshape(self.cells, -1)
         return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DirichletMultinomialCPD)
-            and self.scope == other.scope
-            and np.array_equal(self.concentration, other.concentration)
-        )
-
-    __hash__ = None
-
 
 def _log_positive(values: Floats) -> Floats:
     """Return logarithms, 0 for what is not positive: such a row is impossible as it is."""
@@ -320,8 +305,8 @@ MULTINOMIAL = LeafFamily(
     statistics=Totals,
     estimate=_estimate,
     stored={
-        "multinomial": Stored(MultinomialCPD, ("probabilities", "lengths")),
-        "dirichlet_multinomial": Stored(DirichletMultinomialCPD, ("concentration",)),
+        "multinomial": MultinomialCPD,
+        "dirichlet_multinomial": DirichletMultinomialCPD,
     },
     positive=True,
     vector="counts",

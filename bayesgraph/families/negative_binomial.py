@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
@@ -104,6 +104,6 @@ NEGATIVE_BINOMIAL = LeafFamily(
     variable=Count,
     statistics=Samples,
     estimate=from_values(NegativeBinomialCPD, _solve),
-    stored={"negative_binomial": Stored.density(NegativeBinomialCPD)},
+    stored={"negative_binomial": NegativeBinomialCPD},
     positive=True,
 )

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from bayesgraph.cpds import CPD
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.negative_binomial import NegativeBinomialCPD
 from bayesgraph.statistics import CountSource, Singles
@@ -109,6 +109,6 @@ POISSON = LeafFamily(
     variable=Count,
     statistics=Singles,
     estimate=_estimate,
-    stored={"poisson": Stored.density(PoissonCPD)},
+    stored={"poisson": PoissonCPD},
     positive=True,
 )

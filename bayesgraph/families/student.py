@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, polygamma
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily, Stored
+from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
@@ -162,5 +162,5 @@ STUDENT = LeafFamily(
     variable=Continuous,
     statistics=Samples,
     estimate=from_values(StudentCPD, _solve),
-    stored={"student": Stored.density(StudentCPD)},
+    stored={"student": StudentCPD},
 )

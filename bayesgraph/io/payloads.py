@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, Tree, TreeCPD
-from bayesgraph.cpds.tree import ARRAYS as TREE_ARRAYS
+from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeCPD
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
-from bayesgraph.families import FAMILIES, Stored
+from bayesgraph.families import FAMILIES
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.json_values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
 from bayesgraph.models.factor_graph import FactorGraph
@@ -57,11 +56,11 @@ class Kind:
 
 
 # CPDs by the names that files have for them.
-STORED: dict[str, Stored] = {
+STORED: dict[str, type[CPD]] = {
     **{name: kind for family in FAMILIES.values() for name, kind in family.stored.items()},
-    "joint_gaussian": Stored(JointGaussianCPD, ("mean",), ("covariance",)),
-    "histogram": Stored(HistogramCPD, ("values",), ("edges",)),
-    "tree": Stored(TreeCPD, (), TREE_ARRAYS, ("tree", Tree)),
+    "joint_gaussian": JointGaussianCPD,
+    "histogram": HistogramCPD,
+    "tree": TreeCPD,
 }
 
 
@@ -136,22 +135,20 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
     LossyExportError
         For a class that is not in `STORED`.
     """
-    name = next((name for name, stored in STORED.items() if type(cpd) is stored.cpd), None)
+    name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
     if name is None:
         raise LossyExportError(
             f"{cpd.title}: the native format has no entry for {type(cpd).__name__}; it holds "
-            f"{', '.join(stored.cpd.__name__ for stored in STORED.values())}."
+            f"{', '.join(stored.__name__ for stored in STORED.values())}."
         )
-    stored = STORED[name]
-    values = stored.values(cpd)
     child: dict[str, Any] = {"children": [at[variable] for variable in cpd.children]}
-    if not stored.cpd.takes_children:
+    if not cpd.takes_children:
         child = {"variable": at[cpd.variable]}
     return {
         "family": name,
         **child,
         "parents": [at[parent] for parent in cpd.parents],
-        **{key: arrays.add(f"{name}.{key}", array) for key, array in values.items()},
+        **{key: arrays.add(f"{name}.{key}", array) for key, array in cpd.to_arrays().items()},
     }
 
 
@@ -161,17 +158,17 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     if name not in STORED:
         raise ValueError(f"it has a CPD of the unknown family {name!r}")
     stored = STORED[name]
-    places = item["children"] if stored.cpd.takes_children else [item["variable"]]
+    places = item["children"] if stored.takes_children else [item["variable"]]
     children = [variable_at(variables, place) for place in places]
     parents = [variable_at(variables, parent) for parent in item["parents"]]
-    values = {key: arrays.view(item[key]) for key in stored.names}
+    values = {key: arrays.view(item[key]) for key in (*stored.arrays, *stored.other_arrays)}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key in stored.arrays:
         array = values[key]
         # A number that the class would spread over a huge table is not what `encode_cpd` writes.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
-    return stored.make(children, parents, values)
+    return stored.from_arrays(children, parents, values)
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:

@@ -105,7 +105,7 @@ def node_sums(
             if isinstance(parent, Discrete):
                 matrix[k, matrix[k] < 0] = np.nan
         kernels.spread_over_nodes(
-            sums, matrix, walked.arrays, tree.depth, share, np.ascontiguousarray(amounts[rows])
+            sums, matrix, walked.flat, tree.depth, share, np.ascontiguousarray(amounts[rows])
         )
     for node in range(tree.n_nodes - 1, -1, -1):
         if tree.feature[node] >= 0:

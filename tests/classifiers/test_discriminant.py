@@ -90,7 +90,7 @@ def test_axes_equal_those_of_the_eigen_solver_up_to_sign(X, y):
     within = found.scalings_.T @ found.covariance_ @ found.scalings_
     np.testing.assert_allclose(within, np.eye(2), atol=1e-9)
     names = found.get_feature_names_out()
-    assert list(names) == ["lineardiscriminantclassifier0", "lineardiscriminantclassifier1"]
+    assert list(names) == ["discriminantanalysisclassifier0", "discriminantanalysisclassifier1"]
 
 
 def test_axes_of_quadratic_classes_are_of_their_mean_covariance():

@@ -351,7 +351,7 @@ def test_kernels_equal_plain_python():
         out = np.zeros((cpd.tree.n_nodes, 2))
         matrix = np.array([columns[p].astype(float) for p in cpd.parents])
         share = np.full(cpd.tree.n_nodes, np.nan)
-        kernels.spread_over_nodes(out, matrix, cpd.arrays, cpd.tree.depth, share, amounts)
+        kernels.spread_over_nodes(out, matrix, cpd.flat, cpd.tree.depth, share, amounts)
         sums = np.zeros_like(out)
         np.add.at(sums, expected, amounts)
         np.testing.assert_allclose(out, sums)

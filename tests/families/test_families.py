@@ -36,7 +36,7 @@ def variables(name, n):
 
 def drawn_parameters(name, shape):
     random = np.random.default_rng(3)
-    bounds = STORED[name].cpd.parameters
+    bounds = STORED[name].parameters
     return {
         key: random.gamma(2.0, 1.5, shape) + 0.1 if above == 0 else random.normal(size=shape)
         for key, above in bounds.items()
@@ -61,7 +61,7 @@ def data(name):
 
 @every_density
 def test_the_density_is_that_of_scipy(name):
-    cpd = STORED[name].cpd
+    cpd = STORED[name]
     parameters = drawn_parameters(name, (3, 2))
     X = cases.make_data(cases.DENSITIES[name][0], n=300).matrix()[:, :2]
     found = logs(cpd(variables(name, 2), parents=[KIND], **parameters), X.T)
@@ -75,7 +75,7 @@ def test_the_density_is_that_of_scipy(name):
 
 @every_density
 def test_a_single_variable_takes_parameters_without_the_last_axis(name):
-    cpd, (variable,) = STORED[name].cpd, variables(name, 1)
+    cpd, (variable,) = STORED[name], variables(name, 1)
     parameters = drawn_parameters(name, (3, 1))
     whole = cpd([variable], parents=[KIND], **parameters)
     assert cpd(variable, parents=[KIND], **{k: v[:, 0] for k, v in parameters.items()}) == whole
@@ -92,7 +92,7 @@ def test_a_single_variable_takes_parameters_without_the_last_axis(name):
 
 @every_density
 def test_draws_have_the_distribution_of_scipy(name):
-    cpd, (variable,) = STORED[name].cpd, variables(name, 1)
+    cpd, (variable,) = STORED[name], variables(name, 1)
     parameters = {key: v[0] for key, v in drawn_parameters(name, (1,)).items()}
     one = cpd(variable, **parameters)
     drawn = one.sample({}, 4000, np.random.default_rng(1))
@@ -215,7 +215,7 @@ def test_the_command_line_takes_it(name, tmp_path):
     ):
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, done.output
-    stored = {kind.cpd for kind in FAMILIES[name].stored.values()}
+    stored = set(FAMILIES[name].stored.values())
     assert type(bg.load(model).network_["a"]) in stored
 
 

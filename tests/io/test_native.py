@@ -154,7 +154,7 @@ def test_a_family_can_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     class OwnTable(bg.TableCPD):
         pass
 
-    families = {**payloads.STORED, "own": payloads.Stored(OwnTable, ("values",))}
+    families = {**payloads.STORED, "own": OwnTable}
     monkeypatch.setattr(payloads, "STORED", families)
     net = bg.BayesianNetwork([OwnTable(bg.Discrete("a", [0, 1]), [0.5, 0.5])])
     net.save(tmp_path / "net.bayesgraph")
