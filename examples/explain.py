@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 import bayesgraph as bg
-from bayesgraph.plots import decision_boundaries_figure, nomogram_figure, save_figure
+from bayesgraph.plots import nomogram_figure, plot_decision_boundary, save_figure
 
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
@@ -31,9 +33,9 @@ bayes = bg.NaiveBayesClassifier().fit(X, y)
 save_figure(nomogram_figure(bayes, positive="yes"), out / "nomogram.png")
 
 print("Where each model draws the line, the other eleven features not observed.")
-figure = decision_boundaries_figure(
-    {"naive Bayes": bayes, "TAN": tan}, X, heart["disease"].to_pylist(), ("age", "thalach")
-)
+figure = Figure(figsize=(10, 4), layout="constrained")
+for clf, ax in zip((bayes, tan), figure.subplots(1, 2), strict=True):
+    plot_decision_boundary(clf, X, heart["disease"].to_pylist(), ("age", "thalach"), ax)
 save_figure(figure, out / "boundaries.png")
 
 print("\nMore patients like this one, drawn from the exact posterior:")

@@ -1,4 +1,3 @@
-from .boundaries import decision_boundaries_figure as decision_boundaries_figure
 from .boundaries import plot_decision_boundary as plot_decision_boundary
 from .evaluation import evaluation_figure as evaluation_figure
 from .nomogram import nomogram_figure as nomogram_figure

@@ -20,7 +20,6 @@ from bayesgraph.errors import (
 )
 from bayesgraph.plots import (
     contributions_figure,
-    decision_boundaries_figure,
     nomogram_figure,
     plot_decision_boundary,
     save_figure,
@@ -228,23 +227,6 @@ class TestBoundaries:
         again = plot_decision_boundary(clf, matrix, self.data.y, ("x0", "x3"), axes)
         assert again is axes
 
-    def test_models_side_by_side(self):
-        models = {
-            "quadratic": bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=0)).fit(
-                self.X, self.data.y
-            ),
-            "linear": bg.NaiveBayesClassifier(smoothing=bg.Smoothing(shrinkage=1e12)).fit(
-                self.X, self.data.y
-            ),
-            "tree": self.clf,
-            "forest": bg.BayesianNetworkClassifier("forest").fit(self.X, self.data.y),
-        }
-        figure = decision_boundaries_figure(models, self.X, self.data.y, ("c", "d"))
-        shown = [axes for axes in figure.axes if axes.get_visible()]
-        assert [axes.get_title(loc="left") for axes in shown] == list(models)
-        listed = decision_boundaries_figure([self.clf], self.X, self.data.y, ("c", "d"))
-        assert listed.axes[0].get_title(loc="left") == "TANClassifier 1"
-
     @pytest.mark.parametrize(
         ("features", "given", "kind", "message"),
         [
@@ -266,11 +248,6 @@ class TestBoundaries:
         nothing = self.X.assign(c=np.nan)
         with pytest.raises(DataError, match="nothing to draw"):
             plot_decision_boundary(self.clf, nothing, self.data.y, ("c", "d"))
-        with pytest.raises(DataError, match="at least one"):
-            decision_boundaries_figure({}, self.X, self.data.y, ("c", "d"))
-        other = bg.TANClassifier().fit(self.X, self.data.y == "setosa")
-        with pytest.raises(DataError, match="same classes"):
-            decision_boundaries_figure([self.clf, other], self.X, self.data.y, ("c", "d"))
         strict = bg.TANClassifier(unseen="error").fit(self.X, self.data.y)
         with pytest.raises(UnknownStateError, match="nowhere"):
             plot_decision_boundary(strict, self.X, self.data.y, ("c", "d"), given={"a": "nowhere"})
