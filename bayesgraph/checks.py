@@ -1,4 +1,4 @@
-"""Arguments that many functions check alike: whole numbers and sources of randomness."""
+"""Checks of arguments that many functions have: whole numbers and sources of randomness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions from class probabilities: the minimum expected cost, or none where it is too close."""
+"""Decisions from class probabilities: the class of minimum expected cost, or none."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
     Parameters
     ----------
     costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
-        What a mapping does not name is 0 for a right decision and 1 for a wrong one. The rows and
-        columns of a pandas frame are taken by their names.
+        Costs that a mapping does not name are 0 for a right decision and 1 for a wrong one. The
+        rows and columns of a pandas frame are taken by their names.
     target : Discrete
 
     Raises
     ------
     DataError
-        For a wrong shape, a key that is no pair, or what is no finite number.
+        For a wrong shape, a key that is no pair, or a cost that is no finite number.
     UnknownStateError
         For a class that there is not.
     """

@@ -1,8 +1,8 @@
 """Every error and warning that bayesgraph raises.
 
 Each error subclasses :class:`BayesGraphError` and the builtin that a caller would catch, so both
-``except bg.BayesGraphError`` and ``except ValueError`` work. A message says what was expected, what
-arrived and what to do about it.
+``except bg.BayesGraphError`` and ``except ValueError`` work. A message names the
+expected value, the value that arrived and a remedy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class BayesGraphError(Exception):
 
 
 class GraphError(BayesGraphError, ValueError):
-    """A graph that is not what its use requires, such as one with a cycle."""
+    """A graph that does not fit its use, such as one with a cycle."""
 
 
 class CPDError(BayesGraphError, ValueError):
@@ -95,14 +95,14 @@ class NotConvergedWarning(BayesGraphWarning):
 
 
 class LossyExportWarning(BayesGraphWarning):
-    """Something was left out of an export; the message lists what."""
+    """An export is incomplete; the message lists the omissions."""
 
 
-def quoted(values: Iterable[object], *, most: int = 8) -> str:
-    """Return the values as a readable list, cut after `most` of them."""
+def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
+    """Return the values as a readable list, cut after a maximum number of them."""
     items = list(values)
-    shown = ", ".join(repr(item) for item in items[:most])
-    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+    shown = ", ".join(repr(item) for item in items[:maximum])
+    return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
 
 
 def suggestion(wrong: object, known: Iterable[object]) -> str:

@@ -1,4 +1,4 @@
-"""Directed acyclic graphs on networkx: validation, order and what separates what.
+"""Directed acyclic graphs on networkx: validation, order and separation.
 
 Nodes are variable names. Every function is deterministic: where an order is free, the order in
 which the nodes were given decides.
@@ -158,7 +158,7 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
     UnknownVariableError
         With the nearest name suggested.
     GraphError
-        For what is no directed graph.
+        For another object than a directed graph.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def d_separated(
     UnknownVariableError
         With the nearest name suggested.
     GraphError
-        If x, y and the evidence overlap, or for what is no directed graph.
+        If x, y and the evidence overlap, or for another object than a directed graph.
 
     Examples
     --------

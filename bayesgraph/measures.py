@@ -1,4 +1,4 @@
-"""A measure of probabilities that scikit-learn does not have: the expected calibration error."""
+"""The expected calibration error, a measure of probabilities that scikit-learn lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def calibration_error(
     classes : sequence
         Of the columns of `proba`.
     bins : int, optional
-        At most so many bins; by default twice the cube root of the number of rows, at most 20.
+        Maximum number of bins; by default twice the cube root of the number of rows, up to 20.
 
     Raises
     ------

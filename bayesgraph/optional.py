@@ -1,4 +1,4 @@
-"""The one place where optional dependencies are imported."""
+"""Imports of optional dependencies, with an error that names the extra to install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over rows on all processors of the process.
+"""Loops over rows in several threads.
 
 Each row is computed by itself, so the numbers do not depend on the number of threads.
 """
@@ -50,27 +50,27 @@ def _pool(process: int, size: int) -> ThreadPoolExecutor:
 
 
 def over_rows(
-    work: Callable[[int, int], None], n_rows: int, least: int, together: int = _TOGETHER
+    work: Callable[[int, int], None], n_rows: int, minimum: int, together: int = _TOGETHER
 ) -> None:
-    """Call ``work(start, stop)`` on stretches that cover all rows, at once where it pays.
+    """Call ``work(start, stop)`` on ranges that cover all rows, at once where it pays.
 
     Parameters
     ----------
     work : callable
         Releases the interpreter's lock and writes to its own rows only.
     n_rows : int
-    least : int
-        Rows below which another thread costs more than it saves.
+    minimum : int
+        Number of rows below which another thread costs more than it saves.
     together : int
         Rows that a kernel takes together; 1 where each stands for itself.
     """
-    parts = max(1, min(N_THREADS, n_rows // least))
-    if parts == 1:
+    pieces = max(1, min(N_THREADS, n_rows // minimum))
+    if pieces == 1:
         work(0, n_rows)
         return
-    # Stretches begin at multiples of what kernels take together, so that each row is computed in
-    # the same way however many threads there are.
-    ends = [n_rows * part // parts // together * together for part in range(parts)]
+    # Ranges begin at multiples of the rows that kernels take together, so that each row is computed
+    # in the same way by any number of threads.
+    ends = [n_rows * i // pieces // together * together for i in range(pieces)]
     ends.append(n_rows)
     pool = _pool(os.getpid(), N_THREADS - 1)
     others = [pool.submit(work, a, b) for a, b in pairwise(ends[1:])]
@@ -85,7 +85,7 @@ def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
     Parameters
     ----------
     tasks : sequence of callables
-        Each releases the interpreter's lock and writes to what is its own.
+        Each releases the interpreter's lock and writes to its own arrays.
     """
     if len(tasks) < 2 or N_THREADS < 2:
         return [task() for task in tasks]

@@ -1,4 +1,4 @@
-"""Variables: a name and what values it takes, exactly as the user typed them."""
+"""Variables: a name and the values that it takes, exactly as the user typed them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Discrete:
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as it is.
+        Usually a string; never changed.
     states : iterable of hashable
         Kept in type, spelling and order. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
         states. NumPy scalars become the Python values they stand for.
@@ -116,7 +116,7 @@ class Discrete:
             raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
         by_equality: dict[State, int] = {}
         for code, value in enumerate(values):
-            # -1 marks a value that equals several states, which only the type tells apart.
+            # -1 marks a value that equals several states, which only the type distinguishes.
             by_equality[value] = -1 if value in by_equality else code
         self._by_type = by_type
         self._by_equality = by_equality
@@ -207,7 +207,7 @@ class Binned(Discrete):
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as it is.
+        Usually a string; never changed.
     cuts : iterable of float
         Ascending and finite; none at all is a single interval.
 
@@ -289,7 +289,7 @@ class Grouped(Discrete):
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as it is.
+        Usually a string; never changed.
     groups : iterable of lists of values
         Every value in one of them.
     others : bool
@@ -391,7 +391,7 @@ class Continuous:
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as it is.
+        Usually a string; never changed.
     """
 
     __slots__ = ("_hash", "name")
@@ -450,7 +450,7 @@ class Count(Continuous):
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as it is.
+        Usually a string; never changed.
     """
 
     __slots__ = ()

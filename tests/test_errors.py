@@ -44,8 +44,8 @@ def test_every_error_and_warning_has_the_common_base():
 def test_quoted_cuts_long_lists():
     assert quoted([]) == ""
     assert quoted(["a", 1, True]) == "'a', 1, True"
-    assert quoted(range(10), most=3) == "0, 1, 2 and 7 more"
-    assert quoted(range(3), most=3) == "0, 1, 2"
+    assert quoted(range(10), maximum=3) == "0, 1, 2 and 7 more"
+    assert quoted(range(3), maximum=3) == "0, 1, 2"
 
 
 @pytest.mark.parametrize(

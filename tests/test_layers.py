@@ -18,7 +18,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"checks", "display", "errors", "upward", "optional", "parallel"},
+    {"checks", "display", "errors", "late_methods", "optional", "parallel"},
     {"variables"},
     {"typing"},
     {"graph", "factors"},
@@ -182,8 +182,8 @@ def test_no_import_inside_a_function():
     assert not wrong, told(wrong)
 
 
-# `optional` loads what an extra provides, `upward` what a verb needs, `io` its codecs.
-REGISTRIES = {"optional.py", "upward.py", "__init__.py", "io/__init__.py", "io/native.py"}
+# `optional` loads what an extra provides, `late_methods` the function of a method, `io` its codecs.
+REGISTRIES = {"optional.py", "late_methods.py", "__init__.py", "io/__init__.py", "io/native.py"}
 
 
 def test_only_the_registries_import_by_a_call():
@@ -215,14 +215,14 @@ def exists(home):
         return False
 
 
-def test_what_registries_name_exists_and_only_upward_names_what_is_above():
+def test_what_registries_name_exists_and_only_late_methods_names_what_is_above():
     wrong = []
     for path in MODULES:
         for home, line in homes(path):
             named = home.split(":")[0].split(".")[1]
             if not exists(home):
                 wrong.append(f"{where(path, line)} names {home}, which does not exist")
-            elif room(path) != "upward" and LEVEL[named] > LEVEL[room(path)]:
+            elif room(path) != "late_methods" and LEVEL[named] > LEVEL[room(path)]:
                 wrong.append(f"{where(path, line)} names {home}, a layer above")
     assert not wrong, told(wrong)
 

@@ -140,7 +140,7 @@ def check_one_type(sources: Mapping[str, Any]) -> None:
     if len(different) > 1:
         told = (
             f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
-            f"({quoted(map(plain, dict.fromkeys(part)), most=3)})"
+            f"({quoted(map(plain, dict.fromkeys(part)), maximum=3)})"
             for whose, part in sources.items()
         )
         raise DataTypeError(

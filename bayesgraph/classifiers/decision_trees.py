@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph import upward
+from bayesgraph import late_methods
 from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
@@ -232,11 +232,11 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(upward.call("tree_to_dot", self.tree_, **options))
+        return str(late_methods.call("tree_to_dot", self.tree_, **options))
 
     def render_tree(self, path: Any, **options: Any) -> None:
         """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
-        upward.call("render_tree", self.tree_, path, **options)
+        late_methods.call("render_tree", self.tree_, path, **options)
 
 
 @estimator
@@ -377,11 +377,11 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(upward.call("tree_to_dot", self.tree_, numbers=self._numbers, **options))
+        return str(late_methods.call("tree_to_dot", self.tree_, numbers=self._numbers, **options))
 
     def render_tree(self, path: Any, **options: Any) -> None:
         """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
-        upward.call("render_tree", self.tree_, path, numbers=self._numbers, **options)
+        late_methods.call("render_tree", self.tree_, path, numbers=self._numbers, **options)
 
     @property
     def _numbers(self) -> GaussianCPD:

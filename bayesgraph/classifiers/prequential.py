@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph import upward
+from bayesgraph import late_methods
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.inputs import target_column
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
@@ -95,7 +95,7 @@ class PrequentialResult(Displayed):
 
     def plot(self, **options: Any) -> Any:
         """Draw the curve; see :func:`bayesgraph.plots.prequential_figure`."""
-        return upward.call("prequential_figure", self, **options)
+        return late_methods.call("prequential_figure", self, **options)
 
 
 class PrequentialComparison(Displayed, Mapping[str, PrequentialResult]):
@@ -122,7 +122,7 @@ class PrequentialComparison(Displayed, Mapping[str, PrequentialResult]):
 
     def plot(self, **options: Any) -> Any:
         """Draw the curves; see :func:`bayesgraph.plots.prequential_figure`."""
-        return upward.call("prequential_figure", self, **options)
+        return late_methods.call("prequential_figure", self, **options)
 
 
 def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
-from bayesgraph import upward
+from bayesgraph import late_methods
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
@@ -232,4 +232,4 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        upward.call("save", self, path, **options)
+        late_methods.call("save", self, path, **options)

@@ -1,4 +1,4 @@
-"""The command line: fit, ask, judge, draw and convert models without writing Python."""
+"""The command line: fit, query, evaluate, draw and convert models without writing Python."""
 
 from __future__ import annotations
 

@@ -10,39 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 import typer
 import typer.core
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 
 # The package's names load when they are used: --help and --version answer at once.
 import bayesgraph as bg
+from bayesgraph.cli import models, printing
 from bayesgraph.cli.evidence import evidence_of, named, values_of
-from bayesgraph.cli.models import (
-    check_taken,
-    estimators,
-    families,
-    make_classifier,
-)
-from bayesgraph.cli.models import (
-    models as all_models,
-)
-from bayesgraph.cli.printing import (
-    confusion_table,
-    measures_table,
-    scores_table,
-    variables_table,
-)
-from bayesgraph.errors import (
-    DataError,
-    FileFormatError,
-    quoted,
-    unknown_variable,
-)
-from bayesgraph.variables import (
-    Binned,
-    Continuous,
-    Discrete,
-    Name,
-    Variable,
-)
+from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
+from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
@@ -56,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-_MOST_CLASSES = 20
+_MAX_CLASSES = 20
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -78,21 +53,14 @@ Alpha = Annotated[
     float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
 ]
 SmoothingName = Annotated[
-    str | None,
-    typer.Option(
-        "--smoothing",
-        help="What sparse tables are drawn towards: dirichlet, m, marginal or backoff.",
-    ),
+    str | None, typer.Option(help="Smoothing of sparse tables: dirichlet, m, marginal or backoff.")
 ]
 DiscretizerName = Annotated[
     str | None,
     typer.Option(
-        "--discretizer",
-        help="What makes intervals of numbers: mdlp, modl, frequency or width (not for tree and "
-        "streams).",
+        help="Intervals of numbers: mdlp, modl, frequency or width (not for tree and streams)."
     ),
 ]
-_STREAMS = "For the models stream and stream-weighted"
 Evidence = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,6 +71,14 @@ Evidence = Annotated[
 ]
 
 
+def _output(text: str) -> Any:
+    return typer.Option("--output", "-o", help=text)
+
+
+def _of_streams(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="For the models stream and stream-weighted")
+
+
 class _NamesModels(typer.core.TyperCommand):
     """A command whose help lists models and families, which takes to import them all."""
 
@@ -110,7 +86,7 @@ class _NamesModels(typer.core.TyperCommand):
         """Write the help, with the names of models and families in their place."""
         for parameter in self.params:
             text = getattr(parameter, "help", None) or ""
-            text = text.replace("{models}", f"Models: {', '.join(all_models())}.")
+            text = text.replace("{models}", f"Models: {', '.join(models.models())}.")
             text = text.replace("{families}", f"Families: {', '.join(bg.families.FAMILIES)}.")
             parameter.help = text  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -127,7 +103,7 @@ def _console() -> Console:
 def fit(
     data: Data,
     target: Target,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
+    output: Annotated[Path, _output("Where to save the model.")],
     model: Annotated[
         str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
     ] = "auto",
@@ -146,34 +122,21 @@ def fit(
     discretizer: DiscretizerName = None,
     summary: Annotated[
         str | None,
-        typer.Option(
-            help="Summary of numeric columns, such as gk; an unknown name lists them.",
-            rich_help_panel=_STREAMS,
-        ),
+        _of_streams("Summary of numeric columns, such as gk; unknown names list them."),
     ] = None,
     decay: Annotated[
-        float | None,
-        typer.Option(
-            help="Factor of the weight of what was seen after each row, in (0, 1].",
-            rich_help_panel=_STREAMS,
-        ),
+        float | None, _of_streams("Factor of the weight of past rows at each new row, in (0, 1].")
     ] = None,
-    window: Annotated[
-        int | None,
-        typer.Option(help="Know only the last so many rows.", rich_help_panel=_STREAMS),
-    ] = None,
+    window: Annotated[int | None, _of_streams("Number of the last rows to learn from.")] = None,
     detector: Annotated[
         str | None,
-        typer.Option(
-            help="Of drift, on which the past is forgotten: adwin, ddm or page-hinkley.",
-            rich_help_panel=_STREAMS,
-        ),
+        _of_streams("Detector of drift, which resets the model: adwin, ddm or page-hinkley."),
     ] = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
     options = {
-        "distributions": families(distribution),
+        "distributions": models.families(distribution),
         "discretizer": discretizer,
         "smoothing": smoothing,
         "summary": summary,
@@ -181,9 +144,9 @@ def fit(
         "window": window,
         "detector": detector,
     }
-    check_taken([model], options)
+    models.check_taken([model], options)
     X, y = _features_and_labels(data, target, drop, missing)
-    classifier = make_classifier(model, categorical, alpha, options)
+    classifier = models.make_classifier(model, categorical, alpha, options)
     classifier.fit(X, y)
     classifier.save(output)
     _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
@@ -193,9 +156,7 @@ def fit(
 def predict(
     model: ModelFile,
     data: Data,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; else printed.")
-    ] = None,
+    output: Annotated[Path | None, _output("A .csv or .parquet file; else printed.")] = None,
     missing: Missing = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class."""
@@ -218,8 +179,7 @@ def update(
     model: ModelFile,
     data: Data,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to save the updated model; else in its place."),
+        Path | None, _output("Where to save the updated model; else in its place.")
     ] = None,
     missing: Missing = None,
 ) -> None:
@@ -238,12 +198,10 @@ def update(
     classifier.partial_fit(table.drop_columns(target), table.select([target]))
     classifier.save(destination)
     new = [label for label in classifier.classes_.tolist() if label not in before]
-    # Said, because a class that is new may be one that is misspelt.
+    # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
-    console = _console()
-    console.print(
-        f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}", markup=False
-    )
+    learned = f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}"
+    _console().print(learned, markup=False)
 
 
 @app.command(
@@ -262,7 +220,7 @@ def evaluate(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw confusion matrices, ROC curves and reliability to an SVG, PNG or PDF."
+            help="Draw confusion matrices, ROC curves and calibration to an SVG, PNG or PDF."
         ),
     ] = None,
     categorical: Categorical = None,
@@ -275,35 +233,31 @@ def evaluate(
     """Evaluate models by stratified cross-validation on the same folds."""
     if plot is not None:
         _check_output(plot, (".svg", ".png", ".pdf"))
-    chosen = dict.fromkeys(model or estimators())
+    chosen = dict.fromkeys(model or models.estimators())
     options = {"discretizer": discretizer, "smoothing": smoothing}
-    check_taken(chosen, options)
+    models.check_taken(chosen, options)
     X, y = _features_and_labels(data, target, drop, missing)
-    models = {name: make_classifier(name, categorical, alpha, options) for name in chosen}
+    classifiers = {
+        name: models.make_classifier(name, categorical, alpha, options) for name in chosen
+    }
     console, progress_console = _console(), Console(stderr=True)
     with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=progress_console,
-        transient=True,
-        disable=not progress_console.is_terminal,
+        console=progress_console, transient=True, disable=not progress_console.is_terminal
     ) as progress:
-        task = progress.add_task("cross-validating", total=cv * len(models))
+        task = progress.add_task("cross-validating", total=cv * len(classifiers))
         results = bg.evaluate(
-            models,
+            classifiers,
             X,
             y,
             cv=cv,
             random_state=seed,
             progress=lambda name: progress.update(task, advance=1, description=name),
         )
-    console.print(measures_table(results))
+    console.print(printing.measures_table(results))
     for result in results:
-        if len(result.classes) <= _MOST_CLASSES:
+        if len(result.classes) <= _MAX_CLASSES:
             console.print(f"\n{result.name}: confusion matrix (rows: true {target})", markup=False)
-            console.print(confusion_table(result))
+            console.print(printing.confusion_table(result))
     if plot is not None:
         bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
         console.print(f"Drawn to {plot}")
@@ -317,8 +271,7 @@ def query(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Variable asked for; repeat for a joint posterior; a classifier's class "
-            "by default."
+            help="Variable to query; repeat for a joint posterior; a classifier's class by default."
         ),
     ] = None,
     evidence: Evidence = None,
@@ -358,24 +311,22 @@ def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
-    """Print what a model is made of: variables, parents, arcs and their scores."""
+    """Print the variables of a model, their parents, and the arcs with their scores."""
     loaded = bg.load(model)
     network = _network(loaded)
     console = _console()
     console.print(repr(network), markup=False)
     if _is_classifier(loaded):
         console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
-    console.print(variables_table(network))
+    console.print(printing.variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
-        console.print(scores_table(dict(network.arc_scores)))
+        console.print(printing.scores_table(dict(network.arc_scores)))
 
 
 @app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
 def render(
     model: ModelFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="An .svg, .png, .pdf or .dot file.")
-    ],
+    output: Annotated[Path, _output("An .svg, .png, .pdf or .dot file.")],
     evidence: Evidence = None,
     beliefs: Annotated[bool, typer.Option(help="Draw the posterior in each node.")] = False,
     tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
@@ -478,7 +429,7 @@ def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def _has_text_states(variable: Variable) -> bool:
-    """Tell whether a column of a variable's values is text."""
+    """Return whether all values of a variable are text."""
     if not isinstance(variable, Discrete) or isinstance(variable, Binned):
         return False
     return all(isinstance(value, str) for value in values_of(variable))

@@ -1,4 +1,4 @@
-"""Texts of the command line as variables, states, numbers and likelihoods."""
+"""Evidence from texts of the command line: states, numbers, counts and likelihoods."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bayesgraph.errors import EvidenceError, quoted, unknown_variable
-from bayesgraph.variables import (
-    Binned,
-    Continuous,
-    CountVector,
-    Discrete,
-    Grouped,
-    Name,
-    Variable,
-)
+from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Grouped, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
@@ -27,7 +19,7 @@ def named(model: Model, text: str) -> Name:
     fitting = [name for name in model.names if str(name) == text]
     if len(fitting) > 1:
         raise EvidenceError(
-            f"{text!r} stands for several variables: {quoted(fitting)}. Ask from Python."
+            f"{text!r} stands for several variables: {quoted(fitting)}. Query it from Python."
         )
     if fitting:
         return fitting[0]
@@ -35,7 +27,7 @@ def named(model: Model, text: str) -> Name:
 
 
 def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
-    """Return what texts such as ``wet=yes`` and ``wet=yes:4,no:1`` say of variables."""
+    """Return the evidence of texts such as ``wet=yes`` and ``wet=yes:4,no:1``."""
     given: dict[Name, Any] = {}
     for item in items or ():
         text, equals, value = item.partition("=")
@@ -53,22 +45,6 @@ def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
     return given
 
 
-def _counts(variable: CountVector, text: str) -> dict[Name, float]:
-    """Return the counts that a text such as ``free:2,money:1`` stands for."""
-    by_text = {str(item): item for item in variable.items}
-    counts: dict[Name, float] = {}
-    for part in text.split(","):
-        item, _, number = part.rpartition(":")
-        try:
-            counts[by_text.get(item, item)] = float(number)
-        except ValueError as error:
-            raise EvidenceError(
-                f"{variable.name!r} takes counts such as {variable.items[0]}:2, separated by "
-                f"commas; got {text!r}."
-            ) from error
-    return counts
-
-
 def _value(variable: Variable, text: str) -> Any:
     """Return the state, the number or the likelihoods that a text stands for."""
     if isinstance(variable, Continuous):
@@ -79,14 +55,14 @@ def _value(variable: Variable, text: str) -> Any:
                 f"{variable.name!r} is continuous and takes a number; got {text!r}."
             ) from error
     if isinstance(variable, CountVector):
-        return _counts(variable, text)
+        return _numbers(variable, text, {str(item): item for item in variable.items})
     return _state(variable, text)
 
 
 def _state(variable: Discrete, text: str) -> Any:
     """Return the state or the likelihoods that a text stands for.
 
-    What it cannot be told for comes back as it is: the model's own error names the states and the
+    Other text is returned unchanged: the model's own error names the states and the
     nearest one.
     """
     known = values_of(variable)
@@ -94,7 +70,7 @@ def _state(variable: Discrete, text: str) -> Any:
     if len(by_text) < len(known):
         raise EvidenceError(
             f"States of {variable.name!r} read the same as text: {quoted(known)}. "
-            "Ask from Python, where their types tell them apart."
+            "Query it from Python, where their types differ."
         )
     if text in by_text:
         return by_text[text]
@@ -103,24 +79,25 @@ def _state(variable: Discrete, text: str) -> Any:
             return float(text)
     if text.lower() in ("true", "false") and {True, False} == set(known):
         return text.lower() == "true"
-    return _likelihood(variable, text, by_text) if ":" in text else text
+    return _numbers(variable, text, by_text) if ":" in text else text
 
 
-def _likelihood(variable: Discrete, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
-    """Return the likelihoods that a text such as ``yes:4,no:1`` stands for."""
-    likelihood = {}
+def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
+    """Return likelihoods or counts, which a text such as ``yes:4,no:1`` stands for."""
+    found = {}
     # A comma before a space is one inside an interval or a group.
-    for part in re.split(r",(?! )", text):
-        state, _, number = part.rpartition(":")
+    for item in re.split(r",(?! )", text):
+        key, _, number = item.rpartition(":")
         try:
-            likelihood[by_text.get(state, state)] = float(number)
+            found[by_text.get(key, key)] = float(number)
         except ValueError as error:
+            pattern = "ITEM:COUNT" if isinstance(variable, CountVector) else "STATE:LIKELIHOOD"
             raise EvidenceError(
-                f"Soft evidence is STATE:LIKELIHOOD,...; got {part!r} for {variable.name!r}."
+                f"{variable.name!r} takes {pattern}, several separated by commas; got {item!r}."
             ) from error
-    return likelihood
+    return found
 
 
 def values_of(variable: Discrete) -> tuple[Any, ...]:
-    """Return what may be observed of a variable: the values in its groups, or its states."""
+    """Return the values that may be observed of a variable: those of its groups, or its states."""
     return variable.values if isinstance(variable, Grouped) else variable.states

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def estimators() -> dict[str, Callable[..., GraphClassifier]]:
-    """Return the estimators that have a name on the command line, the one to begin with first."""
+    """Return the estimators that have a name on the command line, the default first."""
     classes = [getattr(bg, name) for name in dir(bg) if name.endswith("Classifier")]
     named = {c.command: partial(c, **c.command_options) for c in classes if c.command}
     return {"auto": named.pop("auto"), **named}
@@ -89,12 +89,12 @@ def make_classifier(
 
 
 def families(items: Sequence[str] | None) -> str | dict[str, str] | None:
-    """Return the distributions that were asked for, as NaiveBayesClassifier takes them.
+    """Return the requested distributions in the form that NaiveBayesClassifier takes.
 
     Raises
     ------
     DataError
-        For what is no COLUMN=FAMILY, beside others.
+        For text that is no COLUMN=FAMILY, beside others.
     """
     if not items:
         return None

@@ -1,4 +1,4 @@
-"""Tables of any kind to encoded columns and back."""
+"""Encoding of tables of any library, and decoding into data frames."""
 
 from bayesgraph.encoding.model_rows import log_likelihood, query_rows
 from bayesgraph.encoding.table import Table, columns_of, encode_table, infer_variables

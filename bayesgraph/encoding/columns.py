@@ -1,4 +1,4 @@
-"""One column of any library to states and codes, or to numbers.
+"""Encoding of one column of any library: states and codes, or numbers.
 
 A column is a one-dimensional NumPy array (masked arrays included) or a narwhals Series, which
 stands for a column of pandas, polars, pyarrow and others.
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from bayesgraph.encoding import kernels
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import (
@@ -52,9 +51,13 @@ class Factorised:
     states: Sequence[State]
     codes: Codes
 
+    def values(self) -> list[State]:
+        """Return the states that occur, in their order."""
+        return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
+
 
 def is_discrete(column: Column, name: Name) -> bool:
-    """Tell whether a column is discrete by its type: text, category or boolean.
+    """Return whether a column is discrete by its type: text, category or boolean.
 
     Raises
     ------
@@ -72,13 +75,18 @@ def is_discrete(column: Column, name: Name) -> bool:
             return _objects_are_discrete(column.to_numpy(), name)
         raise _unusable(name, str(dtype))
     kind = column.dtype.kind
-    if kind in "iuf":
-        return False
-    if kind in "bUS":
-        return True
     if kind == "O":
         return _objects_are_discrete(column, name)
-    raise _unusable(name, str(column.dtype))
+    if kind not in "iufbUS":
+        raise _unusable(name, str(column.dtype))
+    return kind in "bUS"
+
+
+def _unobserved(name: Name) -> DataError:
+    return DataError(
+        f"Column {name!r} has no observed value, so its type and states are unknown; drop it, or "
+        "begin with rows in which it has one."
+    )
 
 
 def _unusable(name: Name, dtype: str) -> DataTypeError:
@@ -91,10 +99,7 @@ def _unusable(name: Name, dtype: str) -> DataTypeError:
 def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
     kinds = {kind_of(value) for value in column if not is_missing(value)}
     if not kinds:
-        raise DataError(
-            f"Column {name!r} has no observed value, so its type is unknown; drop it, or begin "
-            "with rows in which it has one."
-        )
+        raise _unobserved(name)
     if kinds <= {"number"}:
         return False
     if len(kinds) == 1 and kinds <= {"text", "boolean"}:
@@ -112,7 +117,7 @@ _KINDS = ("number", "text", "boolean")
 
 
 def kind_of(value: Any) -> str:
-    """Return of which kind a value is: "number", "text" or "boolean", else the name of its type."""
+    """Return the kind of a value: "number", "text" or "boolean", else the name of its type."""
     value = plain(value)
     if isinstance(value, bool):
         return "boolean"
@@ -174,14 +179,14 @@ def _number(value: Any) -> float:
 
 
 def is_matrix(column: Any) -> bool:
-    """Tell whether a column is a matrix, dense or sparse: counts of many items."""
+    """Return whether a column is a matrix, dense or sparse: counts of many items."""
     return getattr(column, "ndim", 1) == 2
 
 
 def _matrix(name: Name) -> DataTypeError:
     return DataTypeError(
-        f"Column {name!r} is a matrix; say in distributions= what its counts are: 'multinomial' "
-        "or 'bernoulli'."
+        f"Column {name!r} is a matrix; give the family of its counts in distributions=: "
+        "'multinomial' or 'bernoulli'."
     )
 
 
@@ -212,15 +217,18 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
         raise DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
         ) from error
-    negative, infinite, missing = kernels.faults(numbers)
-    if negative:
+    ends = numbers.min(initial=0.0), numbers.max(initial=0.0)
+    missing = bool(np.isnan(ends[0]))  # as they are where a number is
+    if missing:
+        ends = np.nanmin(numbers, initial=0.0), np.nanmax(numbers, initial=0.0)
+    if ends[0] < 0:
         raise DataError(
-            f"Column {name!r} holds counts, 0 or more; {negative} are negative, the least "
-            f"{np.nanmin(numbers):g}. (Negative values in data passed to a model of counts.)"
+            f"Column {name!r} holds counts, 0 or more; the minimum is {ends[0]:g}. (Negative "
+            "values in data passed to a model of counts.)"
         )
-    if infinite:
+    if ends[1] == np.inf:
         raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
-    return rows, missing > 0
+    return rows, missing
 
 
 def without_duplicates(rows: Any) -> Any:
@@ -275,10 +283,10 @@ def factorise(column: Column, name: Name) -> Factorised:
     if kind in "iu":
         return _factorise_integers(column)
     if kind == "f":
-        return _factorise_floats(column, name)
+        observed = ~np.isnan(_finite(column, name))
+        return _spread(_factorise_by_sorting(column[observed]), observed)
     if kind in "US":
-        states, codes = np.unique(column, return_inverse=True)
-        return Factorised(states.tolist(), codes)
+        return _factorise_by_sorting(column)
     if kind == "O":
         return _factorise_objects(column, name)
     raise _unusable(name, str(column.dtype))
@@ -350,8 +358,7 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
         return Factorised([], np.empty(0, dtype=np.int8))
     low, high = int(column.min()), int(column.max())
     if high - low >= _LOOKUP_RANGE:
-        states, codes = np.unique(column, return_inverse=True)
-        return Factorised(states.tolist(), codes)
+        return _factorise_by_sorting(column)
     if column.dtype.itemsize < 8:
         column = column.astype(np.int64)  # the range of a narrow type may exceed that type
     offset = (column - low).astype(np.intp, copy=False)
@@ -361,18 +368,13 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     return Factorised([low + at for at in np.flatnonzero(present).tolist()], rank[offset])
 
 
-def _factorise_floats(column: NDArray[Any], name: Name) -> Factorised:
-    missing = np.isnan(column)
-    if np.isinf(column).any():
-        raise DataError(f"Column {name!r} has infinite values; replace them by a number or by NaN.")
-    states, inner = np.unique(column[~missing], return_inverse=True)
-    codes = np.full(len(column), -1, dtype=np.int32)
-    codes[~missing] = inner
+def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:
+    states, codes = np.unique(column, return_inverse=True)
     return Factorised(states.tolist(), codes)
 
 
 def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
-    """Code arbitrary Python values, which only a dictionary can tell apart."""
+    """Code arbitrary Python values, which only a dictionary distinguishes."""
     first: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int64)
     for row, item in enumerate(column):
@@ -410,10 +412,7 @@ def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Va
         return Continuous(name), as_numbers(column, name)
     factorised = factorise(column, name)
     if not factorised.states:
-        raise DataError(
-            f"Column {name!r} has no observed value, so its states are unknown; drop it, or begin "
-            "with rows in which it has one."
-        )
+        raise _unobserved(name)
     return Discrete(name, factorised.states), factorised.codes
 
 
@@ -423,7 +422,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     Parameters
     ----------
     unseen : {"missing", "error"}
-        What becomes of a value that is not a state.
+        Whether a value that is not a state becomes missing or an error.
 
     Raises
     ------
@@ -446,21 +445,18 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     if all(code is None for code in found):
         check_kinds(variable, factorised)
     translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
-    if unseen == "error":
-        used = set(np.unique(factorised.codes).tolist())
-        unknown = np.flatnonzero(translation[:-1] < 0).tolist()
-        strange = [factorised.states[code] for code in unknown if code in used]
-        if strange:
-            near = suggestion(strange[0], variable.states)
-            raise UnknownStateError(
-                f"Column {variable.name!r} has values that are not states: {quoted(strange)}."
-                f"{near} The states are {quoted(variable.states)}."
-            )
+    known = variable.find
+    if unseen == "error" and (unknown := [v for v in factorised.values() if known(v) is None]):
+        near = suggestion(unknown[0], variable.states)
+        raise UnknownStateError(
+            f"Column {variable.name!r} has values that are not states: {quoted(unknown)}."
+            f"{near} The states are {quoted(variable.states)}."
+        )
     return translation[factorised.codes]
 
 
 def _has_text(column: Column) -> bool:
-    """Tell whether a column has text or categories: intervals as they are written."""
+    """Return whether a column has text or categories: intervals as they are written."""
     if isinstance(column, nw.Series):
         if column.dtype in (nw.String, nw.Categorical, nw.Enum):
             return True
@@ -472,8 +468,8 @@ def _has_text(column: Column) -> bool:
 
 def _finite(numbers: Floats, name: Name) -> Floats:
     """Return numbers unless some are infinite."""
-    if np.isinf(numbers).any():
-        raise infinite(name, int(np.flatnonzero(np.isinf(numbers))[0]))
+    if len(wrong := np.flatnonzero(np.isinf(numbers))):
+        raise infinite(name, int(wrong[0]))
     return numbers
 
 
@@ -494,9 +490,7 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     if isinstance(variable, Binned):
         return variable
     factorised = factorise(column, variable.name)
-    used = np.unique(factorised.codes)
-    values = [factorised.states[code] for code in used.tolist() if code >= 0]
-    fresh = [value for value in values if variable.find(value) is None]
+    fresh = [value for value in factorised.values() if variable.find(value) is None]
     if not fresh:
         return variable
     check_kinds(variable, factorised)
@@ -516,19 +510,18 @@ def check_kinds(variable: Discrete, factorised: Factorised) -> None:
     ------
     DataTypeError
     """
-    used = np.unique(factorised.codes)
-    values = [factorised.states[code] for code in used.tolist() if code >= 0]
+    values = factorised.values()
     if isinstance(variable, Binned) and values:
         raise DataTypeError(
             f"Column {variable.name!r} was numeric when the model was made; now its values are "
-            f"text that is none of its intervals ({quoted(values, most=3)}). {_TO_NUMBERS}"
+            f"text that is none of its intervals ({quoted(values, maximum=3)}). {_TO_NUMBERS}"
         )
     states = variable.values if isinstance(variable, Grouped) else variable.states
     kinds, known = {kind_of(v) for v in values}, {kind_of(s) for s in states}
     if values and not kinds & known:
         raise DataTypeError(
             f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
-            f"made ({quoted(states, most=3)}); now its values are "
-            f"{' and '.join(sorted(kinds))} ({quoted(values, most=3)}). Convert the column to the "
-            "type it had."
+            f"made ({quoted(states, maximum=3)}); now its values are "
+            f"{' and '.join(sorted(kinds))} ({quoted(values, maximum=3)}). Convert the column to "
+            "the type it had."
         )

@@ -1,4 +1,4 @@
-"""What encodes tables of known variables: derived from the variables once, used for every row."""
+"""The encoder of tables of known variables, made once and used for every row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.variables import Binned, Continuous, Variable
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """Known variables, and how their columns are encoded.
+    """Known variables, with the tables by which their columns are encoded.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Encoder:
         ----------
         matrix : ndarray, shape (n_rows, n_variables)
         unseen : {"missing", "error"}
-            What becomes of a value that is not a state.
+            Whether a value that is not a state becomes missing or an error.
         """
         kind = matrix.dtype.kind
         if kind in "iuf" and self._numbers:
@@ -45,7 +45,7 @@ class Encoder:
         if kind in "iuf" and self._intervals is not None:
             return self._intervals.table(floats(matrix))
         found = self._table_of_states(matrix)
-        # What is not there may be missing, or no state.
+        # A code of -1 is a missing value, or one that is no state.
         return found if found is None or found.complete or unseen == "missing" else None
 
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
@@ -92,6 +92,6 @@ def floats(matrix: NDArray[Any]) -> Floats:
 
 
 def is_plain_integers(matrix: NDArray[Any]) -> bool:
-    """Tell whether an array holds integers that 64 signed bits hold, none of them masked."""
+    """Return whether an array holds integers that 64 signed bits hold, none of them masked."""
     kind = matrix.dtype.kind
     return kind in "iu" and np.can_cast(matrix.dtype, np.int64) and not np.ma.isMaskedArray(matrix)

@@ -1,4 +1,4 @@
-"""Columns as a data frame of the kind that is asked for."""
+"""Data frames of a requested kind from encoded columns."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def to_frame(
         for name, column in zip(names, parts, strict=True):
             if name in columns:
                 raise DataError(
-                    f"Two columns of a frame would be called {name!r}; ask for frame='dict'."
+                    f"Two columns of a frame would be called {name!r}; use frame='dict'."
                 )
             columns[name] = column
     try:
@@ -80,6 +80,6 @@ def to_frame(
         ) from error
     except (TypeError, ValueError) as error:
         raise DataTypeError(
-            f"A {kind} frame does not hold these names or states ({error}). Ask for "
+            f"A {kind} frame does not hold these names or states ({error}). Use "
             "frame='pandas' or frame='dict'."
         ) from error

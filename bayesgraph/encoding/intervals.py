@@ -1,4 +1,4 @@
-"""Numbers encoded by the interval they fall into."""
+"""Numbers encoded by the intervals that contain them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Intervals:
         """
         out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
         flagged = np.zeros(len(self.variables), dtype=np.uint8)
-        kernels.find_intervals(matrix, self.cuts, self.start, out, flagged)
+        kernels.by_rows(kernels.find_intervals, matrix, self.cuts, self.start, out, flagged)
         for j in np.flatnonzero(flagged).tolist():
             row = int(np.flatnonzero(np.isinf(matrix[:, j]))[0])
             raise infinite(self.variables[j].name, row)

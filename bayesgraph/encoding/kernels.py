@@ -1,6 +1,9 @@
-"""Compiled passes over integer matrices, row by row, so that memory is read once."""
+"""Compiled passes over matrices that read each row once."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
@@ -8,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.parallel import over_rows
 
-# Numbers read below which one thread is enough.
+# One thread is enough for fewer numbers.
 _THREAD = 1 << 18
 
 
@@ -40,84 +43,10 @@ def mark_present(
             present[start[j] + matrix[i, j] - low[j]] = 1
 
 
-def look_up(
-    matrix: NDArray[np.int64],
-    low: NDArray[np.int64],
-    start: NDArray[np.int64],
-    codes: NDArray[np.signedinteger],
-    out: NDArray[np.signedinteger],
-) -> None:
-    """Translate values to codes, -1 for values outside the table of their column.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    low : ndarray, shape (n_columns,)
-    start : ndarray, shape (n_columns + 1,)
-        Where the table of each column starts in `codes`.
-    codes : ndarray
-        All tables, one after the other.
-    out : ndarray, shape (n_columns, n_rows)
-    """
+def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[Any]) -> None:
+    """Call ``kernel(matrix, *arrays, start, stop)`` on ranges that cover all rows, in threads."""
     over_rows(
-        lambda a, b: _look_up(matrix, low, start, codes, out, a, b),
-        len(matrix),
-        1 + _THREAD // max(1, matrix.shape[1]),
-    )
-
-
-def find_intervals(
-    matrix: NDArray[np.float64],
-    cuts: NDArray[np.float64],
-    start: NDArray[np.int64],
-    out: NDArray[np.signedinteger],
-    infinite: NDArray[np.uint8],
-) -> None:
-    """Write how many cuts of its column are below each number, -1 for NaN.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    cuts : ndarray
-        Those of all columns, one after the other, ascending in each.
-    start : ndarray, shape (n_columns + 1,)
-        Where the cuts of each column start.
-    out : ndarray, shape (n_columns, n_rows)
-    infinite : ndarray, shape (n_columns,)
-        Set to 1 for columns that have an infinite number.
-    """
-    over_rows(
-        lambda a, b: _find_intervals(matrix, cuts, start, out, infinite, a, b),
-        len(matrix),
-        1 + _THREAD // max(1, matrix.shape[1]),
-    )
-
-
-def find_states(
-    matrix: NDArray[np.float64],
-    states: NDArray[np.float64],
-    codes: NDArray[np.signedinteger],
-    start: NDArray[np.int64],
-    out: NDArray[np.signedinteger],
-    infinite: NDArray[np.uint8],
-) -> None:
-    """Write the code of each number, -1 for NaN and for what is no state of its column.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    states : ndarray
-        Those of all columns, one after the other, ascending in each.
-    codes : ndarray
-        The code of each state.
-    start : ndarray, shape (n_columns + 1,)
-        Where the states of each column start.
-    out : ndarray, shape (n_columns, n_rows)
-    infinite : ndarray, shape (n_columns,)
-        Set to 1 for columns that have an infinite number.
-    """
-    over_rows(
-        lambda a, b: _find_states(matrix, states, codes, start, out, infinite, a, b),
+        lambda start, stop: kernel(matrix, *arrays, start, stop),
         len(matrix),
         1 + _THREAD // max(1, matrix.shape[1]),
     )
@@ -129,28 +58,17 @@ def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.i
     parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
     def work(a: int, b: int) -> None:
-        most, gone = np.zeros(n_columns), np.zeros(n_columns, dtype=np.int64)
-        _scan(matrix, most, gone, a, b)
-        parts.append((most, gone))
+        largest, missing = np.zeros(n_columns), np.zeros(n_columns, dtype=np.int64)
+        _scan(matrix, largest, missing, a, b)
+        parts.append((largest, missing))
 
     over_rows(work, len(matrix), 1 + _THREAD // max(1, n_columns))
-    if len(parts) == 1:
-        return parts[0]
-    return np.max([most for most, _ in parts], axis=0), np.sum([gone for _, gone in parts], axis=0)
-
-
-def faults(values: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
-    parts: list[tuple[int, int, int]] = []
-    over_rows(lambda a, b: parts.append(_faults(values, a, b)), len(values), _THREAD)
-    if len(parts) == 1:
-        return parts[0]
-    negative, infinite, missing = np.sum(parts, axis=0).tolist()
-    return negative, infinite, missing
+    largest, missing = zip(*parts, strict=True)
+    return np.max(largest, axis=0), np.sum(missing, axis=0)
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_up(
+def look_up(
     matrix: NDArray[np.int64],
     low: NDArray[np.int64],
     start: NDArray[np.int64],
@@ -159,6 +77,21 @@ def _look_up(
     begin: int,
     end: int,
 ) -> None:
+    """Translate values to codes, -1 for values outside the table of their column.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    low : ndarray, shape (n_columns,)
+        The value of the first entry in the table of each column.
+    start : ndarray, shape (n_columns + 1,)
+        Where the table of each column starts in `codes`.
+    codes : ndarray
+        All tables, one after the other.
+    out : ndarray, shape (n_columns, n_rows)
+    begin, end : int
+        Range of the rows.
+    """
     # Unsigned, a value below the lowest is one above the highest: a single comparison.
     block = 64
     for first in range(begin, end, block):
@@ -174,7 +107,7 @@ def _look_up(
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_intervals(
+def find_intervals(
     matrix: NDArray[np.float64],
     cuts: NDArray[np.float64],
     start: NDArray[np.int64],
@@ -183,6 +116,21 @@ def _find_intervals(
     begin: int,
     end: int,
 ) -> None:
+    """Write how many cuts of its column are below each number, -1 for NaN.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    cuts : ndarray
+        Those of all columns, one after the other, ascending in each.
+    start : ndarray, shape (n_columns + 1,)
+        Where the cuts of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (n_columns,)
+        Set to 1 for columns that have an infinite number.
+    begin, end : int
+        Range of the rows.
+    """
     block = 64
     values, codes = np.empty(block), np.empty(block, dtype=np.int64)
     for first in range(begin, end, block):
@@ -211,40 +159,6 @@ def _find_intervals(
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_states(
-    matrix: NDArray[np.float64],
-    states: NDArray[np.float64],
-    codes: NDArray[np.signedinteger],
-    start: NDArray[np.int64],
-    out: NDArray[np.signedinteger],
-    infinite: NDArray[np.uint8],
-    begin: int,
-    end: int,
-) -> None:
-    block = 64
-    for first in range(begin, end, block):
-        last = min(first + block, end)
-        for j in range(matrix.shape[1]):
-            own = states[start[j] : start[j + 1]]
-            code_of = codes[start[j] : start[j + 1]]
-            column = out[j]
-            for i in range(first, last):
-                value = matrix[i, j]
-                if abs(value) == np.inf:
-                    infinite[j] = 1
-                low, high = 0, len(own)
-                while low < high:
-                    middle = (low + high) // 2
-                    if own[middle] < value:
-                        low = middle + 1
-                    else:
-                        high = middle
-                # Comparisons with NaN are false.
-                found = low < len(own) and own[low] == value
-                column[i] = code_of[low] if found else -1
-
-
-@numba.njit(cache=True, nogil=True)
 def _scan(
     matrix: NDArray[np.float64],
     largest: NDArray[np.float64],
@@ -258,16 +172,3 @@ def _scan(
             # Comparisons with NaN are false, so that it changes nothing here.
             largest[j] = value if value > largest[j] else largest[j]
             missing[j] += value != value
-
-
-@numba.njit(cache=True, nogil=True)
-def _faults(values: NDArray[np.float64], begin: int, end: int) -> tuple[int, int, int]:
-    # Slices first: positions that count from a variable start are tested for being negative.
-    negative, infinite, missing = 0, 0, 0
-    part = values[begin:end]
-    for i in range(len(part)):
-        value = part[i]
-        negative += value < 0.0
-        infinite += abs(value) == np.inf
-        missing += value != value
-    return negative, infinite, missing

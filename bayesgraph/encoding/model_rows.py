@@ -1,4 +1,4 @@
-"""Rows of a table as evidence for a model: which columns are which variables."""
+"""Rows of a table as evidence for a model."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
-        raise EvidenceError(
-            f"{target!r} is continuous; ask for its posterior one row at a time with query."
-        )
+        raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
     known = _table_for(model, columns_of(table), variable)
     columns_seen = {v: known.column(v) for v in known.variables}
     return np.exp(model.normalised_rows(variable, Evidence(known.n_rows, columns_seen)))
@@ -107,5 +105,5 @@ def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name,
 
 
 def _plain(name: str) -> str:
-    """Return a name without what is often spelt in other ways: case, spaces and signs."""
+    """Return a name without case, spaces and signs, which are often spelt in other ways."""
     return "".join(char for char in name.casefold() if char.isalnum())

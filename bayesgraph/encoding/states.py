@@ -1,4 +1,4 @@
-"""Matrices whose columns are states that are known: whole numbers, numbers or text."""
+"""Encoding of matrices whose columns hold known states: whole numbers, numbers or text."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class WholeStates:
     def table(self, matrix: NDArray[np.int64]) -> Table:
         """Return an integer matrix as a table; values that are not states are missing."""
         out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
-        kernels.look_up(matrix, self.low, self.start, self.codes, out)
+        kernels.by_rows(kernels.look_up, matrix, self.low, self.start, self.codes, out)
         return table_of_codes(self.variables, out.T)
 
 
@@ -93,18 +93,12 @@ class NumberStates:
     Attributes
     ----------
     variables : tuple of Discrete
-    states : ndarray
-        Those of all variables, one after the other, ascending in each.
-    codes : ndarray
-        The code of each.
-    start : ndarray, shape (n_variables + 1,)
-        Where those of each variable start.
+    states : tuple of pairs of ndarray
+        For each variable its states, ascending, and their codes.
     """
 
     variables: tuple[Discrete, ...]
-    states: Floats
-    codes: Codes
-    start: NDArray[np.int64]
+    states: tuple[tuple[Floats, NDArray[np.intp]], ...]
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
@@ -113,23 +107,20 @@ class NumberStates:
         if not discrete or not all(map(_differ, discrete)):
             return None
         states = [np.array(v.states, dtype=np.float64) for v in discrete]
-        orders = [np.argsort(s) for s in states]
-        return cls(
-            discrete,
-            np.concatenate([s[order] for s, order in zip(states, orders, strict=True)]),
-            np.concatenate(orders).astype(code_type(discrete)),
-            np.concatenate([[0], np.cumsum([len(s) for s in states])]),
-        )
+        return cls(discrete, tuple((np.sort(s), np.argsort(s)) for s in states))
 
     def table(self, matrix: Floats) -> Table | None:
         """Return a float matrix as a table; None if some are infinite, for which there are errors.
 
         NaN and values that are not states are missing.
         """
-        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
-        flagged = np.zeros(len(self.variables), dtype=np.uint8)
-        kernels.find_states(matrix, self.states, self.codes, self.start, out, flagged)
-        return None if flagged.any() else table_of_codes(self.variables, out.T)
+        if np.isinf(matrix).any():
+            return None
+        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
+        for row, column, (states, codes) in zip(out, matrix.T, self.states, strict=True):
+            at = np.minimum(np.searchsorted(states, column), len(states) - 1)
+            row[:] = np.where(states[at] == column, codes[at], -1)
+        return table_of_codes(self.variables, out.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +169,6 @@ def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete,
 
 
 def _differ(variable: Discrete) -> bool:
-    """Tell whether no two numbers among the states are equal as floating-point numbers."""
+    """Return whether no two numbers among the states are equal as floating-point numbers."""
     near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
     return near and len(set(variable.states)) == len(variable.states)

@@ -1,11 +1,11 @@
-"""Encoded tables: all discrete columns as one array of codes, all others as one of numbers."""
+"""Encoded tables: one array of codes for all discrete columns, one of numbers for the others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -30,8 +30,6 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
-
-_Kind = TypeVar("_Kind")
 
 UNSEEN = ("missing", "error")
 # Between these, squares and sums of squares of many rows are normal floating-point numbers.
@@ -69,18 +67,12 @@ class Table:
     @cached_property
     def discrete(self) -> tuple[Discrete, ...]:
         """Discrete variables, in the order of the columns of `codes`."""
-        return self._of_kind(Discrete, self.codes.shape[1])
+        return tuple(v for v in self.variables if isinstance(v, Discrete))
 
     @cached_property
     def continuous(self) -> tuple[Continuous, ...]:
         """Continuous variables, in the order of the columns of `values`."""
-        return self._of_kind(Continuous, self.values.shape[1])
-
-    def _of_kind(self, kind: type[_Kind], n_columns: int) -> tuple[_Kind, ...]:
-        """Return the variables of a kind, of which there are as many as columns."""
-        if not n_columns:
-            return ()
-        return tuple([v for v in self.variables if isinstance(v, kind)])
+        return tuple(v for v in self.variables if isinstance(v, Continuous))
 
     @cached_property
     def _places(self) -> dict[Variable, int]:
@@ -130,9 +122,9 @@ class Table:
 
 def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
     """Return the smallest signed integer type that holds every variable's codes and -1."""
-    most = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=1)
+    largest = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=1)
     for candidate in (np.int8, np.int16, np.int32):
-        if most - 1 <= np.iinfo(candidate).max:
+        if largest - 1 <= np.iinfo(candidate).max:
             return np.dtype(candidate)
     return np.dtype(np.int64)
 
@@ -254,19 +246,15 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     """
     if categorical is None:
         return set()
-    if isinstance(categorical, str):
-        if categorical == "all":
-            return set(names)
+    known = set(names)
+    if isinstance(categorical, str) and categorical == "all":
+        return known
+    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise DataTypeError(
             f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
             f"Write [{categorical!r}] for a single column."
         )
-    known = set(names)
     chosen = set()
-    if not isinstance(categorical, Iterable):
-        raise DataTypeError(
-            f"categorical= takes 'all' or a list of column names; got {categorical!r}."
-        )
     for item in categorical:
         if item in known:
             chosen.add(item)
@@ -326,7 +314,7 @@ def encode_table(
     Parameters
     ----------
     unseen : {"missing", "error"}
-        What becomes of a value that is not a state.
+        Whether a value that is not a state becomes missing or an error.
     """
     check_unseen(unseen)
     there = [v for v in variables if v.name in columns]
@@ -348,7 +336,7 @@ def _assemble(
     for j, column in enumerate(numbers):
         values[:, j] = column
     table = _checked_table(variables, codes, values, fitting=fitting)
-    # Whether a count is missing is looked up where it matters.
+    # Missing counts are looked for where they matter.
     return replace(table, complete=table.complete and not counts, counts=counts)
 
 
@@ -356,14 +344,16 @@ def _checked_table(
     variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
 ) -> Table:
     """Return a table after one look at its values: no infinity, and is anything missing?"""
-    if fitting:
-        largest, gone = kernels.scan(values)
-        missing, infinite = int(gone.sum()), int(largest.max(initial=0.0) == np.inf)
-    else:
-        _, infinite, missing = kernels.faults(values.ravel(order="K"))
     numbers = [v for v in variables if isinstance(v, Continuous)]
-    if infinite:
-        raise _infinity(numbers, values)
+    if fitting:
+        largest, n_missing = kernels.scan(values)
+        missing, infinity = bool(n_missing.any()), largest.max(initial=0.0) == np.inf
+    else:  # minimum and maximum are NaN where a number is
+        ends = values.min(initial=0.0), values.max(initial=0.0)
+        infinity = not np.isfinite(ends).all()
+        missing = infinity and bool(np.isnan(values).any())
+    if infinity and len(wrong := np.argwhere(np.isinf(values.T))):
+        raise infinite(numbers[wrong[0, 0]].name, int(wrong[0, 1]))
     _check_counts(numbers, values)
     if fitting:
         check_magnitudes([v.name for v in numbers], largest)
@@ -371,19 +361,12 @@ def _checked_table(
     return Table(tuple(variables), codes, values, complete)
 
 
-def _infinity(numbers: Sequence[Continuous], values: Floats) -> DataError:
-    """Return the error for the first column that has an infinite value."""
-    wrong = np.isinf(values)
-    j = int(np.flatnonzero(wrong.any(axis=0))[0])
-    return infinite(numbers[j].name, int(np.flatnonzero(wrong[:, j])[0]))
-
-
 def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
     """Refuse negative values where there are counts."""
     for j, variable in enumerate(numbers):
         if isinstance(variable, Count) and (values[:, j] < 0).any():
             raise DataError(
-                f"Column {variable.name!r} holds counts, 0 or more; the least is "
+                f"Column {variable.name!r} holds counts, 0 or more; the minimum is "
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
             )

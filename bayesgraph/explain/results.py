@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bayesgraph import upward
+from bayesgraph import late_methods
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import unknown_variable
 from bayesgraph.explain.contrast import Contrast
@@ -180,7 +180,7 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     def plot(self, **options: Any) -> Any:
         """Return a figure; see :func:`bayesgraph.plots.contributions_figure`."""
-        return upward.call("contributions_figure", self, **options)
+        return late_methods.call("contributions_figure", self, **options)
 
     def _display(self) -> DisplayTable:
         terms = self.sorted_terms()

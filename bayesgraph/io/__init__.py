@@ -1,4 +1,4 @@
-"""Files of models: one module a format, chosen by the suffix.
+"""Files of models: each format has a module, chosen by the suffix.
 
 A module holds the card of its format, and `FORMATS` is the one list of suffixes and cards. A card
 is imported when a file of its suffix is first met, so that the list itself costs nothing.

@@ -39,7 +39,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30  # bytes before the member's name, which an extra field follows
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
 _NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
-# What reading raises on content that is not as the format says.
+# Errors of reading content that is not as the format says.
 INVALID = (
     zipfile.BadZipFile,
     struct.error,
@@ -56,7 +56,7 @@ _DAMAGED = "is truncated or was altered: its checksum does not match. Get the fi
 
 
 class ArrayWriter:
-    """Collects the arrays of a model, by groups."""
+    """Collects the arrays of a model in groups."""
 
     def __init__(self) -> None:
         self.groups: dict[str, list[NDArray[Any]]] = {}
@@ -225,7 +225,7 @@ def _check_header(header: Any, source: str) -> None:
 
 
 def _diagnose(data: bytes, source: str) -> NoReturn:
-    """Raise what is the matter with a file whose checksum does not match."""
+    """Raise the error of a file whose checksum does not match."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
             # More than this is not the header of any file; a bomb would be.

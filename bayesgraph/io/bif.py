@@ -16,11 +16,11 @@ from bayesgraph.errors import FileFormatError, LossyExportError
 from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.lossy import check_kept, tables_of
+from bayesgraph.io.lossy import check_lossless, tables_of
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 
-# What other programs read without quotes. Words of the format itself are quoted too.
+# Text that other programs read without quotes. Words of the format itself are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _KEYWORDS = {
     "network",
@@ -47,10 +47,9 @@ def read_bif(
     ----------
     path : str or path
     normalize : bool
-        What to do with rows that do not sum to one. Rows off by at most 1e-6 are kept exactly as
-        they are in the file. Rows off by at most 0.02 (printed with few digits) are divided by
-        their sum, with one warning that says which tables and by how much, or refused if
-        `normalize` is false. Others are refused.
+        Whether rows that are off by up to 0.02 (printed with few digits) are divided by their
+        sum, with one warning that names the tables and the deviation, or refused. Rows off by at
+        most 1e-6 are never changed; others are refused.
     encoding : str
         Of the text.
 
@@ -59,7 +58,7 @@ def read_bif(
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line and what was expected there.
+        With the line and the expected text.
     """
     source = path_text(path)
     data = read_unzipped(path)
@@ -80,7 +79,7 @@ def parse_bif(text: str, *, normalize: bool = True) -> BayesianNetwork:
     Raises
     ------
     FileFormatError
-        With the line and what was expected there.
+        With the line and the expected text.
 
     Examples
     --------
@@ -106,14 +105,14 @@ def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "u
     path : str or path
     strict : bool
         BIF holds names and states as text. True refuses others; False writes ``str(state)`` and
-        warns with the list of what changed.
+        warns with a list of the changes.
     name : str
         Of the network, in the file's head.
 
     Raises
     ------
     LossyExportError
-        For what BIF cannot hold, all of it listed: continuous variables, names and states that are
+        With a list of all that BIF cannot hold: continuous variables, names and states that are
         not text (unless `strict` is false and they remain distinct), quotes and line breaks.
     """
     write_text(path, format_bif(model, strict=strict, name=name))
@@ -125,7 +124,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
     Raises
     ------
     LossyExportError
-        For what BIF cannot hold, all of it listed.
+        With a list of all that BIF cannot hold.
 
     Examples
     --------
@@ -148,7 +147,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
     tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)
     # The level is that of the caller of the network's method `save`.
-    check_kept("BIF", problems + words.problems, words.changes + changes, 6)
+    check_lossless("BIF", problems + words.problems, words.changes + changes, 6)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
     for cpd in tables:
@@ -165,12 +164,12 @@ class _Words:
     network : str
         The network's name.
     strict : bool
-        What is not text is a problem; otherwise it is a change.
+        Names and states that are not text are problems; otherwise they are changes.
 
     Attributes
     ----------
     problems, changes : list of str
-        What cannot be written, and what is written as something else.
+        Names and states that cannot be written, and those that are written as others.
     """
 
     def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:

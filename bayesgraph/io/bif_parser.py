@@ -1,8 +1,8 @@
-"""The reading half of BIF: text to network.
+"""The parser of BIF: from text to a network.
 
-Names are short and come through small steps that can say what is wrong; numbers are many and come
-through one regular expression a row. Comments are blanked first, so that positions in the text
-still tell the line.
+Names are short and are read in small steps, whose errors are precise; numbers are many and are read
+by one regular expression a row. Comments are replaced by blanks first, so that positions in the
+text still give the line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.row_sums import RoundedRows, first_bad_row, sum_to_one
+from bayesgraph.io.row_sums import RoundedRows, first_bad_row, network_of, sum_to_one
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
@@ -117,12 +117,10 @@ class _Parser:
         return _NOT_NEWLINE.sub(" ", found)
 
     def _after_blanks(self, at: int) -> int:
-        match = _BLANK.match(self.text, at)
-        assert match is not None  # it matches nothing too
-        return match.end()
+        return _BLANK.match(self.text, at).end()  # type: ignore[union-attr] # it matches nothing too
 
     def _seen(self, at: int, end: int | None = None) -> str:
-        """Return what is at a position, for messages."""
+        """Return the text at a position, for messages."""
         line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
 
@@ -142,13 +140,8 @@ class _Parser:
             raise self._error(
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
-        try:
-            # In the order of the declarations, which is the order of the variables.
-            network = BayesianNetwork([cpds[name] for name in variables])
-        except BayesGraphError as error:
-            raise FileFormatError(f"{self.source}: {error}") from error
-        rounded.warn(self.source, stacklevel=5)  # above bayesgraph.load
-        return network
+        # In the order of the declarations, which is the order of the variables.
+        return network_of([cpds[name] for name in variables], rounded, self.source)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
@@ -168,20 +161,12 @@ class _Parser:
     def _block_error(self, at: int) -> FileFormatError:
         kind = _KIND.match(self.text, self._after_blanks(at))
         if kind is None:
-            return self._error(
-                at,
-                "expected 'network', 'variable' or 'probability' at the start of a block; got "
-                f"{self._seen(at)}.",
-            )
-        if self.text.count('"', at) % 2:
-            return self._error(
-                at, f"in the {kind[0]} block that starts here or after it, a quote does not end."
-            )
-        return self._error(
-            at,
-            f"expected '{{' and '}}' around the {kind[0]} block that starts here; got "
-            f"{self._seen(at)} without them. The file may be truncated.",
-        )
+            expected = "'network', 'variable' or 'probability' at the start of a block"
+        elif self.text.count('"', at) % 2:
+            expected = f"the end of a quote in the {kind[0]} block that starts here or after it"
+        else:
+            expected = f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
+        return self._error(at, f"expected {expected}; got {self._seen(at)}.")
 
     # -------------------------------------------------------------------------------- variables
 
@@ -369,7 +354,8 @@ class _Parser:
             return np.ascontiguousarray(np.moveaxis(slowest_first, 0, -1))
         if len(entries.rows) < n_rows and entries.default is None:
             missing = next(row for row in range(n_rows) if row not in entries.rows)
-            row = ", ".join(_states_of_row(missing, parents))
+            codes = np.unravel_index(missing, shape) if parents else ()
+            row = ", ".join(str(p.states[c]) for p, c in zip(parents, codes, strict=True))
             what = f"the row ({row})" if parents else "its probabilities"
             raise self._error(
                 block.start,
@@ -385,7 +371,7 @@ class _Parser:
 
 
 def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
-    """Return what a table was refused for, with what may be the matter with the file."""
+    """Return why a table was refused, with the likely mistake in the file."""
     whole = entries.whole
     if whole and values.ndim > 1 and sum_to_one(np.array(whole).reshape(-1, values.shape[-1])):
         return (
@@ -393,15 +379,6 @@ def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str
             "fastest."
         )
     return str(error)
-
-
-def _states_of_row(index: int, parents: list[Discrete]) -> list[str]:
-    """Return the parents' states in a row, the last parent varying fastest."""
-    states: list[str] = []
-    for parent in reversed(parents):
-        index, code = divmod(index, parent.cardinality)
-        states.append(str(parent.states[code]))
-    return states[::-1]
 
 
 def _split_bar(text: str) -> tuple[str, str]:

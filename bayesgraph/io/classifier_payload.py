@@ -1,4 +1,4 @@
-"""What native files say of fitted classifiers: parameters, class, network and statistics."""
+"""Fitted classifiers in native files: parameters, class, network and statistics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
-from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.json_values import HELD, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.models_payload import MODELS
 from bayesgraph.io.payloads import Kind
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
@@ -49,17 +48,11 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     at = {variable: i for i, variable in enumerate(variables)}
     kind = next(name for name, kind in MODELS.items() if kind.holds(model.network_))
     item: dict[str, Any] = {
-        "estimator": type(model).__name__,
-        "parameters": {
-            name: encode_parameter(name, value)
-            for name, value in model.get_params(deep=False).items()
-        },
+        **encode_estimator(model),
         "model": kind,
         "network": MODELS[kind].encode(model.network_, arrays),
         "target": at[model.target_],
         "features": [at[variable] for variable in model.features_],
-        "named": hasattr(model, "feature_names_in_"),
-        "layout": encode_layout(model.layout_),
         "numbers": {},
         "arrays": {},
         "variables": {},
@@ -82,7 +75,7 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _encode_choice(choice: Choice) -> dict[str, Any]:
-    """Return what was tried where tables were trained to predict."""
+    """Return the candidates of discriminative training and their losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
         [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
@@ -104,15 +97,12 @@ def _decode(item: Any, arrays: ArrayReader) -> Any:
     variables = model.network_.variables
     model.target_ = target = variables[item["target"]]
     model.features_ = tuple(variables[at] for at in item["features"])
-    model.layout_ = decode_layout(item["layout"])
-    model.n_features_in_ = len(model.layout_.columns)
+    decode_columns(model, item)
     if "label_type" in item:
         if not isinstance(target, Discrete):
             raise ValueError(f"the class {target.name!r} is not discrete")
         model.classes_ = np.empty(target.cardinality, dtype=np.dtype(item["label_type"]))
         model.classes_[:] = target.states
-    if item["named"]:
-        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
     others = {"leaf_": item["leaf"]} if "leaf" in item else item.get("variables", {})  # 0.1.0
     found = {
         **{name: decode_value(value) for name, value in item["numbers"].items()},
@@ -150,8 +140,26 @@ def _estimator(name: str, parameters: dict[str, Any]) -> Any:
     return getattr(classifiers, name)(**parameters)
 
 
-def encode_layout(layout: Layout) -> dict[str, Any]:
-    """Return a layout as JSON."""
+def encode_estimator(model: Any) -> dict[str, Any]:
+    """Return the class of an estimator, its parameters and the columns it was fitted to as JSON."""
+    parameters = model.get_params(deep=False).items()
+    return {
+        "estimator": type(model).__name__,
+        "parameters": {name: encode_parameter(name, value) for name, value in parameters},
+        "named": hasattr(model, "feature_names_in_"),
+        "layout": _encode_layout(model.layout_),
+    }
+
+
+def decode_columns(model: Any, item: Mapping[str, Any]) -> None:
+    """Give a new estimator the columns that `encode_estimator` encoded."""
+    model.layout_ = _decode_layout(item["layout"])
+    model.n_features_in_ = len(model.layout_.columns)
+    if item["named"]:
+        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
+
+
+def _encode_layout(layout: Layout) -> dict[str, Any]:
     return {
         "columns": [encode_value(name) for name in layout.columns],
         "families": [[encode_value(name), family] for name, family in layout.families.items()],
@@ -163,8 +171,7 @@ def encode_layout(layout: Layout) -> dict[str, Any]:
     }
 
 
-def decode_layout(layout: Any) -> Layout:
-    """Return the layout that `encode_layout` encoded."""
+def _decode_layout(layout: Any) -> Layout:
     return Layout(
         tuple(decode_value(name) for name in layout["columns"]),
         {decode_value(name): str(family) for name, family in layout["families"]},
@@ -177,7 +184,7 @@ def decode_layout(layout: Any) -> Layout:
 
 
 def encode_parameter(name: str, value: Any) -> Any:
-    """Return a constructor's argument as JSON that tells lists, tuples and learners apart."""
+    """Return a constructor's argument as JSON that distinguishes lists, tuples and learners."""
     if found := card_of(value):
         learner, given = found
         options = {key: encode_parameter(key, v) for key, v in given.items()}
@@ -198,14 +205,7 @@ def encode_parameter(name: str, value: Any) -> Any:
         return {"set": [encode_parameter(name, item) for item in sorted(value, key=repr)]}
     if isinstance(value, list):
         return {"list": [encode_parameter(name, item) for item in value]}
-    try:
-        return {"value": encode_value(value)}
-    except UnsupportedTypeError as error:
-        raise LossyExportError(
-            f"The parameter {name}={value!r} {error}: the native format cannot hold it. It holds "
-            f"{HELD}, lists, graphs and bayesgraph's own learners; save clf.network_ instead to "
-            "keep the fitted model alone."
-        ) from error
+    return {"value": encode_value(value, "value", f"{name}=")}
 
 
 def _decode_options(item: Any) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def decode_parameter(item: Any) -> Any:
 
 
 def _holds(model: Any) -> bool:
-    """Tell whether a file of this kind holds a model: an estimator of ours that is no stream."""
+    """Return whether a file of this kind holds a model: an estimator of ours that is no stream."""
     name = type(model).__name__
     ours = name in classifiers.__all__ and getattr(classifiers, name) is type(model)
     return ours and not isinstance(model, StreamingNaiveBayesClassifier)

@@ -1,4 +1,4 @@
-"""Graphs in Graphviz' DOT language: networks with states, tables or beliefs, and factor graphs."""
+"""Networks and factor graphs in Graphviz' DOT language, with states, tables or beliefs."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 _ROUNDING = 1e-9
 # An arc of a mixture that needs no number.
 _CERTAIN = 0.995
-# Of an arc that is next to impossible.
-_LEAST_OPACITY = 0.15
-# A parent of all others is drawn as a box around them when its arcs would cover the picture.
+# Of an arc of the smallest probability.
+_MIN_OPACITY = 0.15
+# A parent of at least so many others, all there are, is drawn as a box around them.
 _PLATE_FROM = 13
 # The same where the arrows have scores or exponents.
-_PLATE_FROM_TOLD = 26
-# So many exponents of one feature are written out.
-_MOST_EXPONENTS = 4
-# And of so many digits on arcs and in boxes.
+_PLATE_FROM_NUMBERED = 26
+# The maximum number of exponents of one feature that are written out.
+_MAX_EXPONENTS = 4
+# Digits of exponents on arcs and in boxes.
 _DIGITS = 2
-# So many nodes without arcs still make one row.
+# The maximum number of nodes without arcs in one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
 
@@ -79,7 +79,7 @@ def to_dot(
     ----------
     model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     evidence : mapping from name to value, optional
-        As in `query`. Observed nodes are shaded and name what was observed; soft evidence has a
+        As in `query`. Observed nodes are shaded and show their value; soft evidence has a
         dashed outline.
     target : name, optional
         The node to highlight.
@@ -102,7 +102,7 @@ def to_dot(
     rankdir : {"TB", "BT", "LR", "RL"}
         Where arcs point: from top to bottom, and so on.
     max_states, max_rows : int
-        How much of long lists and tables is shown; what is left out is counted. Bars are kept for
+        How much of long lists and tables is shown; the rest is counted. Bars are drawn for
         the most probable states.
 
     Raises
@@ -112,7 +112,7 @@ def to_dot(
     UnknownVariableError, EvidenceError
         For a target or evidence that does not fit the model.
     ImpossibleEvidenceError
-        If beliefs are asked for given evidence of probability zero.
+        If beliefs are requested given evidence of probability zero.
     GraphError
         For an unknown `rankdir`, or a plate where no variable is a parent of all others.
 
@@ -146,8 +146,8 @@ def to_dot(
         beliefs=beliefs,
         tables=tables,
         scores=scores,
-        most_states=max(1, max_states),
-        most_rows=max(1, max_rows),
+        max_states=max(1, max_states),
+        max_rows=max(1, max_rows),
     )
     if isinstance(model, FactorGraph):
         kind, body = "graph FactorGraph", drawing.factor_graph(model)
@@ -204,8 +204,8 @@ class _Drawing:
     beliefs: bool
     tables: bool
     scores: bool
-    most_states: int
-    most_rows: int
+    max_states: int
+    max_rows: int
 
     # --------------------------------------------------------------------------- whole graphs
 
@@ -217,7 +217,7 @@ class _Drawing:
                 "A plate is drawn for a variable that is a parent of all others, which this "
                 "network does not have. Leave plate=True out."
             )
-        if plate is False or (plate is None and len(net.variables) <= _most_arrows(net, hub)):
+        if plate is False or (plate is None and len(net.variables) <= _max_arrows(net, hub)):
             hub = None
         # By name: members of an average may have fewer states than it has.
         pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
@@ -248,70 +248,72 @@ class _Drawing:
     def arc_lines(
         self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of the arcs, and what explains them."""
-        if isinstance(net, WeightedNetwork):
-            lines = self.weighted_arcs(net, arcs)
-            told = [child.name for parent, child in arcs if parent == net.target]
-            if not told or _is_plain(net):
-                return lines, []
-            return lines, [_caption(f"numbers on arcs: {_whose(net, told)}")]
+        """Return the statements of the arcs, and the caption that explains their numbers."""
         if isinstance(net, (NetworkMixture, PosteriorAverage)):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
-        scores = {arc: s for arc, s in net.arc_scores.items() if self.scores}
-        drawn = {arc: scores.get((arc[0].name, arc[1].name)) for arc in arcs}
-        scored = any(score is not None for score in drawn.values())
-        caption = [_caption("numbers on arcs: scores in nats")] if scored else []
-        return self.arcs(drawn), caption
-
-    def weighted_arcs(
-        self, net: WeightedNetwork, arcs: Sequence[tuple[Variable, Variable]]
-    ) -> list[str]:
-        """Return the arcs; those from the class carry the exponent, and are as wide as it is."""
-        highest = max((float(np.abs(e).max()) for e in net.exponents.values()), default=0.0)
+        # Number, label, its text in the tooltip.
+        numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
+        if not isinstance(net, WeightedNetwork):
+            scores = net.arc_scores if self.scores else {}
+            for arc in arcs:
+                if (score := scores.get((arc[0].name, arc[1].name))) is not None:
+                    numbers[arc] = score, labels.score(score), f"{score:.6g} nats"
+            note = "scores in nats"
+        else:
+            weighted = [] if _is_plain(net) else [arc for arc in arcs if arc[0] == net.target]
+            for arc in weighted:
+                exponent = net.exponents[arc[1].name]
+                label, full = (_exponent(exponent, d) or "1" for d in (_DIGITS, 4))
+                numbers[arc] = float(np.abs(exponent).max()), label, f"exponent {full}"
+            note = _whose(net, [child.name for _, child in weighted])
+        finite = [value for value, _, _ in numbers.values() if math.isfinite(value)]
+        highest = max(finite, default=0.0)
         lines = []
-        for parent, child in arcs:
-            attributes = {"tooltip": f"{parent.name} → {child.name}"}
-            if parent == net.target and not _is_plain(net):
-                exponent = net.exponents[child.name]
-                share = float(np.abs(exponent).max()) / highest if highest else 0.0
-                attributes["label"] = f" {_exponent(exponent, _DIGITS) or '1'} "
-                attributes["penwidth"] = f"{0.7 + 2.3 * share:.2f}"
-                attributes["tooltip"] += f": exponent {_exponent(exponent) or '1'}"
-                if not share:
-                    attributes |= {"color": _PALE, "style": "dashed"}
-            lines.append(self.arc(parent, child, attributes))
-        return lines
+        for arc in arcs:
+            tooltip, look = f"{arc[0].name} → {arc[1].name}", {}
+            if arc in numbers:
+                value, label, full = numbers[arc]
+                share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
+                look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
+                if not share and isinstance(net, WeightedNetwork):
+                    look |= {"color": _PALE, "style": "dashed"}
+                tooltip += f": {full}"
+            elif finite and not isinstance(net, WeightedNetwork):
+                look = {"color": _PALE, "penwidth": "0.7"}
+            lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
+        return lines, [_caption(f"numbers on arcs: {note}")] if numbers else []
 
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]
     ) -> tuple[list[str], list[str]]:
-        """Return the arcs of a mixture, the less probable the paler, and what explains them."""
-        joined: dict[tuple[Variable, Variable], float] = {}
-        for (parent, child), probability in arcs.items():
-            key = (child, parent) if (child, parent) in joined else (parent, child)
-            joined[key] = joined.get(key, 0.0) + probability
+        """Return the arcs of a mixture, the less probable the paler, and their caption."""
+        joined: dict[frozenset[Variable], float] = {}
+        for arc, probability in arcs.items():
+            joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
         differ = self.scores and len({f"{p:.2f}" for p in joined.values()}) > 1
         lines = []
-        for (parent, child), probability in joined.items():
-            both = (parent, child) in arcs and (child, parent) in arcs
-            sign = "↔" if both else "→"
-            opacity = _LEAST_OPACITY + (1.0 - _LEAST_OPACITY) * min(probability, 1.0)
-            attributes = {"dir": "both"} if both else {}
-            attributes["color"] = f"{_ARC}{round(255 * opacity):02x}"
+        for parent, child in arcs:
+            if frozenset((parent, child)) not in joined:
+                continue  # drawn as the arc the other way
+            probability = joined.pop(frozenset((parent, child)))
+            both = (child, parent) in arcs
+            opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
+            look = {"dir": "both"} if both else {}
+            look["color"] = f"{_ARC}{round(255 * opacity):02x}"
             if differ and probability < _CERTAIN:
-                attributes["label"] = f" {probability:.2f} "
-            attributes["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
-            lines.append(self.arc(parent, child, attributes))
-        caption = [_caption("numbers on arcs: their probability")] if differ else []
-        return lines, caption
+                look["label"] = f" {probability:.2f} "
+            sign = "↔" if both else "→"
+            look["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
+            lines.append(self.arc(parent, child, look))
+        return lines, [_caption("numbers on arcs: their probability")] if differ else []
 
     def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
         """Return the statement of an arc."""
         return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
 
     def box_note(self, net: _Net, hub: Variable, n: int, powered: bool) -> str:
-        """Return what is written below a box."""
+        """Return the text below a box."""
         note = f"{self.titles[hub]} is a parent of all {n} in this box"
         if powered and isinstance(net, WeightedNetwork):
             note += f"; under their names the {_whose(net, list(net.exponents))}"
@@ -339,25 +341,6 @@ class _Drawing:
             lines.append(self.arc(hub, top, attributes))
         return lines
 
-    def arcs(self, arcs: Mapping[tuple[Variable, Variable], float | None]) -> list[str]:
-        """Return the arcs: wider for a higher score, pale where only others have one."""
-        known = [s for s in arcs.values() if s is not None and math.isfinite(s)]
-        highest = max(known, default=0.0)
-        lines = []
-        for (parent, child), score in arcs.items():
-            attributes: dict[str, str] = {}
-            tooltip = f"{parent.name} → {child.name}"
-            if score is not None:
-                share = score / highest if highest > 0 and math.isfinite(score) else 0.0
-                attributes["label"] = f" {labels.score(score)} "
-                attributes["penwidth"] = f"{0.7 + 2.3 * max(share, 0.0):.2f}"
-                tooltip += f": {score:.6g} nats"
-            elif known:
-                attributes |= {"color": _PALE, "penwidth": "0.7"}
-            attributes["tooltip"] = tooltip
-            lines.append(self.arc(parent, child, attributes))
-        return lines
-
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
         """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
         return [
@@ -366,7 +349,7 @@ class _Drawing:
         ]
 
     def factor_graph(self, model: FactorGraph) -> list[str]:
-        """Return the statements of a factor graph: variables, factors, and what they touch."""
+        """Return the statements of a factor graph: variables, factors and edges."""
         lines = [self.node(variable, None) for variable in model.variables]
         for i, term in enumerate(model.terms):
             lines.append(statement(f"f{i}", self.factor(term)))
@@ -420,7 +403,7 @@ class _Drawing:
         return statement(self.ids[variable], attributes)
 
     def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
-        """Return what stands in a variable's node, from top to bottom."""
+        """Return the contents of a variable's node, from top to bottom."""
         observed = self.observed(variable)
         shown = cpd if self.tables else None
         parts = [labels.title(self.titles[variable])]
@@ -431,14 +414,14 @@ class _Drawing:
         elif observed:
             parts.append(labels.font(observed, bold=True))
         elif self.states and shown is None:
-            parts += labels.value_list(variable, self.most_states)
+            parts += labels.value_list(variable, self.max_states)
         if shown is not None:
             parts.append(self.table(shown))
         return parts
 
     def table(self, source: CPD | Factor) -> str:
         """Return the table of a local distribution."""
-        rows, columns = self.most_rows, self.most_states
+        rows, columns = self.max_rows, self.max_states
         if isinstance(source, CPD):
             return labels.table(source.describe(rows, columns))
         return labels.table(describe_factor(source, rows, columns))
@@ -449,7 +432,7 @@ class _Drawing:
             return None
         value = self.evidence.columns[variable][0]
         if isinstance(variable, CountVector):
-            return f"= {labels.counts_seen(variable, value, self.most_states)}"
+            return f"= {labels.counts_seen(variable, value, self.max_states)}"
         if isinstance(variable, Discrete):
             return f"= {state_texts(variable, labels.LONGEST_STATE)[int(value)]}"
         return f"= {number(float(value))}"
@@ -465,10 +448,10 @@ class _Drawing:
         if posterior is None and variable not in self.evidence:
             return ""  # as in a factor graph over counts that are not observed
         if posterior is not None:
-            return labels.bars(variable, posterior.probabilities, colour, self.most_states)
+            return labels.bars(variable, posterior.probabilities, colour, self.max_states)
         certain = np.zeros(variable.cardinality)
         certain[int(self.evidence.columns[variable][0])] = 1.0
-        return labels.bars(variable, certain, labels.SLATE, self.most_states)
+        return labels.bars(variable, certain, labels.SLATE, self.max_states)
 
 
 def _cpd(net: _Net, variable: Variable) -> CPD | None:
@@ -489,17 +472,17 @@ def _hub(net: _Net) -> Variable | None:
     return found[0] if found else None
 
 
-def _most_arrows(net: _Net, hub: Variable | None) -> int:
-    """Return how many variables a graph has at most whose hub has an arrow to each of the others.
+def _max_arrows(net: _Net, hub: Variable | None) -> int:
+    """Return the maximum number of variables of a graph whose hub has an arrow to each other one.
 
-    More where these arrows have something to say.
+    More where these arrows carry numbers.
     """
-    if hub is None or isinstance(net, (NetworkMixture, PosteriorAverage)):
-        return _PLATE_FROM
-    if isinstance(net, WeightedNetwork):  # the exponents are what is to be seen
-        return _PLATE_FROM if _is_plain(net) else _PLATE_FROM_TOLD
-    told = any(arc[0] == hub.name for arc in net.arc_scores)
-    return _PLATE_FROM_TOLD if told else _PLATE_FROM
+    numbered = False
+    if isinstance(net, WeightedNetwork):
+        numbered = not _is_plain(net)
+    elif hub is not None and isinstance(net, BayesianNetwork):
+        numbered = any(arc[0] == hub.name for arc in net.arc_scores)
+    return _PLATE_FROM_NUMBERED if hub is not None and numbered else _PLATE_FROM
 
 
 def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
@@ -514,22 +497,22 @@ def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
 
 
 def _is_plain(net: WeightedNetwork) -> bool:
-    """Tell whether all exponents are 1, so that there is nothing to say of them."""
+    """Return whether all exponents are 1, so that none of them needs a number."""
     return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
 
 
-def _whose(net: WeightedNetwork, told: Sequence[Name]) -> str:
-    """Return what exponents are, and of which class where they read differently by class."""
-    if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in told):
+def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
+    """Return a caption of exponents, with their classes where they read differently by class."""
+    if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
         return "exponents"
     states = texts(net.target.states, 16)
-    if len(states) > _MOST_EXPONENTS:
-        return "exponents, from the least to the greatest of the classes"
+    if len(states) > _MAX_EXPONENTS:
+        return "exponents, from the minimum to the maximum of the classes"
     return f"exponents of {', '.join(states)}"
 
 
 def _row_length(n: int) -> int:
-    """Return how many of n nodes without arcs go side by side."""
+    """Return the number of nodes in a row, of n without arcs."""
     return n if n <= _ROW else math.ceil(math.sqrt(n))
 
 
@@ -538,7 +521,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
     if (values == 1).all():
         return ""
     shown = _exponent_texts(values, digits)
-    if len(shown) <= _MOST_EXPONENTS:
+    if len(shown) <= _MAX_EXPONENTS:
         return ", ".join(shown)
     return " to ".join(shown[place] for place in (int(values.argmin()), int(values.argmax())))
 

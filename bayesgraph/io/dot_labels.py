@@ -29,7 +29,7 @@ _LONGEST_LINE = 38
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
-_MOST_IN_TOOLTIP = 40
+_MAX_IN_TOOLTIP = 40
 
 
 class Html(str):
@@ -42,7 +42,7 @@ class Html(str):
 
 
 def escape(text: str) -> str:
-    r"""Return text for an HTML-like label, with what XML cannot hold made visible.
+    r"""Return text for an HTML-like label, with characters that XML cannot hold as escapes.
 
     Graphviz reads ``\N`` and the like as placeholders even there: every backslash is doubled.
     """
@@ -128,51 +128,51 @@ def tooltip(variable: Variable) -> str:
         kind = "a count" if isinstance(variable, Count) else "continuous"
         return f"{variable.name}: {kind}"
     if isinstance(variable, CountVector):
-        few = ", ".join(texts(variable.items[:_MOST_IN_TOOLTIP], 200))
-        more = len(variable.items) - _MOST_IN_TOOLTIP
+        few = ", ".join(texts(variable.items[:_MAX_IN_TOOLTIP], 200))
+        more = len(variable.items) - _MAX_IN_TOOLTIP
         return f"{variable.name}: counts of {few}" + (f" and {more} more" if more > 0 else "")
-    shown = texts(variable.states[:_MOST_IN_TOOLTIP], 200)
+    shown = texts(variable.states[:_MAX_IN_TOOLTIP], 200)
     rest = variable.cardinality - len(shown)
     return f"{variable.name}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")
 
 
-def value_list(variable: Variable, most: int) -> list[str]:
+def value_list(variable: Variable, maximum: int) -> list[str]:
     """Return the values that a variable takes as an HTML-like text; nothing for any number."""
     if isinstance(variable, Discrete):
-        return [_several(state_texts(variable, LONGEST_STATE), most, variable.cardinality)]
+        return [_several(state_texts(variable, LONGEST_STATE), maximum, variable.cardinality)]
     if isinstance(variable, CountVector):
-        few = texts(variable.items[:most], LONGEST_STATE)
-        return [_several(few, most, len(variable.items))]
+        few = texts(variable.items[:maximum], LONGEST_STATE)
+        return [_several(few, maximum, len(variable.items))]
     return [_muted("0, 1, 2, …")] if isinstance(variable, Count) else []
 
 
 def item_number(variable: CountVector) -> str:
-    """Return how many items are counted, as an HTML-like text."""
+    """Return the number of items as an HTML-like text."""
     n = len(variable.items)
     return _muted(f"counts of {n:,} item{'s' * (n > 1)}")
 
 
-def counts_seen(variable: CountVector, counts: Floats, most: int) -> str:
-    """Return the items that occur in a row and how often, as a line of text."""
+def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
+    """Return the items that occur in a row with their counts, as a line of text."""
     at = np.flatnonzero(counts)
-    shown = at[:most].tolist()
+    shown = at[:maximum].tolist()
     names = texts([variable.items[i] for i in shown], LONGEST_STATE)
-    parts = [
+    counted = [
         f"{name} × {'?' if math.isnan(counts[i]) else number(float(counts[i]))}"
         for name, i in zip(names, shown, strict=True)
     ]
     if rest := len(at) - len(shown):
-        parts.append(f"… {rest:,} more")
-    return ", ".join(parts) or "nothing"
+        counted.append(f"… {rest:,} more")
+    return ", ".join(counted) or "nothing"
 
 
 def _muted(text: str) -> str:
     return _font(escape(text), TEXT_SIZE, MUTED)
 
 
-def _several(values: Sequence[str], most: int, n: int) -> str:
-    """Return up to so many of n texts in lines of moderate length, as an HTML-like text."""
-    shown = values[:most]
+def _several(values: Sequence[str], maximum: int, n: int) -> str:
+    """Return a maximum of n texts in lines of moderate length, as an HTML-like text."""
+    shown = values[:maximum]
     rest = n - len(shown)
     lines = [""]
     for text in [*shown, *([f"… {rest:,} more"] if rest else [])]:
@@ -202,9 +202,9 @@ def _open_table(spacing: int = 0, padding: int = 0) -> str:
 
 def _blocks(blocks: Iterable[tuple[int, str]], height: int, where: str = "") -> str:
     """Return a row of blocks of one height, given as (width, colour)."""
-    kept = [(width, colour) for width, colour in blocks if width]
-    cells = "".join(_fixed_cell(w, height, f' BGCOLOR="{colour}"') for w, colour in kept)
-    return _fixed_table(sum(width for width, _ in kept), height, cells, where)
+    visible = [(width, colour) for width, colour in blocks if width]
+    cells = "".join(_fixed_cell(w, height, f' BGCOLOR="{colour}"') for w, colour in visible)
+    return _fixed_table(sum(width for width, _ in visible), height, cells, where)
 
 
 def _fixed_table(width: int, height: int, cells: str, where: str = "") -> str:
@@ -219,22 +219,22 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
     return f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"{ground}>{inner}</TD>'
 
 
-def bars(variable: Discrete, probabilities: Floats, colour: str, most: int) -> str:
+def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -> str:
     """Return a bar for each of the most probable states, in the order of the states."""
-    kept = np.sort(np.argsort(-probabilities, kind="stable")[:most])
+    shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
     rows = []
-    for code in kept:
+    for code in shown_codes:
         share = float(probabilities[code])
         rows.append(
             f'<TR><TD ALIGN="LEFT">{font(names[code], bold=bool(code == best))}</TD>'
             f'<TD ALIGN="LEFT">{_bar(share, colour)}</TD>'
             f'<TD ALIGN="RIGHT">{font(percentage(share), bold=bool(code == best))}</TD></TR>'
         )
-    rest = len(probabilities) - len(kept)
+    rest = len(probabilities) - len(shown_codes)
     if rest:
-        left = percentage(max(0.0, 1.0 - float(probabilities[kept].sum())))
+        left = percentage(max(0.0, 1.0 - float(probabilities[shown_codes].sum())))
         note = font(f"… {rest} more", size=NOTE_SIZE, colour=MUTED)
         rows.append(
             f'<TR><TD ALIGN="LEFT" COLSPAN="2">{note}</TD>'
@@ -244,7 +244,7 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, most: int) -> s
 
 
 def _bar(share: float, colour: str) -> str:
-    # Anything possible shows at least a hair of colour, anything impossible none.
+    # The bar of anything possible has a width, that of anything impossible none.
     full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
     blocks = [(full, colour), (_BAR_WIDTH - full, _TRACK)]
     return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')

@@ -1,4 +1,4 @@
-"""Bytes in and out of files; a file is replaced as a whole or not at all."""
+"""Reading and writing of bytes; a file is replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def read_unzipped(path: PathLike) -> bytes:
-    """Return the content of a file that may be gzipped, which is told by its first bytes.
+    """Return the content of a file that may be gzipped, as its first bytes show.
 
     Raises
     ------

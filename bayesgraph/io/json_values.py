@@ -1,7 +1,7 @@
 """Names and states as JSON, with their type.
 
-Text, booleans, small integers and None are what JSON has itself. Any other type is an object of one
-entry, from the type's tag to text (or to a list, for a tuple) that reads back as the same value.
+JSON itself has text, booleans, small integers and None. Any other type is an object of one entry,
+from the type's tag to text (or to a list, for a tuple) that reads back as the same value.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
+from bayesgraph.errors import LossyExportError
 from bayesgraph.variables import plain
 
 Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 # Beyond this, JSON readers other than Python's may round an integer.
 _SAFE_INTEGER = 2**53
-
-
-class UnsupportedTypeError(Exception):
-    """A value of a type that files do not hold; the caller names the variable."""
 
 
 class _Codec(NamedTuple):
@@ -54,17 +51,23 @@ _DECODERS: dict[str, Callable[[str], Any]] = {
     "int": lambda text: int(text, 16),
     **{codec.tag: codec.decode for codec in _CODECS.values()},
 }
-HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
+_HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
 
 
-def encode_value(value: object) -> Json:
+def encode_value(value: object, what: str = "value", owner: object = None) -> Json:
     """Return a name or a state as JSON.
 
     NumPy scalars become the Python values they stand for, as they do in a variable.
 
+    Parameters
+    ----------
+    value : object
+    what, owner : str and object
+        For messages: the role of the value, such as "state", and the variable that has it.
+
     Raises
     ------
-    UnsupportedTypeError
+    LossyExportError
         For a type that is not held, or a value of it that would not read back as it is (such as a
         time in a named zone).
     """
@@ -73,18 +76,21 @@ def encode_value(value: object) -> Json:
     if value is None or kind is str or kind is bool:
         return value  # type: ignore[return-value]
     if kind is tuple:
-        return {"tuple": [encode_value(item) for item in value]}  # type: ignore[attr-defined]
+        return {"tuple": [encode_value(item, what, owner) for item in value]}  # type: ignore[attr-defined]
     if isinstance(value, int) and kind is int:
         # Python limits the decimal digits of an integer, but not the hexadecimal ones.
         return value if abs(value) < _SAFE_INTEGER else {"int": hex(value)}
     codec = _CODECS.get(kind)
-    if codec is None:
-        raise UnsupportedTypeError(f"is of the type {kind.__module__}.{kind.__qualname__}")
-    text = codec.encode(value)
-    back = codec.decode(text)
-    if back != value or repr(back) != repr(value):
-        raise UnsupportedTypeError(f"would read back as {back!r}")
-    return {codec.tag: text}
+    text = "" if codec is None else codec.encode(value)
+    if codec is not None and repr(back := codec.decode(text)) == repr(value) and back == value:
+        return {codec.tag: text}
+    fault = f"is of the type {kind.__module__}.{kind.__qualname__}"
+    if codec is not None:
+        fault = f"would read back as {back!r}"
+    raise LossyExportError(
+        f"The {what} {value!r}{'' if owner is None else f' of {owner!r}'} {fault}: the native "
+        f"format cannot hold it. It holds {_HELD}; use one of these."
+    )
 
 
 def decode_value(value: Json) -> Any:

@@ -1,4 +1,4 @@
-"""Checks for what formats of tables cannot hold, made before a file is written."""
+"""Checks of models for formats that hold only tables, made before a file is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def no_table(variable: Variable) -> str:
 
 
 def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
-    """Return the tables of a network, what of it is no table, and what formats leave out."""
+    """Return the tables of a network, the CPDs that are no tables, and the omissions of formats."""
     tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
     problems = [
         f"{cpd.variable.name!r} has a {type(cpd).__name__}"
@@ -32,8 +32,10 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
     return tables, problems, ["arc scores are left out"] if network.arc_scores else []
 
 
-def check_kept(name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int) -> None:
-    """Refuse what a format cannot hold and warn of what it holds as something else.
+def check_lossless(
+    name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
+) -> None:
+    """Refuse models that a format cannot hold and warn of changes to others.
 
     Parameters
     ----------

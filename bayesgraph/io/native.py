@@ -1,8 +1,8 @@
 """The native format: every name, state and number exactly, in a zip of JSON and NumPy arrays.
 
-See `bayesgraph.io.archive` for the container. What a file holds is its *kind*, and a kind is one
-entry of a table: how such a model becomes JSON and arrays, and how it comes back. The module of a
-kind is imported when a file of that kind is read, or when a model is none of the kinds before it.
+See `bayesgraph.io.archive` for the container. Each file holds a model of one *kind*. The table
+of kinds names an encoder, from model to JSON and arrays, and a decoder. The module of a kind is
+imported when a file of that kind is read, or when a model is none of the kinds before it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def write_native(model: Any, path: PathLike) -> None:
 
 
 def read_native(path: PathLike) -> Any:
-    """Read what `write_native` wrote.
+    """Read a file that `write_native` wrote.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 

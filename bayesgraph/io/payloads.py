@@ -16,7 +16,7 @@ from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
-from bayesgraph.io.json_values import HELD, Json, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.io.json_values import Json, decode_value, encode_value
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import (
@@ -42,12 +42,12 @@ class Kind:
     Attributes
     ----------
     holds : callable
-        Tells whether a model is of this kind, exactly: a subclass may have more to save.
+        Whether a model is of this kind, exactly: a subclass may have more to save.
     encode : callable
         From model and ArrayWriter to a dict that JSON can hold.
     decode : callable
         From that dict and ArrayReader to the model. May raise LookupError, TypeError, ValueError
-        for what `encode` never makes.
+        for content that `encode` never makes.
     """
 
     holds: Callable[[object], bool]
@@ -67,6 +67,17 @@ STORED: dict[str, type[CPD]] = {
 # ------------------------------------------------------------------------------------- variables
 
 
+# From the tag of a variable to its class and the attribute that lists its values; subclasses first.
+_VARIABLES: dict[str, tuple[type[Any], str]] = {
+    "counts": (CountVector, "items"),
+    "count": (Count, ""),
+    "continuous": (Continuous, ""),
+    "binned": (Binned, "cuts"),
+    "grouped": (Grouped, "groups"),
+    "discrete": (Discrete, "states"),
+}
+
+
 def encode_variable(variable: Variable) -> dict[str, Any]:
     """Return a variable as JSON.
 
@@ -75,48 +86,30 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
     LossyExportError
         For a name or a state of a type that files do not hold.
     """
-    name = _encoded(variable.name, "name", variable)
-    if isinstance(variable, CountVector):
-        items = [_encoded(item, "item", variable) for item in variable.items]
-        return {"counts": name, "items": items}
-    if isinstance(variable, Count):
-        return {"count": name}
-    if isinstance(variable, Continuous):
-        return {"continuous": name}
-    if isinstance(variable, Binned):
-        return {"binned": name, "cuts": [_encoded(cut, "cut", variable) for cut in variable.cuts]}
+
+    def encoded(values: Iterable[Any]) -> list[Json]:
+        return [encode_value(value, values_name[:-1], variable) for value in values]
+
+    tag = next(tag for tag, (kind, _) in _VARIABLES.items() if isinstance(variable, kind))
+    values_name = _VARIABLES[tag][1]
+    item: dict[str, Any] = {tag: encode_value(variable.name, "name", variable)}
     if isinstance(variable, Grouped):
-        groups = [[_encoded(v, "value", variable) for v in group] for group in variable.groups]
-        others = {"others": True} if variable.others else {}
-        return {"grouped": name, "groups": groups} | others
-    states = [_encoded(state, "state", variable) for state in variable.states]
-    return {"discrete": name, "states": states}
-
-
-def _encoded(value: object, what: str, variable: Variable) -> Json:
-    try:
-        return encode_value(value)
-    except UnsupportedTypeError as error:
-        raise LossyExportError(
-            f"The {what} {value!r} of {variable!r} {error}: the native format cannot hold it. It "
-            f"holds {HELD}; use one of these."
-        ) from error
+        item["groups"] = [encoded(group) for group in variable.groups]
+        return item | ({"others": True} if variable.others else {})
+    return item | ({values_name: encoded(getattr(variable, values_name))} if values_name else {})
 
 
 def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
-    if "continuous" in item:
-        return Continuous(decode_value(item["continuous"]))
-    if "count" in item:
-        return Count(decode_value(item["count"]))
-    if "counts" in item:
-        return CountVector(decode_value(item["counts"]), [decode_value(i) for i in item["items"]])
-    if "binned" in item:
-        return Binned(decode_value(item["binned"]), [decode_value(c) for c in item["cuts"]])
-    if "grouped" in item:
+    tag = next((tag for tag in _VARIABLES if tag in item), "discrete")
+    kind, values_name = _VARIABLES[tag]
+    name = decode_value(item[tag])
+    if tag == "grouped":
         groups = [[decode_value(value) for value in group] for group in item["groups"]]
-        return Grouped(decode_value(item["grouped"]), groups, item.get("others") is True)
-    return Discrete(decode_value(item["discrete"]), [decode_value(s) for s in item["states"]])
+        return Grouped(name, groups, item.get("others") is True)
+    lists = [[decode_value(value) for value in item[values_name]]] if values_name else []
+    variable: Variable = kind(name, *lists)
+    return variable
 
 
 def positions(variables: Iterable[Variable]) -> dict[Variable, int]:

@@ -1,6 +1,6 @@
 """To pgmpy and back, with names, states and numbers intact.
 
-pgmpy is optional: ``pip install 'bayesgraph[pgmpy]'``. What becomes what:
+pgmpy is optional: ``pip install 'bayesgraph[pgmpy]'``. The correspondence:
 
 =============================  ==================================================
 bayesgraph                     pgmpy
@@ -74,7 +74,7 @@ def to_pgmpy(model: Any) -> Any:
     Raises
     ------
     LossyExportError
-        For what pgmpy cannot hold: discrete and continuous variables together, states of one
+        For models that pgmpy cannot hold: discrete and continuous variables together, states of one
         variable that are equal (``True`` and ``1``), numbers outside the range of floats.
     DataTypeError
         For something that is not a model.

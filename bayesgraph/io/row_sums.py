@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from bayesgraph.cpds.table import SUM_TOLERANCE
-from bayesgraph.errors import BayesGraphWarning, quoted
+from bayesgraph.cpds.table import SUM_TOLERANCE, TableCPD
+from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
 
 # Two printed digits and a handful of states are off by less than this; more is a mistake.
@@ -16,10 +18,10 @@ ROUNDING_LIMIT = 0.02
 
 
 class RoundedRows:
-    """Decides what happens to rows that do not sum to one, and says so once at the end.
+    """Divides rows that were rounded by their sums, and warns of them once at the end.
 
     Rows that TableCPD takes (off by at most 1e-6) are kept exactly. Rows off by less than 0.02 are
-    divided by their sum, unless `normalize` is false. Others are kept too: TableCPD refuses them.
+    divided by their sum, unless `normalize` is false. Others stay: TableCPD refuses them.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class RoundedRows:
         return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
 
     def warn(self, where: str, *, stacklevel: int) -> None:
-        """Give the one warning, if any row was changed, as the caller so many calls above."""
+        """Give one warning if any row was changed; `stacklevel` counts from the caller."""
         if not self._changed:
             return
         warnings.warn(
@@ -53,6 +55,22 @@ class RoundedRows:
         )
 
 
+def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
+    """Return the network of a file, and warn of rows that were divided by their sums.
+
+    Raises
+    ------
+    FileFormatError
+        For CPDs that are no network.
+    """
+    try:
+        network = BayesianNetwork(cpds)
+    except BayesGraphError as error:
+        raise FileFormatError(f"{source}: {error}") from error
+    rounded.warn(source, stacklevel=6)  # above bayesgraph.load
+    return network
+
+
 def first_bad_row(values: Floats) -> int:
     """Return the first row, child on the last axis, that `TableCPD` refuses; 0 if there is none."""
     rows = values.reshape(-1, values.shape[-1])
@@ -62,5 +80,5 @@ def first_bad_row(values: Floats) -> int:
 
 
 def sum_to_one(rows: Floats) -> bool:
-    """Tell whether all rows sum to one up to rounding, as of a table whose axes were confused."""
+    """Return whether all rows sum to one up to rounding, as in a table with confused axes."""
     return np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING_LIMIT)

@@ -1,7 +1,7 @@
-"""The statistics that a model was made from, in native files: requests and arrays.
+"""Statistics that a model was fitted to, in native files: requests and arrays.
 
-With them a loaded classifier learns more rows and forgets some, as the one that was saved would.
-`SUMMARIES` is the table: a new summary is one entry. Variables are positions in the list of the
+With them a loaded classifier learns more rows and forgets some, as the saved one would.
+A new summary is one entry of the table `SUMMARIES`. Variables are positions in the list of the
 model's variables.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,36 +39,29 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
 class _Writer:
-    """Turns variables into positions and arrays into references."""
+    """Turns variables into positions, arrays into references, and dataclasses into dicts."""
 
     def __init__(self, variables: Sequence[Variable], arrays: ArrayWriter) -> None:
         self._at = {variable: i for i, variable in enumerate(variables)}
         self._arrays = arrays
 
-    def places(self, variables: Sequence[Variable]) -> list[int]:
-        return [self._at[variable] for variable in variables]
-
-    def given(self, variable: Discrete | None) -> int | None:
-        return None if variable is None else self._at[variable]
-
-    def head(self, request: Any) -> dict[str, Any]:
-        """Return the columns of a request and what they are given."""
-        return {"columns": self.places(request.columns), "given": self.given(request.given)}
-
-    def floats(self, **arrays: Floats) -> dict[str, Any]:
-        return {
-            name: self._arrays.add(f"statistics.{name}", np.asarray(array, dtype=np.float64))
-            for name, array in arrays.items()
-        }
-
-    def moments(self, moments: Any, *more: str) -> dict[str, Any]:
-        """Return the arrays of moments."""
-        names = ("count", "mean", "square", *more)
-        return self.floats(**{name: getattr(moments, name) for name in names})
+    def encode(self, value: Any, name: str = "") -> Any:
+        """Return a value as JSON; `name` is the group of an array."""
+        if isinstance(value, Variable):
+            return self._at[value]
+        if isinstance(value, (np.ndarray, np.floating)):  # a number where there are no axes
+            return self._arrays.add(f"statistics.{name}", np.asarray(value, dtype=np.float64))
+        if isinstance(value, tuple):
+            return [self.encode(item) for item in value]
+        if not is_dataclass(value):
+            return encode_value(value)
+        entries = {f.name: self.encode(getattr(value, f.name), f.name) for f in fields(value)}
+        # The entries of a summary's request stand beside its own.
+        return entries.pop("request", {}) | entries
 
 
 class _Reader:
-    """Finds variables and arrays again, and refuses what no writer writes.
+    """Finds variables and arrays again, and refuses whatever no writer writes.
 
     Everything raises ValueError, TypeError or LookupError.
     """
@@ -94,20 +87,15 @@ class _Reader:
         return found
 
     def head(self, item: Any, kind: Any = (Discrete, Continuous)) -> tuple[Any, Any]:
-        """Return the columns of a request and what they are given."""
+        """Return the columns of a request and their given variable."""
         return self.variables(item["columns"], kind), self.given(item["given"])
 
-    def numbers(self, reference: Any) -> Floats:
-        """Return an array of finite numbers."""
+    def array(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
+        """Return an array of finite numbers of one of some shapes, if any are named."""
         array = self._arrays.take(reference)
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise ValueError(f"statistics are finite floats; got {array.dtype}")
-        return array
-
-    def array(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
-        """Return an array of finite numbers of one of some shapes."""
-        array = self.numbers(reference)
-        if array.shape not in shapes:
+        if shapes and array.shape not in shapes:
             raise ValueError(f"statistics have the shape {array.shape}, not {shapes}")
         return array
 
@@ -144,14 +132,6 @@ def _n_groups(given: Discrete | None) -> int:
 # -------------------------------------------------------------------------------- summaries
 
 
-def _encode_singles(summary: SinglesSummary, out: _Writer) -> dict[str, Any]:
-    return {
-        **out.head(summary.request),
-        **out.floats(totals=summary.totals, counts=summary.counts),
-        "moments": out.moments(summary.moments),
-    }
-
-
 def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
     request = Singles(*read.head(item))
     n_groups = _n_groups(request.given)
@@ -166,12 +146,9 @@ def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
 
 
 def _encode_pairs(summary: PairsSummary, out: _Writer) -> dict[str, Any]:
-    return {
-        "singles": _encode_singles(summary.singles, out),
-        **out.floats(pair_counts=summary.pair_counts),
-        "pair_moments": out.moments(summary.pair_moments, "comoment"),
-        "mixed": out.moments(summary.mixed),
-    }
+    entries = out.encode(summary)
+    # Those of the request are in the singles.
+    return {name: entries[name] for name in ("singles", "pair_counts", "pair_moments", "mixed")}
 
 
 def _decode_pairs(item: Any, read: _Reader) -> PairsSummary:
@@ -192,16 +169,8 @@ def _decode_pairs(item: Any, read: _Reader) -> PairsSummary:
 
 
 def _encode_families(summary: FamiliesSummary, out: _Writer) -> dict[str, Any]:
-    return {
-        "families": [
-            {
-                "discrete": out.places(family.discrete),
-                "continuous": out.places(family.continuous),
-                **out.floats(counts=found.counts, mean=found.mean, comoment=found.comoment),
-            }
-            for family, found in zip(summary.request.families, summary.found, strict=True)
-        ]
-    }
+    found = zip(summary.request.families, summary.found, strict=True)
+    return {"families": [out.encode(family) | out.encode(counts) for family, counts in found]}
 
 
 def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
@@ -224,14 +193,6 @@ def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
     return FamiliesSummary(Families(tuple(families)), tuple(found))
 
 
-def _encode_transformed(summary: MomentsSummary, out: _Writer) -> dict[str, Any]:
-    return {
-        "functions": list(summary.request.functions),
-        **out.head(summary.request),
-        "moments": out.moments(summary.moments),
-    }
-
-
 def _decode_transformed(item: Any, read: _Reader) -> MomentsSummary:
     columns, given = read.head(item, Continuous)
     functions = tuple(item.get("functions", ["log"]))  # version 0.1.0 knew no other
@@ -246,11 +207,12 @@ def _joined(cells: tuple[tuple[Floats, ...], ...]) -> Floats:
 
 
 def _encode_samples(summary: SamplesSummary, out: _Writer) -> dict[str, Any]:
-    sizes = [[len(part) for part in column] for column in summary.values]
+    values, weights = _joined(summary.values), _joined(summary.weights)
     return {
-        **out.head(summary.request),
-        "sizes": sizes,
-        **out.floats(values=_joined(summary.values), weights=_joined(summary.weights)),
+        **out.encode(summary.request),
+        "sizes": [[len(part) for part in column] for column in summary.values],
+        "values": out.encode(values, "values"),
+        "weights": out.encode(weights, "weights"),
     }
 
 
@@ -281,12 +243,8 @@ def _decode_samples(item: Any, read: _Reader) -> SamplesSummary:
 
 def _encode_totals(summary: TotalsSummary, out: _Writer) -> dict[str, Any]:
     last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
-    return {
-        "vector": out.places([summary.request.vector])[0],
-        "given": out.given(summary.request.given),
-        "threshold": encode_value(summary.request.threshold),
-        **out.floats(sums=summary.sums, seen=summary.seen, lengths=summary.lengths[:, :last]),
-    }
+    entries: dict[str, Any] = out.encode(replace(summary, lengths=summary.lengths[:, :last]))
+    return entries
 
 
 def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
@@ -295,8 +253,8 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
     if threshold is not None and not (type(threshold) is float and math.isfinite(threshold)):
         raise ValueError(f"expected a threshold; got {threshold!r:.80}")
     n_groups, n_items = _n_groups(given), len(vector.items)
-    known = read.numbers(item["lengths"])
-    if known.shape[:-1] != (n_groups,) or known.shape[-1] > len(LENGTHS) or (known < 0).any():
+    known = read.weights(item["lengths"])
+    if known.shape[:-1] != (n_groups,) or known.shape[-1] > len(LENGTHS):
         raise ValueError(f"lengths have the shape {known.shape}")
     lengths = np.zeros((n_groups, len(LENGTHS)))
     lengths[:, : known.shape[-1]] = known
@@ -308,31 +266,24 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
     )
 
 
-@dataclass(frozen=True)
-class _Codec:
-    """The encoder and the decoder of a summary.
+class _Codec(NamedTuple):
+    """The type of a summary, its decoder, and its encoder unless `_Writer.encode` is.
 
-    Attributes
-    ----------
-    type : type
-    encode : callable
-        From summary and _Writer to a dict that JSON can hold.
-    decode : callable
-        From that dict and _Reader to the summary.
+    A decoder gets what the encoder returned, a dict that JSON can hold, and a _Reader.
     """
 
     type: type[Any]
-    encode: Callable[[Any, _Writer], dict[str, Any]]
     decode: Callable[[Any, _Reader], Any]
+    encode: Callable[[Any, _Writer], dict[str, Any]] = lambda summary, out: out.encode(summary)
 
 
 SUMMARIES: dict[str, _Codec] = {
-    "singles": _Codec(SinglesSummary, _encode_singles, _decode_singles),
-    "pairs": _Codec(PairsSummary, _encode_pairs, _decode_pairs),
-    "families": _Codec(FamiliesSummary, _encode_families, _decode_families),
-    "moments": _Codec(MomentsSummary, _encode_transformed, _decode_transformed),
-    "samples": _Codec(SamplesSummary, _encode_samples, _decode_samples),
-    "totals": _Codec(TotalsSummary, _encode_totals, _decode_totals),
+    "singles": _Codec(SinglesSummary, _decode_singles),
+    "pairs": _Codec(PairsSummary, _decode_pairs, _encode_pairs),
+    "families": _Codec(FamiliesSummary, _decode_families, _encode_families),
+    "moments": _Codec(MomentsSummary, _decode_transformed),
+    "samples": _Codec(SamplesSummary, _decode_samples, _encode_samples),
+    "totals": _Codec(TotalsSummary, _decode_totals, _encode_totals),
 }
 # Kinds that version 0.1.0 wrote under another name.
 _RENAMED = {"logs": "moments"}
@@ -367,7 +318,7 @@ def decode_statistics(
     Raises
     ------
     ValueError, TypeError, LookupError
-        For what it never encodes.
+        For content that it never encodes.
     """
     read = _Reader(variables, arrays)
     kinds = [_RENAMED.get(item["summary"], item["summary"]) for item in items]

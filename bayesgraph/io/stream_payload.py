@@ -1,26 +1,24 @@
-"""Streaming classifiers in native files: the whole state, so that they go on to the bit."""
+"""Streaming classifiers in native files, with their whole state: they continue exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from bayesgraph.classifiers.inputs import note_names
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
-from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
-    decode_layout,
+    decode_columns,
     decode_parameter,
-    encode_layout,
+    encode_estimator,
     encode_parameter,
 )
-from bayesgraph.io.json_values import HELD, UnsupportedTypeError, decode_value, encode_value
+from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.payloads import Kind, RemovedKind
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches import SUMMARIES
@@ -39,24 +37,16 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
     star, found = model.star_, model._columns
     place = {name: i for i, name in enumerate(model.layout_.columns)}
     return {
-        "estimator": type(model).__name__,
-        "parameters": {
-            name: encode_parameter(name, value)
-            for name, value in model.get_params(deep=False).items()
-        },
-        "classes": _encoded("class", model.classes_.tolist()),
+        **encode_estimator(model),
+        "classes": _encoded(model.target_name_, model.classes_.tolist()),
         "label_type": model.classes_.dtype.str,
-        "target": _encoded("class variable", [model.target_name_])[0],
-        "named": hasattr(model, "feature_names_in_"),
-        "layout": encode_layout(model.layout_),
+        "target": encode_value(model.target_name_, "name of the class"),
         "open": model._is_open,
         "numbers": [place[name] for name in found.numbers],
         "states": [place[name] for name in found.states],
         "vocabularies": [
-            _encoded(repr(name), [state for _, state in vocabulary])
-            for name, vocabulary in zip(
-                model._columns.states, model._columns.vocabularies, strict=True
-            )
+            _encoded(name, (state for _, state in vocabulary))
+            for name, vocabulary in zip(found.states, found.vocabularies, strict=True)
         ],
         # Those in force: parameters may have been set since.
         "settings": asdict(star.settings)
@@ -73,13 +63,8 @@ def _group(name: str) -> str:
     return "stream.table" if name.startswith("table_") else f"stream.{name}"
 
 
-def _encoded(what: str, values: Sequence[Any]) -> list[Any]:
-    try:
-        return [encode_value(value) for value in values]
-    except UnsupportedTypeError as error:
-        raise LossyExportError(
-            f"A value of {what} {error}: the native format cannot hold it. It holds {HELD}."
-        ) from error
+def _encoded(name: object, values: Iterable[Any]) -> list[Any]:
+    return [encode_value(value, "value", name) for value in values]
 
 
 def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
@@ -91,7 +76,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
         )
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = CLASSES[item["estimator"]](**_renamed(parameters))
-    model.layout_ = decode_layout(item["layout"])
+    decode_columns(model, item)
     columns = model.layout_.columns
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")
@@ -104,9 +89,6 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     model._is_open = item["open"] is True
     model.classes_ = _labels(item["classes"], item["label_type"])
     model.target_name_ = decode_value(item["target"])
-    model.n_features_in_ = len(columns)
-    if item["named"]:
-        note_names(model, list(columns))
     model.star_ = star
     _check_fit(model)
     model._changed()
@@ -134,10 +116,11 @@ def _places(items: Any) -> list[int]:
     return list(items)
 
 
-def _vocabulary(items: Any, most: int) -> dict[Any, int]:
+def _vocabulary(items: Any, max_exact: int) -> dict[Any, int]:
     states = [decode_value(value) for value in items]
     found = {
-        (type(state), state): at if at < most else key_of(state) for at, state in enumerate(states)
+        (type(state), state): at if at < max_exact else key_of(state)
+        for at, state in enumerate(states)
     }
     if len(found) < len(states):
         raise ValueError(f"a state is there twice in {states!r:.80}")

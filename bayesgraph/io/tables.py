@@ -1,4 +1,4 @@
-"""Tables from and to files: CSV and Parquet, by pyarrow."""
+"""Tables in CSV and Parquet files, read and written by pyarrow."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from bayesgraph.errors import DataError, FileFormatError, quoted
 from bayesgraph.io.files import replacing
 from bayesgraph.optional import optional_module
 
-# What a cell of a CSV file says when there is no value.
+# Cells of a CSV file without a value.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
+
+
+def _arrow(module: str = "") -> Any:
+    return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -24,8 +28,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
         if name.endswith(suffix):
             return suffix
     raise FileFormatError(
-        f"{os.fspath(path)!r}: tables are read and written as {quoted((*_CSV, *_PARQUET))}, told "
-        "by the suffix."
+        f"{os.fspath(path)!r}: the suffix of a table is one of {quoted((*_CSV, *_PARQUET))}."
     )
 
 
@@ -47,7 +50,7 @@ def read_table(
     ------
     FileNotFoundError
     FileFormatError
-        For another suffix, or a file that is not what its suffix says.
+        For another suffix, or a file of another format than its suffix.
     DataError
         For a file without rows.
     """
@@ -55,11 +58,10 @@ def read_table(
     name = os.fspath(path)
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no file {name!r}.")
-    arrow = optional_module("pyarrow", extra="tables", what="Reading a table")
+    arrow = _arrow()
     try:
         if suffix in _PARQUET:
-            parquet = optional_module("pyarrow.parquet", extra="tables", what="Reading Parquet")
-            table = parquet.read_table(name)
+            table = _arrow(".parquet").read_table(name)
         else:
             table = _read_csv(name, suffix, missing, text)
     except arrow.ArrowInvalid as error:
@@ -71,15 +73,14 @@ def read_table(
 
 
 def _read_csv(path: str, suffix: str, missing: Sequence[str], text: Sequence[str]) -> Any:
-    arrow = optional_module("pyarrow", extra="tables", what="Reading CSV")
-    csv = optional_module("pyarrow.csv", extra="tables", what="Reading CSV")
+    csv = _arrow(".csv")
     return csv.read_csv(
         path,
         parse_options=csv.ParseOptions(delimiter="\t" if "tsv" in suffix else ","),
         convert_options=csv.ConvertOptions(
             null_values=list(missing),
             strings_can_be_null=True,
-            column_types=dict.fromkeys(text, arrow.string()),
+            column_types=dict.fromkeys(text, _arrow().string()),
         ),
     )
 
@@ -93,28 +94,23 @@ def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
     path : str or path
     """
     suffix = _suffix(path)
-    arrow = optional_module("pyarrow", extra="tables", what="Writing a table")
-    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
     with replacing(path) as stream:
         if suffix in _PARQUET:
-            parquet = optional_module("pyarrow.parquet", extra="tables", what="Writing Parquet")
-            parquet.write_table(table, stream)
+            _arrow(".parquet").write_table(_table(columns), stream)
         elif suffix.endswith(".gz"):
             # No time of day in the header: the same table gives the same bytes.
             with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as packed:
-                write_csv(table, packed, tabs="tsv" in suffix)
+                print_table(columns, packed, tabs="tsv" in suffix)
         else:
-            write_csv(table, stream, tabs="tsv" in suffix)
+            print_table(columns, stream, tabs="tsv" in suffix)
 
 
-def print_table(columns: Mapping[str, Any], stream: Any) -> None:
-    """Write columns as CSV to a binary stream."""
-    arrow = optional_module("pyarrow", extra="tables", what="Writing a table")
-    table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
-    write_csv(table, stream)
+def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:
+    """Write columns as text to a binary stream, separated by commas or tabs."""
+    csv = _arrow(".csv")
+    csv.write_csv(_table(columns), stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
 
 
-def write_csv(table: Any, stream: Any, *, tabs: bool = False) -> None:
-    """Write a pyarrow Table as text to a binary stream."""
-    csv = optional_module("pyarrow.csv", extra="tables", what="Writing CSV")
-    csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
+def _table(columns: Mapping[str, Any]) -> Any:
+    arrow = _arrow()
+    return arrow.table({name: arrow.array(values) for name, values in columns.items()})

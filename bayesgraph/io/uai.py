@@ -28,8 +28,8 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io import FileFormat
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.lossy import check_kept, no_table, tables_of
-from bayesgraph.io.row_sums import RoundedRows, first_bad_row, sum_to_one
+from bayesgraph.io.lossy import check_lossless, no_table, tables_of
+from bayesgraph.io.row_sums import RoundedRows, first_bad_row, network_of, sum_to_one
 from bayesgraph.io.uai_answers import (
     UAIResult,
     read_uai_evidence,
@@ -63,13 +63,12 @@ def read_uai(
     ----------
     path : str or path
     variables : sequence of Discrete, optional
-        What the numbers stand for, such as ``model.variables`` of the model that was written. By
+        The variables of the numbers, such as ``model.variables`` of the model that was written. By
         default the variables are ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
     normalize : bool
-        What to do with rows of a ``BAYES`` file that do not sum to one. Rows off by at most 1e-6
-        are kept exactly as they are in the file. Rows off by at most 0.02 (printed with few digits)
-        are divided by their sum, with one warning that says which tables and by how much, or
-        refused if `normalize` is false. Others are refused.
+        Whether rows of a ``BAYES`` file that are off by up to 0.02 (printed with few digits) are
+        divided by their sum, with one warning that names the tables and the deviation, or refused.
+        Rows off by at most 1e-6 are never changed; others are refused.
 
     Returns
     -------
@@ -83,7 +82,7 @@ def read_uai(
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, what was expected there and what came.
+        With the line, the expected text and the text there.
     ModelError
         For `variables` that do not fit the file.
     """
@@ -127,7 +126,7 @@ def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
     Raises
     ------
     LossyExportError
-        For what UAI cannot hold, all of it listed: continuous variables, numbers beyond the range
+        With a list of all that UAI cannot hold: continuous variables, numbers beyond the range
         of floats and (unless `strict` is false) names and states.
     """
     write_text(path, format_uai(model, strict=strict))
@@ -166,19 +165,19 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     else:
         changes = lost + changes
     # The level is that of the caller of the model's method `save`.
-    check_kept("UAI", problems, changes, 6)
+    check_lossless("UAI", problems, changes, 6)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
 
 # ----------------------------------------------------------------------------------- reading
 
 
-class _ReadTable(NamedTuple):
-    """A table: its scope, and where its entries start among the numbers of the file."""
+class _Table(NamedTuple):
+    """A table: its scope, and where its entries start among the numbers of a file that is read."""
 
     scope: list[Discrete]
     values: Floats
-    start: int
+    start: int = 0
 
 
 def _parse(
@@ -200,19 +199,15 @@ def _parse(
     numbers.finish(f"the tables of {len(scopes)} functions")
     known = _variables(states, scopes, variables, source)
     tables = [
-        _ReadTable([known[i] for i in scope], values, at)
+        _Table([known[i] for i in scope], values, at)
         for scope, values, at in zip(scopes, arrays, starts, strict=True)
     ]
     if kind == "BAYES":
-        return _network(tables, known, numbers, normalize)
-    first, last = _ones(scopes, n)
-    return FactorGraph(
-        [
-            *(Factor([known[i]], np.ones(states[i])) for i in first),
-            *(Factor(table.scope, table.values) for table in tables),
-            *(Factor([known[i]], np.ones(states[i])) for i in last),
-        ]
-    )
+        rounded = RoundedRows(normalize=normalize)
+        cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
+        return network_of([cpds[variable] for variable in known], rounded, source)
+    first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
+    return FactorGraph([*first, *(Factor(table.scope, table.values) for table in tables), *last])
 
 
 def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> list[list[int]]:
@@ -309,20 +304,7 @@ def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
     return first, [variable for variable in free if variable not in first]
 
 
-def _network(
-    tables: list[_ReadTable], variables: list[Discrete], numbers: Numbers, normalize: bool
-) -> BayesianNetwork:
-    rounded = RoundedRows(normalize=normalize)
-    cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-    try:
-        network = BayesianNetwork([cpds[variable] for variable in variables])
-    except BayesGraphError as error:
-        raise FileFormatError(f"{numbers.source}: {error}") from error
-    rounded.warn(numbers.source, stacklevel=5)  # above bayesgraph.load
-    return network
-
-
-def _cpd(table: _ReadTable, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
+def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
     # Numbers that overflow a sum are refused like any others that do not sum to one.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -331,26 +313,13 @@ def _cpd(table: _ReadTable, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
             return TableCPD(child, values, parents)
         except BayesGraphError as error:
             line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
+            advice = "A file of tables that are no conditional probabilities starts with MARKOV."
             if parents and sum_to_one(values.reshape(child.cardinality, -1).T):
-                advice = (
-                    "In UAI the child varies fastest; this table reads as if it varied slowest."
-                )
-            else:
-                advice = (
-                    "A file of tables that are no conditional probabilities starts with MARKOV."
-                )
+                advice = "In UAI the child varies fastest; here it seems to vary slowest."
             raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
 
 
 # ----------------------------------------------------------------------------------- writing
-
-
-class _Table(NamedTuple):
-    scope: list[Discrete]
-    values: Floats
-
-
-_Found = tuple[list[_Table], list[str], list[str]]
 
 
 def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[str]:
@@ -367,8 +336,8 @@ def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[s
     return lines
 
 
-def _graph_tables(model: FactorGraph) -> _Found:
-    """Return the powered tables of a graph, what cannot be written and what is left out."""
+def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str]]:
+    """Return the powered tables of a graph, the problems and the changes of writing them."""
     tables: list[_Table] = []
     problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     for term in model.terms:
@@ -411,14 +380,14 @@ def _numbers(log_values: Floats) -> Floats:
 
 
 def _is_held(values: Floats, log_values: Floats) -> bool:
-    """Tell whether no number became zero, infinite or one of few digits."""
+    """Return whether no number became zero, infinite or one of few digits."""
     with np.errstate(all="ignore"):
         change = np.abs(np.log(values) - log_values)
     return bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all())
 
 
 def _lost_words(variables: Sequence[Discrete]) -> list[str]:
-    """Return what of names and states the numbers do not tell."""
+    """Return which names and states are not their own numbers."""
     names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
     states = [
         v.name

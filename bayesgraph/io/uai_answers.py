@@ -3,7 +3,7 @@
 Evidence is the number of observed variables and then pairs of variable and state. A result file
 starts with its task (marginals, most probable explanation, partition function), and then comes a
 solution. The files of 2010 and 2011 have the number of samples of evidence before both; those of
-one sample are read, and what is written is the layout of all other years.
+one sample are read; the layout of all other years is written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, what was expected there and what came; for a file of several samples.
+        With the line, the expected text and the text there; for a file of several samples.
     UnsupportedModelError
         For a model with continuous variables.
     """
@@ -99,7 +99,7 @@ def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: 
     Raises
     ------
     UnknownVariableError, UnknownStateError
-        With what is known and the nearest match.
+        With the known names and the nearest match.
     LossyExportError
         For soft evidence, which UAI cannot hold.
     UnsupportedModelError
@@ -146,7 +146,7 @@ class UAIResult(NamedTuple):
 
 
 def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> UAIResult:
-    """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word tells which.
+    """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word is its kind.
 
     Of several solutions, with ``-BEGIN-`` between them, the last one counts.
 
@@ -156,13 +156,13 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     model : BayesianNetwork or FactorGraph
         Its variables are those of the file, in the order of ``model.variables``.
     normalize : bool
-        What to do with marginals that do not sum to one; as in
+        Whether marginals that do not sum to one are divided by their sum; as in
         :func:`bayesgraph.io.uai.read_uai`.
 
     Returns
     -------
     UAIResult
-        A pair of kind and value. The file does not tell ``log_evidence``: it is NaN in each
+        A pair of kind and value. The file does not hold ``log_evidence``: it is NaN in each
         Posterior.
 
     Raises
@@ -170,7 +170,7 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, what was expected there and what came.
+        With the line, the expected text and the text there.
     UnsupportedModelError
         For a model with continuous variables.
     """
@@ -223,7 +223,7 @@ def write_uai_result(
     model : BayesianNetwork or FactorGraph
         Variables and states are written in their order in ``model.variables``.
     evidence : mapping from name to state, optional
-        The observed variables, of which MAR and MPE files tell too. They may be in the result
+        The observed variables, which MAR and MPE files hold too. They may be in the result
         instead.
 
     Raises
@@ -292,7 +292,7 @@ def _solution(kind: str, result: Any, model: Model, observed: dict[Discrete, int
     variables = discrete_variables(model)
     if without := [v.name for v in variables if v not in given and v not in observed]:
         raise EvidenceError(
-            f"A {kind} file tells of every variable; {quoted(without)} are neither in the result "
+            f"A {kind} file holds every variable; {quoted(without)} are neither in the result "
             "nor observed: give them, or the evidence= with them."
         )
     words = [str(len(variables))]

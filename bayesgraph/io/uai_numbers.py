@@ -39,7 +39,7 @@ class Numbers:
     values : ndarray of float
         All numbers.
     position : int
-        How many of them have been taken.
+        Number of those that have been taken.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
     Raises
     ------
     FileFormatError
-        For another first word, or what is no number.
+        For another first word, or a word that is no number.
     """
     data = data.removeprefix(_BOM)
     data = _COMMENT.sub(b"", data) if b"c" in data else data

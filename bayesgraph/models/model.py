@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesgraph import graph, upward
+from bayesgraph import graph, late_methods
 from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.errors import (
     EvidenceError,
@@ -497,7 +497,7 @@ class Model(ABC):
         drawn = draws.take(size, random_generator(random_state))
         given = case.evidence(self.variables).columns
         drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
-        return upward.call("frame", [v for v in self.variables if v in drawn], drawn, frame)
+        return late_methods.call("frame", [v for v in self.variables if v in drawn], drawn, frame)
 
     def weighted_samples(
         self,
@@ -736,7 +736,7 @@ class Model(ABC):
         ----------
         table : pandas, polars or pyarrow table, or mapping from name to column
         """
-        found: Floats = upward.call("log_likelihood", self, table)
+        found: Floats = late_methods.call("log_likelihood", self, table)
         return found
 
     def query_rows(self, target: Name, table: TableLike) -> Floats:
@@ -756,7 +756,7 @@ class Model(ABC):
             In the order of the target's states. Rows to which the model gives probability zero get
             the prior, with one warning that counts them.
         """
-        result: Floats = upward.call("query_rows", self, target, table)
+        result: Floats = late_methods.call("query_rows", self, target, table)
         return result
 
     def contributions(
@@ -797,7 +797,7 @@ class Model(ABC):
         UnsupportedModelError
             For an average of posteriors, which has no joint distribution.
         """
-        found: Contributions = upward.call(
+        found: Contributions = late_methods.call(
             "contributions", self, target, evidence, positive=positive, negative=negative
         )
         return found
@@ -824,7 +824,7 @@ class Model(ABC):
         UnsupportedModelError
             If there is no vector of counts whose only parent is the class.
         """
-        found: TopItems = upward.call("top_items", self, target, n, feature=feature)
+        found: TopItems = late_methods.call("top_items", self, target, n, feature=feature)
         return found
 
     def save(self, /, path: PathLike, **options: Any) -> None:
@@ -832,26 +832,26 @@ class Model(ABC):
 
         The native format, ``.bayesgraph``, keeps every name, state and number exactly.
         """
-        upward.call("save", self, path, **options)
+        late_methods.call("save", self, path, **options)
 
     def to_dot(self, /, **options: Any) -> str:
         """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""
-        return str(upward.call("to_dot", self, **options))
+        return str(late_methods.call("to_dot", self, **options))
 
     def to_graphviz(self, /, **options: Any) -> Any:
         """Return the graph as a ``graphviz.Source``; options as for `to_dot`."""
-        return upward.call("to_graphviz", self, **options)
+        return late_methods.call("to_graphviz", self, **options)
 
     def render(self, /, path: PathLike, **options: Any) -> None:
         """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
-        upward.call("render", self, path, **options)
+        late_methods.call("render", self, path, **options)
 
     def to_pgmpy(self) -> Any:
         """Return the model as a pgmpy object of the same names, states and numbers."""
-        return upward.call("to_pgmpy", self)
+        return late_methods.call("to_pgmpy", self)
 
     def _repr_svg_(self) -> str | None:
-        result: str | None = upward.call("to_svg", self)
+        result: str | None = late_methods.call("to_svg", self)
         return result
 
 

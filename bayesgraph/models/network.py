@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 from numpy.typing import ArrayLike
 
-from bayesgraph import upward
+from bayesgraph import late_methods
 from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
 from bayesgraph.cpds.integrated import MAX_BYTES, Integrated
 from bayesgraph.cpds.roots import summed_roots, without_summed_roots
@@ -237,7 +237,7 @@ class BayesianNetwork(Model):
         >>> net.history.converged
         True
         """
-        network: BayesianNetwork = upward.call(
+        network: BayesianNetwork = late_methods.call(
             "fit_network",
             arcs,
             frame,

@@ -1,4 +1,4 @@
-"""Pictures: rendered graphs, figures of evaluations and of explanations."""
+"""Pictures: rendered graphs, figures of evaluations and explanations."""
 
 import lazy_loader
 

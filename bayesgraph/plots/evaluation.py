@@ -1,4 +1,4 @@
-"""A figure of how well classifiers predict, by scikit-learn's displays."""
+"""A figure of the predictions of classifiers, drawn by scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
     Parameters
     ----------
     results : sequence of Evaluation
-        What :func:`bayesgraph.evaluate` returns.
+        Returned by :func:`bayesgraph.evaluate`.
 
     Returns
     -------

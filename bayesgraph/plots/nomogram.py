@@ -1,4 +1,4 @@
-"""Nomograms of naive Bayes classifiers: a ruler for each feature, to add up on paper.
+"""Nomograms of naive Bayes classifiers: a ruler for each feature, whose points add up.
 
 The log odds of two classes are a sum of one function of each feature, so that points on parallel
 rulers add up to them (Lubsen, Pool and van der Does 1978; for naive Bayes Mozina, Demsar, Kattan
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _POINTS = 100.0
 _WIDTH, _ROW = 8.6, 0.62
-# Points that one character of a label takes, and the least gap between two labels.
+# Points that one character of a label takes, and the minimum gap between two labels.
 _CHARACTER, _GAP = 1.05, 1.2
 _LEVELS = (0.2, -0.2, 0.42, -0.42)
 _BRANCH = 0.1
@@ -62,7 +62,7 @@ def nomogram_figure(
     *,
     positive: Any = None,
     negative: Any = None,
-    most: int = 10,
+    max_features: int = 10,
     title: str | None = None,
 ) -> Figure:
     """Return a nomogram: points for every value, whose sum shows the probability of a class.
@@ -77,7 +77,7 @@ def nomogram_figure(
         Fitted; a naive Bayes, that is, the class is the only parent of every feature.
     positive, negative : label, optional
         The classes to compare; by default the second of two against the first.
-    most : int
+    max_features : int
         Features to draw, those whose points differ most; others count as not observed.
     title : str, optional
 
@@ -91,8 +91,8 @@ def nomogram_figure(
         For a feature with other parents than the class, or of another family than Gaussian and
         categorical.
     DataError
-        For more than two classes without `negative`, a value that a class rules out, or `most`
-        below 1.
+        For more than two classes without `negative`, a value that a class rules out, or
+        `max_features` below 1.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -102,12 +102,12 @@ def nomogram_figure(
             "A nomogram compares two classes; say with negative= which of "
             f"{quoted(clf.target_.states)} the other one is."
         )
-    if most < 1:
-        raise DataError(f"most is a number of features, 1 or more; got {most!r}.")
+    if max_features < 1:
+        raise DataError(f"max_features is a number of features, 1 or more; got {max_features!r}.")
     network = clf.network_
     _check_star(network, clf.target_)
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
-    shown = sorted(rulers, key=lambda ruler: -ruler.span)[:most]
+    shown = sorted(rulers, key=lambda ruler: -ruler.span)[:max_features]
     prior = float(contrast(network.log_posterior_rows(clf.target_, Evidence(1, {})))[0])
     label = shown_names([clf.target_.states[contrast.positive]])[0]
     other = shown_names([clf.target_.states[contrast.negative]])[0]
@@ -170,8 +170,7 @@ def _check_star(network: BayesianNetwork, target: Discrete) -> None:
         if cpd.parents != (() if cpd.variable == target else (target,)):
             raise UnsupportedModelError(
                 f"A nomogram is of a naive Bayes; {cpd.title} makes the points of one feature "
-                "depend "
-                "on another. Explain single rows with clf.contributions instead."
+                "depend on another. Explain single rows with clf.contributions instead."
             )
 
 
@@ -244,7 +243,7 @@ def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str 
 def _labels(
     axes: Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
 ) -> None:
-    """Write labels where they do not touch; what fits on no level keeps a bare tick."""
+    """Write labels where they do not touch; labels that fit on no level become a bare tick."""
     ends = dict.fromkeys(levels, -math.inf)
     for at in np.argsort(places, kind="stable"):
         x, label = float(places[at]), labels[at]

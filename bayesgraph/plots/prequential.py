@@ -1,4 +1,4 @@
-"""A figure of how well models predict a stream."""
+"""A figure of the prequential performance of models on a stream."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def prequential_figure(
     changes: ArrayLike = (),
     title: str = "Test, then train",
 ) -> Figure:
-    """Return a figure of how well models predict the rows of a stream before they learn them.
+    """Return a figure of predictions of the rows of a stream, each made before the row is learned.
 
     Alarms of drift are dotted lines in the colour of their model.
 
     Parameters
     ----------
     results : PrequentialResult, several, or mapping from name to PrequentialResult
-        What :func:`bayesgraph.prequential` returns of one model or of a mapping of models.
+        Of :func:`bayesgraph.prequential`, of one model or of a mapping of models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
     changes : array_like of rows, optional
         Where the stream is known to change; grey lines.
@@ -67,7 +67,7 @@ def prequential_figure(
     DataError
         For no results, another measure, or changes that are no rows.
     DataTypeError
-        For what is no result.
+        For another object than a result.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -93,7 +93,7 @@ def prequential_figure(
 
 
 def _named(results: Any) -> Named:
-    """Return names and results, whatever way they came."""
+    """Return names and results of any form of the argument."""
     if isinstance(results, Mapping):
         named = [(str(name), result) for name, result in results.items()]
     else:
@@ -124,7 +124,7 @@ def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
 
 
 def _shown(named: Named) -> list[str]:
-    """Return the names as they read; those that came twice with a number."""
+    """Return the names as text, repeated ones with a number."""
     names, seen = [], dict.fromkeys((name for name, _ in named), 0)
     for name, _ in named:
         seen[name] += 1
@@ -133,7 +133,7 @@ def _shown(named: Named) -> list[str]:
 
 
 def _columns(named: Named) -> int:
-    """Return how many entries of the legend stand side by side."""
+    """Return the number of entries in a row of the legend."""
     longest = max(len(name) for name in _shown(named))
     return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
 

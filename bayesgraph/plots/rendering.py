@@ -1,8 +1,8 @@
-"""Graphs as pictures: the DOT text of a model, laid out and drawn by Graphviz.
+"""Pictures of models: their DOT text, drawn by Graphviz.
 
 Graphviz runs in a process of its own, be it the system's ``dot`` or the library inside pygraphviz'
-wheel: it is not thread-safe, a layout in progress cannot be interrupted, and what it has to say
-about the fonts of a machine belongs in an error message or nowhere.
+wheel: it is not thread-safe, a layout in progress cannot be interrupted, and its
+warnings about fonts belong in an error message only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _TEXTS = (".dot", ".gv")
 # A notebook shows text rather than wait longer than this for the layout of a huge graph.
 _NOTEBOOK_SECONDS = 10.0
 
-# What the other process runs where there is no `dot`; a format, a resolution, and DOT on its input.
+# The script of the other process where there is no `dot`: its arguments are a format and a
+# resolution, its input is DOT.
 _PYGRAPHVIZ = """
 import sys
 import pygraphviz
@@ -63,7 +64,7 @@ def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) 
     ----------
     model : BayesianNetwork or FactorGraph
     path : str or path
-        The suffix tells the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
+        The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
         language.
     dpi : int
         Dots per inch of a PNG.
@@ -123,7 +124,7 @@ def to_graphviz(model: Model, **dot_options: Any) -> graphviz.Source:
 def to_svg(model: Model, **dot_options: Any) -> str | None:
     """Return a model as an SVG element; None if no renderer is installed or it takes too long.
 
-    This is what notebooks show.
+    Notebooks show this picture.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def heading(axes: Axes, title: str, note: str) -> None:
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
-    """Return names or states as they read, shortened and told apart."""
+    """Return names or states as text, shortened and distinct."""
     return texts(map(plain, classes), LONGEST_LABEL)
 
 
@@ -93,7 +93,7 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
     ----------
     figure : matplotlib.figure.Figure
     path : str or path
-        The suffix tells the format: .svg, .png or .pdf.
+        The suffix names the format: .svg, .png or .pdf.
     dpi : int
         Dots per inch of a PNG.
 

@@ -1,4 +1,4 @@
-"""Trees as pictures: each split as a question, each leaf with its distribution."""
+"""Trees as pictures: each split with its feature, each leaf with its distribution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.plots.rendering import render_text
 from bayesgraph.variables import Discrete, Variable
 
 _LEAF, _LEAF_LINE, _CUT = "#f6f8fa", "#a9b6c6", "#ffffff"
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 
 # Which states of each discrete parent the splits above leave.
 _Left = Mapping[Variable, frozenset[int]]
@@ -32,7 +32,7 @@ def tree_to_dot(
     max_states: int = 6,
     rankdir: str = "TB",
 ) -> str:
-    """Return a tree in the DOT language: questions, answers on the arcs, bars at the leaves.
+    """Return a tree in the DOT language: splits, conditions on the arcs, bars at the leaves.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def tree_to_dot(
         A number given the tree's child (as in a regression): the leaves show its mean ± standard
         deviation instead of bars.
     max_depth : int, optional
-        Splits to show on the way down; what hangs below is counted. None shows all.
+        Splits to show on the way down; the splits below are counted. None shows all.
     max_states : int
-        Bars at a leaf; those of the most probable states are kept.
+        Bars at a leaf; those of the most probable states.
     rankdir : {"TB", "LR"}
         Whether the tree grows downwards or to the right.
 
@@ -88,7 +88,7 @@ def tree_to_dot(
         if depth >= deepest:
             nodes.append(_cut(cpd, node))
             continue
-        nodes.append(_question(cpd, node))
+        nodes.append(_split(cpd, node))
         sides = _sides(cpd, node, left_over)
         for below, (text, full, rest) in zip(
             (tree.left[node], tree.right[node]), sides, strict=True
@@ -123,17 +123,17 @@ def render_tree(cpd: TreeCPD, path: PathLike, *, dpi: int = 192, **options: Any)
     render_text(lambda: tree_to_dot(cpd, **options), path, dpi=dpi)
 
 
-def _question(cpd: TreeCPD, node: int) -> str:
+def _split(cpd: TreeCPD, node: int) -> str:
     parent = cpd.parents[cpd.tree.feature[node]]
     name = texts([parent.name], labels.LONGEST_NAME)[0]
     parts = [labels.title(name), *_rows(cpd, node)]
     return statement(f"n{node}", {"label": labels.stack(parts), "tooltip": labels.tooltip(parent)})
 
 
-def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, most: int) -> str:
+def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
     shares = cpd.tree.values[node]
     if numbers is None:
-        parts = [labels.bars(cpd.variable, shares, labels.BLUE, most)]
+        parts = [labels.bars(cpd.variable, shares, labels.BLUE, max_states)]
     else:
         code = int(np.argmax(shares))
         mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
@@ -160,7 +160,7 @@ def _cut(cpd: TreeCPD, node: int) -> str:
 
 
 def _rows(cpd: TreeCPD, node: int) -> list[str]:
-    """Return how many rows reached a node, if that is known."""
+    """Return the number of rows that reached a node, if it is known."""
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
@@ -170,7 +170,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return for both branches: the answer, the answer in full, and the states that are left."""
+    """Return for both branches: the condition, its full text, and the states that are left."""
     parent = cpd.parents[cpd.tree.feature[node]]
     if not isinstance(parent, Discrete):
         at = float(cpd.tree.threshold[node])
@@ -181,20 +181,20 @@ def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _L
     goes_left = frozenset(np.flatnonzero(cpd.tree.left_states[node]).tolist())
     here = left_over[parent]
     result: list[tuple[str, str, _Left]] = []
-    for kept in (here & goes_left, here - goes_left):
+    for chosen in (here & goes_left, here - goes_left):
         names = texts(parent.states, labels.LONGEST_STATE)
-        inside, outside = ([names[c] for c in sorted(part)] for part in (kept, here - kept))
+        inside, outside = ([names[c] for c in sorted(part)] for part in (chosen, here - chosen))
         text = _listed(inside)
-        if len(inside) > _MOST_LISTED >= len(outside) > 0:
+        if len(inside) > _MAX_LISTED >= len(outside) > 0:
             text = f"not {' or '.join(outside)}"
         full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
-        result.append((text, full, {**left_over, parent: kept}))
+        result.append((text, full, {**left_over, parent: chosen}))
     return result
 
 
 def _listed(names: list[str]) -> str:
     if not names:
         return "(nothing)"
-    shown = ", ".join(names[:_MOST_LISTED])
-    rest = len(names) - _MOST_LISTED
+    shown = ", ".join(names[:_MAX_LISTED])
+    rest = len(names) - _MAX_LISTED
     return f"{shown} … {rest} more" if rest > 0 else shown

@@ -1,4 +1,4 @@
-"""A waterfall of log odds: from the prior, one finding after the other, to the total."""
+"""A waterfall of log odds: from the prior to the total, a bar for each finding."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NOTHING = 1e-9
 def contributions_figure(
     contributions: Contributions,
     *,
-    most: int = 14,
+    max_findings: int = 14,
     arcs: bool = False,
     title: str | None = None,
 ) -> Figure:
@@ -50,11 +50,11 @@ def contributions_figure(
     Parameters
     ----------
     contributions : Contributions
-    most : int
+    max_findings : int
         Findings to show, by magnitude; the rest are one bar.
     arcs : bool
-        Part each finding into what it says alone and, in paler bars, what the arc from each
-        observed parent changes about that.
+        Split each finding into its contribution alone and, in paler bars, the change that the arc
+        from each observed parent makes.
     title : str, optional
 
     Returns
@@ -64,13 +64,13 @@ def contributions_figure(
     Raises
     ------
     DataError
-        For `most` below 1.
+        For `max_findings` below 1.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if most < 1:
-        raise DataError(f"most is a number of findings, 1 or more; got {most!r}.")
-    bars = _bars(contributions, most, arcs=arcs)
+    if max_findings < 1:
+        raise DataError(f"max_findings is a number of findings, 1 or more; got {max_findings!r}.")
+    bars = _bars(contributions, max_findings, arcs=arcs)
     with styled() as figure_class:
         figure = new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
         axes = figure.add_subplot()
@@ -90,24 +90,24 @@ def contributions_figure(
 
 @dataclass(frozen=True)
 class _Bar:
-    """One row of the picture: a finding, or a part of one."""
+    """One row of the picture: a finding, or a piece of one."""
 
     label: str
     value: float
-    part: bool = False
+    piece: bool = False
     grey: bool = False
 
 
-def _bars(contributions: Contributions, most: int, *, arcs: bool) -> list[_Bar]:
+def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
     """Return the prior and the findings; infinite ones last, so that the others can be read."""
     terms = contributions.sorted_terms()
-    kept = terms if len(terms) <= most + 1 else terms[:most]
-    kept = sorted(kept, key=lambda term: math.isinf(term.log_odds))
-    labels = texts([_label(term) for term in kept], _LONGEST_LABEL)
+    shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
+    shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
+    labels = texts([_label(term) for term in shown], _LONGEST_LABEL)
     bars = [_Bar("prior", contributions.prior, grey=True)]
-    for term, label in zip(kept, labels, strict=True):
-        bars += _parts(term, label) if arcs else [_Bar(label, term.log_odds)]
-    if rest := terms[len(kept) :]:
+    for term, label in zip(shown, labels, strict=True):
+        bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
+    if rest := terms[len(shown) :]:
         position = sum(math.isfinite(bar.value) for bar in bars)
         bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
     return bars
@@ -118,16 +118,16 @@ def _label(term: Contribution) -> str:
     return f"{term.name} = {value}"
 
 
-def _parts(term: Contribution, label: str) -> list[_Bar]:
+def _pieces(term: Contribution, label: str) -> list[_Bar]:
     if not math.isfinite(term.beyond):
         return [_Bar(label, term.log_odds)]
-    parts = [_Bar(label, term.alone)]
+    pieces = [_Bar(label, term.alone)]
     names = texts(term.arcs, _LONGEST_LABEL - 10)
     for name, value in zip(names, term.arcs.values(), strict=True):
-        parts.append(_Bar(f"given {name}", value, part=True))
+        pieces.append(_Bar(f"given {name}", value, piece=True))
     if abs(term.beyond) > _NOTHING * max(1.0, abs(term.alone)):
-        parts.append(_Bar("given the rest", term.beyond, part=True))
-    return parts
+        pieces.append(_Bar("given the rest", term.beyond, piece=True))
+    return pieces
 
 
 def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
@@ -157,7 +157,7 @@ def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> Non
     axes.set(xlim=edges, ylim=(n + 0.6, -0.6))
     axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"])
     for label, bar in zip(axes.get_yticklabels(), [*bars, _Bar("total", total)], strict=True):
-        if bar.part:
+        if bar.piece:
             label.set(color=MUTED, fontsize=8)
         if bar.label == "total":
             label.set_fontweight("bold")
@@ -168,8 +168,8 @@ def _bar(
     axes: Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
 ) -> None:
     chosen = colour or (MUTED if bar.grey else _FOR if bar.value >= 0 else _AGAINST)
-    look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.part else 1.0, "zorder": 2}
-    axes.barh(row, end - start, left=start, height=0.4 if bar.part else 0.62, **look)
+    look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.piece else 1.0, "zorder": 2}
+    axes.barh(row, end - start, left=start, height=0.4 if bar.piece else 0.62, **look)
     right = bar.value >= 0
     axes.annotate(
         signed(bar.value, 2),
@@ -178,8 +178,8 @@ def _bar(
         textcoords="offset points",
         ha="left" if right else "right",
         va="center",
-        fontsize=8 if bar.part else 8.5,
-        color=MUTED if bar.part else INK,
+        fontsize=8 if bar.piece else 8.5,
+        color=MUTED if bar.piece else INK,
         # White behind the number: the connecting line passes under it.
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         zorder=3,

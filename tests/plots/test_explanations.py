@@ -82,15 +82,15 @@ class TestWaterfall:
         X = np.random.default_rng(0).normal(size=(40, 30))
         clf = bg.NaiveBayesClassifier().fit(X, np.arange(40) % 2)
         found = clf.contributions(evidence=X[0])
-        axes = contributions_figure(found, most=5).axes[0]
+        axes = contributions_figure(found, max_findings=5).axes[0]
         assert row_labels(axes)[-2:] == ["25 more", "total"]
         rest = sum(term.log_odds for term in found.sorted_terms()[5:])
         assert numbers(axes)[-2] == pytest.approx(rest, abs=0.0051)
         # One more than is allowed is shown rather than called one more.
         few = clf.contributions(evidence=np.where(np.arange(30) < 6, X[0], np.nan))
-        assert len(row_labels(contributions_figure(few, most=5).axes[0])) == 8
+        assert len(row_labels(contributions_figure(few, max_findings=5).axes[0])) == 8
         with pytest.raises(DataError, match="1 or more"):
-            contributions_figure(found, most=0)
+            contributions_figure(found, max_findings=0)
 
     def test_infinite_terms_are_arrows_after_the_others(self):
         X = pd.DataFrame({"u": ["p", "p", "q", "q"], "v": ["k", "l", "l", "l"]})
@@ -164,7 +164,7 @@ class TestNomogram:
         nomogram_figure(linear)
 
     def test_features_are_left_out(self):
-        axes = nomogram_figure(fitted(bg.NaiveBayesClassifier), most=2, title="Two").axes[0]
+        axes = nomogram_figure(fitted(bg.NaiveBayesClassifier), max_features=2, title="Two").axes[0]
         assert len(row_labels(axes)) == 5
         assert any("2 more features not drawn" in text for text in texts_of(axes))
         assert axes.get_title(loc="left") == "Two"
@@ -182,7 +182,7 @@ class TestNomogram:
         with pytest.raises(DataError, match="'u' = 'p' is impossible"):
             nomogram_figure(certain)
         with pytest.raises(DataError, match="1 or more"):
-            nomogram_figure(fitted(bg.NaiveBayesClassifier), most=0)
+            nomogram_figure(fitted(bg.NaiveBayesClassifier), max_features=0)
 
 
 class TestBoundaries:

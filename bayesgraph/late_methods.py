@@ -1,7 +1,6 @@
-"""Where the convenience methods that reach upwards live.
+"""Methods of models whose functions live in layers above: saving, drawing, fitting and exporting.
 
-A network can be saved, drawn, fitted and exported, and each of these belongs to a layer above it.
-This table is the one place that knows; the module is imported when its verb is first used.
+The table names the function of each method; its module is imported at the first call.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import pkgutil
 from typing import Any
 
-_HOMES = {
+_FUNCTIONS = {
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
     "top_items": "bayesgraph.explain:top_items",
@@ -29,6 +28,6 @@ _HOMES = {
 }
 
 
-def call(verb: str, *args: Any, **kwargs: Any) -> Any:
-    """Call the function of a verb with the arguments."""
-    return pkgutil.resolve_name(_HOMES[verb])(*args, **kwargs)
+def call(method: str, *args: Any, **kwargs: Any) -> Any:
+    """Call the function of a method with the arguments."""
+    return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)
