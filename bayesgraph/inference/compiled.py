@@ -148,20 +148,23 @@ class CompiledTables:
         space = borrow(program.n_work)
         result = np.zeros(program.n_result)  # a program of maxima may leave it
         log_scale = tables.log_scale + case.log_scale + self._constant(program, offsets)
-        least = program.least.copy()
+        minima = program.minima.copy()
         if case.soft:
-            log_scale += _load_soft(program, case, space, least, logarithmic=logarithmic)
+            log_scale += _load_soft(program, case, space, minima, logarithmic=logarithmic)
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, space, result, log_scale, logarithmic)
         if not logarithmic:
-            status, log_mass = execute(program, tables.values, offsets, least, space, result)
-            if status != kernels.TOO_SMALL and least.min(initial=0.0) >= kernels.MINIMUM_LOG2:
+            status, log_mass = execute(program, tables.values, offsets, minima, space, result)
+            if status != kernels.TOO_SMALL and minima.min(initial=0.0) >= kernels.MINIMUM_LOG2:
                 return Run(
                     program, tables.values, offsets, space, result, log_mass + log_scale, False
                 )
             give_back(space)
             return self.run(program, case, memory_limit, logarithmic=True)
-        _, log_mass = kernels.run_log(program.code, tables.log_values, offsets, space, result)
+        code = program.code
+        _, log_mass = kernels.run(
+            code, tables.log_values, offsets, minima, space, result, 0, len(code), space, 0, True
+        )
         if log_mass > -np.inf:
             np.exp(result, out=result)
         return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
@@ -223,7 +226,7 @@ def _check_memory(program: Program, memory_limit: int | None) -> None:
 
 
 def _load_soft(
-    program: Program, case: Case, space: Floats, least: Floats, *, logarithmic: bool
+    program: Program, case: Case, space: Floats, minima: Floats, *, logarithmic: bool
 ) -> float:
     """Write likelihoods into the workspace; return the log of what they were divided by."""
     scale = 0.0
@@ -238,7 +241,7 @@ def _load_soft(
         values = logs - peak if logarithmic else np.exp(logs - peak)
         space[at : at + len(values)] = values
         possible = logs[logs > -np.inf] - peak
-        least[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
+        minima[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
     return scale
 
 
@@ -252,7 +255,7 @@ def execute(
     program: Program,
     tables: Floats,
     offsets: Ints,
-    least: Floats,
+    minima: Floats,
     space: Floats,
     result: Floats,
 ) -> tuple[int, float]:
@@ -262,23 +265,23 @@ def execute(
     of threads; the halves run at once if there are two.
     """
     code = program.code
-    fixed = (code, tables, offsets, least, space, result)
+    fixed = (code, tables, offsets, minima, space, result)
     if not len(program.halves):
-        status, log_mass = kernels.run(*fixed, 0, len(code), space, 0)
+        status, log_mass = kernels.run(*fixed, 0, len(code), space, 0, False)
         return int(status), float(log_mass)
     run = partial(kernels.run, *fixed)
     own = borrow(program.n_work)  # where the second halves write
     worst, total, at = kernels.OK, 0.0, 0
     for begin, stop in [*program.halves.reshape(-1, 2).tolist(), (len(code), None)]:
-        status, log_mass = run(at, begin, space, 0)
+        status, log_mass = run(at, begin, space, 0, False)
         if status == kernels.IMPOSSIBLE:
             worst, total = kernels.IMPOSSIBLE, -np.inf
             break
         worst, total = max(worst, int(status)), total + float(log_mass)
         if stop is not None:
-            second = partial(run, begin, stop, own, 2)
+            second = partial(run, begin, stop, own, 2, False)
             other = _helper(os.getpid()).submit(second) if kernels.N_THREADS > 1 else None
-            run(begin, stop, space, 1)
+            run(begin, stop, space, 1, False)
             if other is None:
                 second()
             else:

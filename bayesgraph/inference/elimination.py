@@ -1,4 +1,4 @@
-"""Elimination of whole factors: what bears on a question, its plan, and one run of the loop."""
+"""Elimination of whole factors: relevant slices of a model, their plans, and the loop."""
 
 from __future__ import annotations
 

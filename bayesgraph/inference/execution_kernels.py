@@ -1,11 +1,9 @@
 """The compiler and the executor of programs: message passing on a junction tree as flat arrays.
 
 A program is a list of integers, instructions one after the other. It reads tables and writes
-numbers in one workspace, whose layout it fixes. A program runs in two ways:
-
-* `run`: products and sums of probabilities, rescaled message by message;
-* `run_log`: sums of logarithms, and logarithms of sums or maxima, as each instruction says; nothing
-  can underflow there.
+numbers in one workspace, whose layout it fixes. `run` executes it in two ways: products and sums of
+probabilities, rescaled message by message; or sums of logarithms, and logarithms of sums or maxima,
+as each instruction says, where nothing can underflow.
 
 Every table lists its variables in the order in which they leave, the first of them outermost, so
 that messages are read and written in runs.
@@ -163,7 +161,7 @@ def compile_tree(
     owner = filled(n_operands, -1)
     constant = np.empty(n_factors, np.int64)
     n_constant = 0
-    least = np.zeros(n_cliques)
+    minima = np.zeros(n_cliques)
     for f in range(n_factors):
         number = factors[f]
         begin[f], end[f], owner[f] = start[f], start[f + 1], home[f]
@@ -182,7 +180,7 @@ def compile_tree(
             for k in range(base[number], last):
                 if 0.0 < values[k] < smallest:
                     smallest = values[k]
-            least[home[f]] += np.log2(smallest)
+            minima[home[f]] += np.log2(smallest)
     source, kind, step = where[:n_factors].copy(), sort[:n_factors].copy(), stride[:n_items].copy()
     entries = np.empty(n_cliques, np.int64)
     separator = filled(n_cliques, 1)
@@ -422,7 +420,7 @@ def compile_tree(
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
                 d = next_child[d]
     return Program(
-        tree, code[:size].copy(), up, least, source, kind, step, constant[:n_constant].copy(),
+        tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
         soft_at, maximal, loops[:n_loops].copy(), free, n_result,
     )  # fmt: skip
 
@@ -656,155 +654,6 @@ def _linear(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def run(
-    code: Ints,
-    tables: Floats,
-    offsets: Ints,
-    least: Floats,
-    work: Floats,
-    out: Floats,
-    begin: int,
-    end: int,
-    own: Floats,
-    half: int,
-) -> tuple[int, float]:
-    """Run a program on probabilities.
-
-    Parameters
-    ----------
-    tables : the tables of all factors
-    offsets : shape (n_factors,)
-        Where the part of each table that agrees with the evidence starts.
-    least : shape (n_cliques,)
-        Binary logarithm of the least number that the product of a clique's factors can be, zero
-        apart. Overwritten.
-    work : the workspace
-    out : the result
-    begin, end : int
-        The stretch of the program to run.
-    own : ndarray
-        Where loops write and sums are cleared: the workspace itself, or for the second half of a
-        loop another array of its size.
-    half : int
-        0: all turns of a loop; 1 or 2: the first or the second half of them.
-
-    Returns
-    -------
-    status : OK, IMPOSSIBLE or TOO_SMALL (the result may have lost something to underflow)
-    log_mass : float
-        Natural log of the sum of the whole product.
-    """
-    log_mass = 0.0
-    status = OK
-    index = np.zeros(64, np.int64)
-    loop = np.zeros(64, np.int64)
-    n_loop = 0
-    loop_at = 0
-    turns = 0
-    at = begin
-    while at < end:
-        operation = code[at]
-        if operation <= ADD:
-            t, s = code[at + 2], code[at + 3]
-            dims, outer = code[at + 5], code[at + 6]
-            if outer:
-                d = at + HEAD + 3 * dims
-                for k in range(outer):
-                    t += loop[k] * code[d]
-                    s += loop[k] * code[d + 1]
-                    d += 2
-            if code[at + 4] == TABLE:
-                # The number of the factor and, in a loop, steps within its table.
-                f = code[at + 3]
-                _linear(operation, own, t, tables, s - f + offsets[f], code, at + HEAD, dims, index)
-            else:
-                # A sum reads the table that was made here; a product reads messages.
-                data = own if operation == ADD else work
-                _linear(operation, own, t, data, s, code, at + HEAD, dims, index)
-            at += code[at + 1]
-        elif operation == CLEAR:
-            for k in range(code[at + 2], code[at + 2] + code[at + 3]):
-                own[k] = 0.0
-            at += SHORT
-        elif operation == SCALE or operation == DIVIDE:
-            # Scale to a peak of one. With the smallest entry that is not zero this bounds what
-            # the products that read the message can be.
-            t, n, s = code[at + 2], code[at + 3], code[at + 4]
-            if operation == DIVIDE and s >= 0:
-                for k in range(n):
-                    if work[s + k] > 0.0:
-                        work[t + k] /= work[s + k]
-            peak = 0.0
-            lowest = np.inf
-            for k in range(t, t + n):
-                x = work[k]
-                peak = max(peak, x)
-                lowest = min(lowest, x if x > 0.0 else np.inf)
-            if peak == 0.0:
-                return IMPOSSIBLE, -np.inf
-            factor = 1.0 / peak
-            for k in range(t, t + n):
-                work[k] *= factor
-            bound = np.log2(lowest * factor) if lowest < peak else 0.0
-            if operation == DIVIDE:
-                bound += least[code[at + 5]]
-            else:
-                least[code[at + 4]] += bound
-                bound = least[code[at + 4]]
-                if code[at + 5]:
-                    log_mass += np.log(peak)
-            if bound < MINIMUM_LOG2:
-                status = TOO_SMALL
-            at += SHORT
-        elif operation == RESULT or operation == MASS:
-            t, n, to = code[at + 2], code[at + 3], code[at + 4]
-            total = 0.0
-            for k in range(t, t + n):
-                total += work[k]
-            if not total > 0.0:
-                return IMPOSSIBLE, -np.inf
-            if code[at + 5]:
-                log_mass += np.log(total)
-            if operation == RESULT:
-                factor = 1.0 / total
-                for k in range(n):
-                    out[to + k] = work[t + k] * factor
-            at += SHORT
-        elif operation == LOOP:
-            n_loop = code[at + 2]
-            if n_loop > len(loop):  # many variables of a single state
-                loop = np.zeros(n_loop, np.int64)
-            loop_at = at + 3
-            turns = 1
-            for k in range(n_loop):
-                turns *= code[loop_at + k]
-            first = turns // 2 if half == 2 else 0
-            turns = turns // 2 if half == 1 else turns - first
-            for k in range(n_loop - 1, -1, -1):
-                loop[k] = first % code[loop_at + k]
-                first //= code[loop_at + k]
-            at += code[at + 1]
-        elif operation == AGAIN:
-            turns -= 1
-            for k in range(n_loop - 1, -1, -1):
-                loop[k] += 1
-                if loop[k] < code[loop_at + k]:
-                    break
-                loop[k] = 0
-            at = code[at + 2] if turns > 0 else at + 3
-        else:
-            t = code[at + 2]
-            dims = code[at + 5]
-            n = np.int64(1)
-            for k in range(dims):
-                n *= code[at + HEAD + 3 * k]
-            for k in range(t, t + n):
-                own[k] = 1.0
-            at += code[at + 1]
-    return status, log_mass
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _logarithmic(
     operation: int,
     target: Floats,
@@ -849,106 +698,176 @@ def _logarithmic(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def run_log(
-    code: Ints, tables: Floats, offsets: Ints, work: Floats, out: Floats
+def run(
+    code: Ints,
+    tables: Floats,
+    offsets: Ints,
+    minima: Floats,
+    work: Floats,
+    out: Floats,
+    begin: int,
+    end: int,
+    own: Floats,
+    half: int,
+    logarithmic: bool,
 ) -> tuple[int, float]:
-    """Run a program on logarithms.
+    """Run a program on probabilities or on logarithms.
 
     Parameters
     ----------
-    tables, offsets, work, out
-        As in `run`, with the logarithms of the tables; the result is log probabilities.
+    tables : the tables of all factors, or their logarithms
+    offsets : shape (n_factors,)
+        Where the part of each table that agrees with the evidence starts.
+    minima : shape (n_cliques,)
+        Binary logarithm of the smallest number that the product of a clique's factors can be, zero
+        apart. Overwritten.
+    work : the workspace
+    out : the result
+    begin, end : int
+        The stretch of the program to run.
+    own : ndarray
+        Where loops write and sums are cleared: the workspace itself, or for the second half of a
+        loop another array of its size.
+    half : int
+        0: all turns of a loop; 1 or 2: the first or the second half of them.
+    logarithmic : bool
+        Products are sums, and sums are logarithms of sums, or maxima where the program says so.
+
     Returns
     -------
-    status : OK or IMPOSSIBLE
+    status : OK, IMPOSSIBLE or TOO_SMALL (the result may have lost something to underflow)
     log_mass : float
         Natural log of the sum (the maximum) of the whole product.
     """
     log_mass = 0.0
+    status = OK
+    zero = -np.inf if logarithmic else 0.0
     index = np.zeros(64, np.int64)
     loop = np.zeros(64, np.int64)
     n_loop = 0
     loop_at = 0
-    at = 0
-    while at < len(code):
+    turns = 0
+    at = begin
+    while at < end:
         operation = code[at]
         if operation <= ADD or operation == ONES:
-            t, s = code[at + 2], code[at + 3]
+            t, s, kind = code[at + 2], code[at + 3], code[at + 4]
             dims, outer = code[at + 5], code[at + 6]
             d = at + HEAD + 3 * dims
             for k in range(outer):
                 t += loop[k] * code[d]
                 s += loop[k] * code[d + 1]
                 d += 2
-            maximum = code[at + 4] == MAXIMUM
+            # A sum reads the table that was made here; a product reads messages.
+            data = own if operation == ADD else work
+            if kind == TABLE:
+                # The number of the factor and, in a loop, steps within its table.
+                s += offsets[code[at + 3]] - code[at + 3]
+                data = tables
             if operation == ONES:
-                n = 1
+                n = np.int64(1)
                 for k in range(dims):
                     n *= code[at + HEAD + 3 * k]
                 for k in range(t, t + n):
-                    work[k] = 0.0
-            elif code[at + 4] == TABLE:
-                s += offsets[code[at + 3]] - code[at + 3]
-                _logarithmic(operation, work, t, tables, s, code, at + HEAD, dims, index, maximum)
+                    own[k] = 0.0 if logarithmic else 1.0
+            elif logarithmic:
+                maximum = kind == MAXIMUM
+                _logarithmic(operation, own, t, data, s, code, at + HEAD, dims, index, maximum)
             else:
-                _logarithmic(operation, work, t, work, s, code, at + HEAD, dims, index, maximum)
+                _linear(operation, own, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
+        elif operation == CLEAR:
+            for k in range(code[at + 2], code[at + 2] + code[at + 3]):
+                own[k] = zero
+            at += SHORT
+        elif operation == SCALE or operation == DIVIDE:
+            t, n, s = code[at + 2], code[at + 3], code[at + 4]
+            if operation == DIVIDE and s >= 0:
+                for k in range(n):
+                    if work[s + k] > zero:
+                        if logarithmic:
+                            work[t + k] -= work[s + k]
+                        else:
+                            work[t + k] /= work[s + k]
+            peak = zero
+            lowest = np.inf
+            for k in range(t, t + n):
+                x = work[k]
+                peak = max(peak, x)
+                lowest = min(lowest, x if x > zero else np.inf)
+            if peak == zero:
+                return IMPOSSIBLE, -np.inf
+            if logarithmic:
+                # Nothing overflows here; scales are taken off only where they cancel.
+                if operation == SCALE and not code[at + 5]:
+                    for k in range(t, t + n):
+                        work[k] -= peak
+            else:
+                # Scale to a peak of one. With the smallest entry that is not zero this bounds what
+                # the products that read the message can be.
+                factor = 1.0 / peak
+                for k in range(t, t + n):
+                    work[k] *= factor
+                bound = np.log2(lowest * factor) if lowest < peak else 0.0
+                if operation == DIVIDE:
+                    bound += minima[code[at + 5]]
+                else:
+                    minima[code[at + 4]] += bound
+                    bound = minima[code[at + 4]]
+                    if code[at + 5]:
+                        log_mass += np.log(peak)
+                if bound < MINIMUM_LOG2:
+                    status = TOO_SMALL
+            at += SHORT
+        elif operation == RESULT or operation == MASS:
+            t, n, to = code[at + 2], code[at + 3], code[at + 4]
+            peak = 0.0
+            if logarithmic:
+                peak = zero
+                for k in range(t, t + n):
+                    peak = max(peak, work[k])
+                if peak == zero:
+                    return IMPOSSIBLE, -np.inf
+            total = 0.0
+            for k in range(t, t + n):
+                total += np.exp(work[k] - peak) if logarithmic else work[k]
+            if not total > 0.0:
+                return IMPOSSIBLE, -np.inf
+            log_total = np.log(total) if logarithmic or code[at + 5] else 0.0
+            if code[at + 5]:
+                log_mass += peak + log_total
+            if operation == RESULT:
+                factor = 1.0 / total
+                for k in range(n):
+                    if logarithmic:
+                        # The peak first: beside a large one the digits of the log would be lost.
+                        out[to + k] = (work[t + k] - peak) - log_total
+                    else:
+                        out[to + k] = work[t + k] * factor
+            at += SHORT
         elif operation == LOOP:
             n_loop = code[at + 2]
             if n_loop > len(loop):  # many variables of a single state
                 loop = np.zeros(n_loop, np.int64)
             loop_at = at + 3
+            turns = 1
             for k in range(n_loop):
-                loop[k] = 0
+                turns *= code[loop_at + k]
+            first = turns // 2 if half == 2 else 0
+            turns = turns // 2 if half == 1 else turns - first
+            for k in range(n_loop - 1, -1, -1):
+                loop[k] = first % code[loop_at + k]
+                first //= code[loop_at + k]
             at += code[at + 1]
-        elif operation == AGAIN:
-            k = n_loop - 1
-            while k >= 0:
+        else:  # AGAIN
+            turns -= 1
+            for k in range(n_loop - 1, -1, -1):
                 loop[k] += 1
                 if loop[k] < code[loop_at + k]:
                     break
                 loop[k] = 0
-                k -= 1
-            at = code[at + 2] if k >= 0 else at + 3
-        else:
-            t, n = code[at + 2], code[at + 3]
-            if operation == CLEAR:
-                for k in range(t, t + n):
-                    work[k] = -np.inf
-            elif operation == DIVIDE:
-                s = code[at + 4]
-                for k in range(n):
-                    if s >= 0 and work[s + k] > -np.inf:
-                        work[t + k] -= work[s + k]
-            elif operation == SCALE:
-                peak = -np.inf
-                for k in range(t, t + n):
-                    peak = max(peak, work[k])
-                if peak == -np.inf:
-                    return IMPOSSIBLE, -np.inf
-                # Nothing overflows here; scales are taken off only where they cancel.
-                if not code[at + 5]:
-                    for k in range(t, t + n):
-                        work[k] -= peak
-            else:
-                peak = -np.inf
-                for k in range(t, t + n):
-                    peak = max(peak, work[k])
-                if peak == -np.inf:
-                    return IMPOSSIBLE, -np.inf
-                total = 0.0
-                for k in range(t, t + n):
-                    total += np.exp(work[k] - peak)
-                total = np.log(total)
-                if code[at + 5]:
-                    log_mass += peak + total
-                if operation == RESULT:
-                    # The peak first: beside a large one the digits of the log would be lost.
-                    to = code[at + 4]
-                    for k in range(n):
-                        out[to + k] = (work[t + k] - peak) - total
-            at += SHORT
-    return OK, log_mass
+            at = code[at + 2] if turns > 0 else at + 3
+    return status, log_mass
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -965,7 +884,7 @@ def run_rows(
     code: Ints,
     tables: Floats,
     offsets: Ints,
-    least: Floats,
+    minima: Floats,
     work: Floats,
     result: Floats,
     codes: Ints,
@@ -993,11 +912,11 @@ def run_rows(
         impossible.
     """
     n_states, n_rows = logs.shape
-    bounds = np.empty(len(least))
+    bounds = np.empty(len(minima))
     for begin in range(0, n_rows, n_together):
         end = min(begin + n_together, n_rows)
-        for k in range(len(least)):
-            bounds[k] = least[k]
+        for k in range(len(minima)):
+            bounds[k] = minima[k]
         for v in range(len(cards)):
             to = likelihood_at[v]
             for state in range(cards[v]):
@@ -1007,7 +926,9 @@ def run_rows(
                 for row in range(end - begin, n_together):
                     tables[to + row] = 1.0
                 to += n_together
-        status, log_mass = run(code, tables, offsets, bounds, work, result, 0, len(code), work, 0)
+        status, log_mass = run(
+            code, tables, offsets, bounds, work, result, 0, len(code), work, 0, False
+        )
         for row in range(begin, end):
             total = 0.0
             if status == OK:

@@ -1,4 +1,4 @@
-"""Jeffrey's rule: what to believe once the probabilities of some variables are known anew."""
+"""Jeffrey's rule: soft evidence that gives some variables the probabilities asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesgraph.errors import EvidenceError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
-_MOST_ROUNDS = 2_000
+_MAXIMUM_ROUNDS = 2_000
 # Largest error of a posterior after the last round.
 _GOOD_ENOUGH = 1e-9
 
@@ -49,7 +49,7 @@ def likelihoods(
     with np.errstate(divide="ignore"):
         wanted = {v: np.log(q) for v, q in beliefs.items()}
     worst = np.inf
-    for round_number in range(_MOST_ROUNDS):
+    for round_number in range(_MAXIMUM_ROUNDS):
         worst = 0.0
         for variable, q in beliefs.items():
             now = posterior(variable, logs)
@@ -68,6 +68,6 @@ def likelihoods(
     if worst <= _GOOD_ENOUGH:
         return logs
     raise EvidenceError(
-        f"The new beliefs are not reached after {_MOST_ROUNDS} rounds of proportional fitting "
+        f"The new beliefs are not reached after {_MAXIMUM_ROUNDS} rounds of proportional fitting "
         f"(still off by {worst:.3g}): they contradict each other under the model, or nearly so."
     )

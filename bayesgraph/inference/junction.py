@@ -140,8 +140,8 @@ class Program(NamedTuple):
         Instructions; see `execution_kernels`.
     up : shape (n_cliques,)
         Where in the workspace the message of each clique to its parent is; -1 for none.
-    least : shape (n_cliques,)
-        Binary logarithm of the least number that the product of a clique's factors can be, zero
+    minima : shape (n_cliques,)
+        Binary logarithm of the smallest number that the product of a clique's factors can be, zero
         apart: the sum of those of their smallest entries.
     source, kind : shape (m,)
         Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
@@ -163,7 +163,7 @@ class Program(NamedTuple):
     tree: Tree
     code: Ints
     up: Ints
-    least: Floats
+    minima: Floats
     source: Ints
     kind: Ints
     step: Ints

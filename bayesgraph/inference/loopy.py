@@ -2,7 +2,7 @@
 
 On factor graphs without cycles the answers are exact. With cycles they are those of the Bethe
 approximation (Yedidia, Freeman and Weiss 2005), often close, sometimes not, and the iteration may
-not settle: the report says how it ended.
+not converge: the report says how it ended.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def loopy_belief_propagation(
     damping: float | None = None,
     algebra: Algebra = SUM,
 ) -> LoopyBeliefs:
-    """Pass messages between factors and variables until they settle.
+    """Pass messages between factors and variables until they converge.
 
     Sum-product (Pearl 1988; Kschischang, Frey and Loeliger 2001) in log space; all messages are
     renewed at once.

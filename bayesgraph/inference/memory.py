@@ -17,8 +17,8 @@ from bayesgraph.factors.algebra import Floats
 
 BYTES = 8
 # Workspaces that wait for the next run, and their entries together (1 GiB).
-_MOST_IDLE = 4
-_MOST_ENTRIES = 2**27
+_MAXIMUM_IDLE = 4
+_MAXIMUM_ENTRIES = 2**27
 
 # Lists change in single steps, so that threads need no lock: at worst one waits for nothing.
 _idle: list[Floats] = []
@@ -39,7 +39,7 @@ def borrow(n: int) -> Floats:
 def give_back(work: Floats) -> None:
     """Take back an array that nobody reads any more."""
     waiting = sum(map(len, tuple(_idle)))
-    if len(_idle) < _MOST_IDLE and waiting + len(work) <= _MOST_ENTRIES:
+    if len(_idle) < _MAXIMUM_IDLE and waiting + len(work) <= _MAXIMUM_ENTRIES:
         # The largest is the first to be used again.
         at = 0 if _idle and len(work) < len(_idle[-1]) else len(_idle)
         _idle.insert(at, work)

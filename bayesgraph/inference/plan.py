@@ -1,4 +1,4 @@
-"""What will be computed, chosen from scopes and cardinalities alone, before anything runs."""
+"""Plans: eliminations with their cost and memory, from scopes and cardinalities alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 # Measured: time for each number in the products, all passes over it together.
 _SECONDS_AN_ENTRY = 3e-9
 # NumPy arrays have at most 64 axes; a few are needed besides the scope's.
-_MOST_AXES = 60
+_MAXIMUM_AXES = 60
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Plan(Displayed):
     def check_memory(self, limit: int | None = None) -> None:
         """Raise a MemoryLimitError if the largest product does not fit."""
         allowed = default_memory_limit() if limit is None else limit
-        if self.bytes > allowed or self._most_axes > _MOST_AXES:
+        if self.bytes > allowed or self._most_axes > _MAXIMUM_AXES:
             raise memory_error("a table", self.largest_table, self.width, allowed)
 
     def _display(self) -> DisplayTable:

@@ -27,7 +27,7 @@ Bits = NDArray[np.uint64]
 _MIN_FILL, _WEIGHTED_FILL, _MIN_WEIGHT, _FILL_AND_WEIGHT = 0, 1, 2, 3
 _SCORES = 4
 # A variable with more neighbours than this is not tested for being simplicial.
-_MOST_SIMPLICIAL = 40
+_MAXIMUM_SIMPLICIAL = 40
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -337,14 +337,14 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
             queue[length] = v
             length += 1
             waiting[v] = 1
-    around = np.empty(_MOST_SIMPLICIAL, np.int64)
+    around = np.empty(_MAXIMUM_SIMPLICIAL, np.int64)
     count = 0
     while length:
         v = queue[head]
         head = (head + 1) % n
         length -= 1
         waiting[v] = 0
-        if gone[v] or degree[v] > _MOST_SIMPLICIAL:
+        if gone[v] or degree[v] > _MAXIMUM_SIMPLICIAL:
             continue
         k = 0
         for at in range(near_start[v], near_start[v + 1]):
@@ -976,7 +976,7 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
 
 # Cliques of fewer entries, or with more to multiply, are left as they are.
 _SMALLEST_SPLIT = 256
-_MOST_PARTS = 48
+_MAXIMUM_PARTS = 48
 # An intermediate table is worth while if it has at most this share of the clique's entries.
 _SHARE = 6
 # What is multiplied at a clique: a factor, a message, a variable that leaves, or a node added here.
@@ -1004,10 +1004,10 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     f_first, f_next = linked(home, n_cliques, True)
     d_first, d_next = linked(parent, n_cliques, True)
     place = np.empty(len(cards), np.int64)
-    mask = np.empty(_MOST_PARTS, np.uint64)
-    size = np.empty(_MOST_PARTS)
-    what = np.empty(_MOST_PARTS, np.int64)
-    which = np.empty(_MOST_PARTS, np.int64)
+    mask = np.empty(_MAXIMUM_PARTS, np.uint64)
+    size = np.empty(_MAXIMUM_PARTS)
+    what = np.empty(_MAXIMUM_PARTS, np.int64)
+    which = np.empty(_MAXIMUM_PARTS, np.int64)
     count = 0
     first_node = np.empty(n_cliques + 1, np.int64)
     for c in range(n_cliques):
@@ -1021,23 +1021,23 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
             continue
         k = 0
         f = f_first[c]
-        while f >= 0 and k < _MOST_PARTS:
+        while f >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(item, start[f], start[f + 1], place)
             what[k], which[k] = _FACTOR, f
             k += 1
             f = f_next[f]
         d = d_first[c]
-        while d >= 0 and k < _MOST_PARTS:
+        while d >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(member, c_start[d] + residual[d], c_start[d + 1], place)
             what[k], which[k] = _MESSAGE, d
             k += 1
             d = d_next[d]
         q = 0
-        while everything and q < residual[c] and k < _MOST_PARTS:
+        while everything and q < residual[c] and k < _MAXIMUM_PARTS:
             mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
             k += 1
             q += 1
-        if k >= _MOST_PARTS:
+        if k >= _MAXIMUM_PARTS:
             continue
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])

@@ -26,12 +26,12 @@ from bayesgraph.variables import Discrete, Variable
 # Rows treated at once: their columns and sums stay in the processor's cache while many factors
 # are added up; few factors read their columns in blocks of their own, and take more at a time.
 _BLOCK_ROWS = 4096
-_MOST_ROWS = 32768
+_MAXIMUM_ROWS = 32768
 _BLOCK_POTENTIALS = 2**17
 # Numbers in all tables of the rows that one program answers together, and the most of them: what
 # they need stays in the second-level cache.
 _ROW_ENTRIES = 2**17
-_MOST_TOGETHER = 256
+_MAXIMUM_TOGETHER = 256
 
 
 class RowsWork(Work):
@@ -92,7 +92,7 @@ class RowsWork(Work):
             return
         whole = ready if not partial else planned_slice(model, evidence, (), keep)
         step = min(
-            _MOST_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // max(1, len(whole.slice.scopes)))
+            _MAXIMUM_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // max(1, len(whole.slice.scopes)))
         )
         for start in range(0, evidence.n_rows, step):
             stretch = slice(start, min(start + step, evidence.n_rows))
@@ -169,7 +169,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     for k, v in enumerate(seen):
         codes[k] = columns[v]
     logs = np.empty((n_states, evidence.n_rows))
-    if program.least.min(initial=0.0) < kernels.MINIMUM_LOG2:
+    if program.minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
         logs[:] = np.nan  # products of the tables themselves may underflow
     else:
         work = borrow(program.n_work)
@@ -177,7 +177,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
             program.code,
             extended.values.copy(),
             extended.arrays.base,
-            program.least,
+            program.minima,
             work,
             np.empty(program.n_result),
             codes,
@@ -212,7 +212,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
     def made() -> RowProgram:
         alone = plan_tree(restrict(tables, (), seen, targets, Relevance.EVIDENCE))
-        n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MOST_TOGETHER))
+        n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
         likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]

@@ -37,7 +37,7 @@ class Tempered(Factors):
     """The factors of the network, and one that turns what it says of its class into ours."""
 
     name = "tempered"
-    condition = "a weighted network, whose class is told by tempered conditionals"
+    condition = "a weighted network, whose class follows from tempered conditionals"
     form = "tempered"
     works: ClassVar = {q: w for q, w in Factors.works.items() if q is not Mass}
 

@@ -357,7 +357,7 @@ class Model(ABC):
             If the evidence has probability zero.
         UnsupportedModelError
             For the joint mode of a mixture; and for networks in a mixture that differ so much that
-            the first 4096 assignments of each do not settle it.
+            the first 4096 assignments of each do not decide it.
         """
         # Tables have no continuous variables: what is prepared for k of them serves for one.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)

@@ -133,14 +133,14 @@ def test_the_best_of_a_mixture_need_not_be_the_best_of_a_network():
 
 
 def test_a_search_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr(assignments, "_MOST", 8)
+    monkeypatch.setattr(assignments, "_MAXIMUM", 8)
     variables = [bg.Discrete(name, [0, 1]) for name in "abcdefgh"]
     rows = [[0.5 + s * 0.001 * i, 0.5 - s * 0.001 * i] for s in (1, -1) for i in range(8)]
     networks = [
         bg.BayesianNetwork([bg.TableCPD(v, rows[8 * s + i]) for i, v in enumerate(variables)])
         for s in range(2)
     ]
-    with pytest.raises(UnsupportedModelError, match="do not settle"):
+    with pytest.raises(UnsupportedModelError, match="do not decide"):
         bg.NetworkMixture(networks).most_probable()
 
 

@@ -20,7 +20,7 @@ from bayesgraph.inference.results import Assignment
 from bayesgraph.variables import Name, State
 
 # Assignments looked at in each network before the search is given up.
-_MOST = 4096
+_MAXIMUM = 4096
 # Of sums of logs: equally probable assignments must not look different.
 _ROUNDING = 1e-11
 
@@ -49,7 +49,7 @@ def best_assignments(
     Raises
     ------
     UnsupportedModelError
-        If the networks differ so much that their first 4096 assignments do not settle it.
+        If the networks differ so much that their first 4096 assignments do not decide it.
     """
     k = max(8, 2 * n)
     while True:
@@ -73,10 +73,10 @@ def best_assignments(
                 Assignment(dict(zip(names, candidates[i], strict=True)), float(values[i]))
                 for i in order.tolist()
             ]
-        if k >= _MOST:
+        if k >= _MAXIMUM:
             raise UnsupportedModelError(
                 f"The {k} most probable assignments of each of the {len(found)} networks do not "
-                "settle which is the most probable of their mixture; give more evidence, or ask "
+                "decide which is the most probable of their mixture; give more evidence, or ask "
                 "mixture.networks[i].most_probable."
             )
-        k = min(4 * k, _MOST)
+        k = min(4 * k, _MAXIMUM)
