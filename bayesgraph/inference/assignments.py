@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,10 +155,19 @@ def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
 
 def _local(run: Run, clique: int, states: Ints) -> Floats:
     """Return the log values of a clique's choices, given the states above it."""
-    values = np.empty(int(np.prod(_leaving(run, clique)[1])))
+    values = np.empty((1, math.prod(_leaving(run, clique)[1])))
     tree = run.program.tree
     operands = kernels.operand_lists(tree.home, tree.parent, run.program.up)
     kernels.local_values(
-        clique, states, run.program, operands, run.tables, run.offsets, run.space, False, values
+        clique,
+        states[None],
+        run.program,
+        operands,
+        run.tables,
+        run.offsets,
+        run.space,
+        False,
+        values,
     )
-    return values
+    row: Floats = values[0]
+    return row

@@ -975,8 +975,9 @@ def local_values(
 ) -> int:
     """Write what a clique's factors and messages give each state of the variables that leave there.
 
-    The other variables have the states in `assigned`. Logarithms, or numbers if `linear`; see
-    `operand_lists` for `operands`. Returns the number of these states.
+    The other variables have the states in `assigned`, shape (n_rows, n). Logarithms, or numbers if
+    `linear`, in `values`, shape (n_rows, number of these states) at least; see `operand_lists` for
+    `operands`. Returns the number of these states.
     """
     tree, up, source, kind, step = (
         program.tree, program.up, program.source, program.kind, program.step,
@@ -988,50 +989,62 @@ def local_values(
     n = 1
     for k in range(width):
         n *= cards[member[base + k]]
-    for i in range(n):
-        values[i] = 1.0 if linear else 0.0
+    for row in range(len(assigned)):
+        for i in range(n):
+            values[row, i] = 1.0 if linear else 0.0
     steps = np.empty(width, np.int64)
-    index = np.empty(width, np.int64)
+    index = filled(width, 0)
+    # The variables of an operand that leave later, and their steps.
+    later = np.empty(len(cards), np.int64)
+    apart = np.empty(len(cards), np.int64)
     o = first[c]
     while o >= 0:
         is_factor = o < n_factors
         d = o - n_factors
-        begin, end = c_start[d] + residual[d], c_start[d + 1]
-        at = up[d]
         data = work
         if is_factor:
-            begin, end, at = start[o], start[o + 1], source[o]
+            begin, end, origin = start[o], start[o + 1], source[o]
             if kind[o] == TABLE:
-                at = offsets[at]
+                origin = offsets[origin]
                 data = tables
+        else:
+            begin, end, origin = c_start[d] + residual[d], c_start[d + 1], up[d]
         for k in range(width):
-            steps[k] = index[k] = 0
+            steps[k] = 0
+        n_later = 0
         distance = 1
         for a in range(end - 1, begin - 1, -1):
             v = item[a] if is_factor else member[a]
-            apart = step[a] if is_factor else distance
+            later[n_later] = v
+            apart[n_later] = step[a] if is_factor else distance
             distance *= cards[v]
-            here = False
+            n_later += 1
             for k in range(width):
                 if member[base + k] == v:
-                    steps[k] = apart
-                    here = True
-            if not here:
-                at += assigned[v] * apart
-        for i in range(n):
-            if linear:
-                values[i] *= data[at]
-            else:
-                values[i] += data[at]
-            for k in range(width - 1, -1, -1):
-                index[k] += 1
-                at += steps[k]
-                if index[k] < cards[member[base + k]]:
-                    break
-                at -= index[k] * steps[k]
-                index[k] = 0
+                    n_later -= 1
+                    steps[k] = apart[n_later]
+        for row in range(len(assigned)):
+            at = origin
+            for k in range(n_later):
+                at += assigned[row, later[k]] * apart[k]
+            for i in range(n):
+                if linear:
+                    values[row, i] *= data[at]
+                else:
+                    values[row, i] += data[at]
+                for k in range(width - 1, -1, -1):
+                    index[k] += 1
+                    at += steps[k]
+                    if index[k] < cards[member[base + k]]:
+                        break
+                    at -= index[k] * steps[k]
+                    index[k] = 0
         o = following[o]
     return n
+
+
+# Rows of draws whose choices at a clique are weighed at once.
+_ROWS_TOGETHER = 64
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -1066,15 +1079,18 @@ def decode(
         for k in range(residual[c]):
             n *= cards[member[c_start[c] + k]]
         largest = max(largest, n)
-    values = np.empty(largest)
+    rows_together = min(len(assigned), _ROWS_TOGETHER)
+    block = np.empty((rows_together, largest))
     operands = operand_lists(tree.home, tree.parent, program.up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
+        n = 0
         for row in range(len(assigned)):
-            n = local_values(
-                c, assigned[row], program, operands, tables, offsets, work, linear, values
-            )
+            if row % _ROWS_TOGETHER == 0:
+                rows = assigned[row : row + rows_together]
+                n = local_values(c, rows, program, operands, tables, offsets, work, linear, block)
+            values = block[row % _ROWS_TOGETHER]
             best = 0
             if uniform.shape[1]:
                 if not linear:
