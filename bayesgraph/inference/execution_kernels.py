@@ -25,13 +25,14 @@ N_THREADS = numba.config.NUMBA_NUM_THREADS
 # Instructions. Each is: operation, length, target, source, kind of source, number of dimensions,
 # number of loop dimensions, then (count, target step, source step) a dimension, outermost first,
 # then (target step, source step) for each dimension of the loop around it.
-COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES = range(1, 12)
+# (As NumPy's integers: Numba would compile a function anew for each literal that it is passed.)
+COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES = np.arange(1, 12)
 # Words of an instruction before its dimensions, and of one that has none.
 HEAD, SHORT = 7, 6
 # Kinds of source: the workspace, or the table of a factor at the states that were observed.
-WORK, TABLE = 0, 1
+WORK, TABLE = np.arange(2)
 # For a sum: take the maximum instead. (The source is the workspace.)
-MAXIMUM = 2
+MAXIMUM = np.int64(2)
 
 # Entries of a table that are treated at once: two of them fit into the first-level cache.
 TILE = 8192
@@ -142,7 +143,7 @@ def compile_tree(
     home, unit, at_tables = tree.home, tree.unit, tree.at
     table_step, base, values = tables.step, tables.base, tables.values
     n, n_cliques, n_factors, n_items = len(cards), len(parent), len(factors), len(item)
-    n_tables = len(base)
+    n_tables, zero, one = len(base), np.int64(0), np.int64(1)
     # The workspace starts with likelihoods.
     soft_at = np.empty(len(soft_cards), np.int64)
     free = 0
@@ -251,7 +252,7 @@ def compile_tree(
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
         # Where the product is made: an intermediate table is itself the message, small tables are
         # kept for the second pass, large ones are made tile by tile and forgotten.
-        outer = 0
+        outer = zero
         fresh = True
         if residual[c] == 0:
             fresh = collect
@@ -302,7 +303,9 @@ def compile_tree(
                     if other[k]:
                         ordered[k], lengths[k] = distance, counts[k]
                         distance *= counts[k]
-                size = _emit(code, size, COPY, free, where[o], sort[o], 0, lengths, ordered, other)
+                size = _emit(
+                    code, size, COPY, free, where[o], sort[o], zero, lengths, ordered, other
+                )
                 where[o], sort[o] = free, WORK
                 free += length
                 for a in range(begin[o], end[o]):
@@ -317,7 +320,7 @@ def compile_tree(
             while d >= 0:
                 down[d] = free
                 free += separator[d]
-                size = _simple(code, size, CLEAR, down[d], separator[d], 0, 0)
+                size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
                 for at in range(c_start[d] + residual[d], c_start[d + 1]):
                     q = place[member[at]]
                     if q < residual[c] and (shown[q] < 0 or separator[d] < separator[shown[q]]):
@@ -329,9 +332,9 @@ def compile_tree(
         elif root:
             free += n_result if asked else 1
         if not collect or root:
-            size = _simple(code, size, CLEAR, marginal, free - marginal, 0, 0)
+            size = _simple(code, size, CLEAR, marginal, free - marginal, zero, zero)
         elif residual[c]:
-            size = _simple(code, size, CLEAR, up[c], separator[c], 0, 0)
+            size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
         if outer:
             code[size], code[size + 1], code[size + 2] = LOOP, 3 + outer, outer
             for k in range(outer):
@@ -355,7 +358,7 @@ def compile_tree(
             size = _emit(code, size, operation, made, down[c], WORK, outer, counts, own, other)
         elif operation == COPY:
             other[:] = 0
-            size = _emit(code, size, ONES, made, 0, WORK, outer, counts, own, other)
+            size = _emit(code, size, ONES, made, zero, WORK, outer, counts, own, other)
         # The sums: now the table is the source.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
@@ -395,7 +398,7 @@ def compile_tree(
             size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
         elif collect:
             operation = RESULT if asked else MASS
-            size = _simple(code, size, operation, marginal, free - marginal, 0, 1)
+            size = _simple(code, size, operation, marginal, free - marginal, zero, one)
         else:
             to = marginal
             for q in range(residual[c]):
@@ -410,7 +413,7 @@ def compile_tree(
                         lengths[k] = cards[axis[begin[o] + k]]
                         only[k] = axis[begin[o] + k] == v
                     steps = stride[begin[o] : end[o]]
-                    size = _emit(code, size, ADD, to, down[d], WORK, 0, lengths, only, steps)
+                    size = _emit(code, size, ADD, to, down[d], WORK, zero, lengths, only, steps)
                 counted = 1 if root and q == 0 else 0
                 size = _simple(code, size, RESULT, to, counts[q], result[v], counted)
                 to += counts[q]
