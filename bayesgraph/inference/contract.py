@@ -13,7 +13,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,25 @@ _MAX_BYTES = 2**28
 # ------------------------------------------------------------------------------------- questions
 
 
+# A named tuple of a class that `asked_by` has registered.
+Question: TypeAlias = tuple[Any, ...]
+QuestionT = TypeVar("QuestionT", bound=type[Any])
+
+# The one list of types of questions: the methods that ask each, for messages.
+METHODS: dict[type[Any], str] = {}
+
+
+def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
+    """Register a type of question; say which methods of models ask it."""
+
+    def register(kind: QuestionT) -> QuestionT:
+        METHODS[kind] = methods
+        return kind
+
+    return register
+
+
+@asked_by("query")
 class Joint(NamedTuple):
     """The joint posterior of some variables; of rows, log P(target, row).
 
@@ -45,14 +64,17 @@ class Joint(NamedTuple):
     whole: bool = False
 
 
+@asked_by("marginals")
 class All(NamedTuple):
     """The posterior of every unobserved variable."""
 
 
+@asked_by("log_probability")
 class Mass(NamedTuple):
     """The log of the probability of the evidence (of a product, of its sum)."""
 
 
+@asked_by("most_probable, k_most_probable and marginal_map")
 class Best(NamedTuple):
     """The most probable assignments: an answer has `take(k)`, best first.
 
@@ -71,14 +93,17 @@ class Best(NamedTuple):
     mode: bool = False
 
 
+@asked_by("sample")
 class Draw(NamedTuple):
     """Exact draws of all unobserved variables: an answer has `take(n, random)`."""
 
 
+@asked_by("sample")
 class Sample(NamedTuple):
     """Draws of whole rows, parents before children: an answer has `take(n, random)`."""
 
 
+@asked_by("sensitivity")
 class Slopes(NamedTuple):
     """The derivatives of P(target = state) with respect to every table."""
 
@@ -86,10 +111,12 @@ class Slopes(NamedTuple):
     state: int
 
 
+@asked_by("conflict")
 class Retractions(NamedTuple):
     """What each finding adds to a conflict, and what is expected without it."""
 
 
+@asked_by("a query with this approximate method")
 class Approximate(NamedTuple):
     """A question that is to be answered by an approximate method.
 
@@ -107,6 +134,7 @@ class Approximate(NamedTuple):
     options: Mapping[str, Any]
 
 
+@asked_by("weighted_samples")
 class Samples(NamedTuple):
     """Weighted samples of some variables themselves.
 
@@ -119,25 +147,6 @@ class Samples(NamedTuple):
 
     targets: tuple[int, ...]
     options: Mapping[str, Any]
-
-
-Question: TypeAlias = (
-    Joint | All | Mass | Best | Draw | Sample | Slopes | Retractions | Approximate | Samples
-)
-
-# The methods that ask each question, for messages.
-METHODS: Mapping[type[Any], str] = {
-    Joint: "query",
-    All: "marginals",
-    Mass: "log_probability",
-    Best: "most_probable, k_most_probable and marginal_map",
-    Draw: "sample",
-    Sample: "sample",
-    Slopes: "sensitivity",
-    Retractions: "conflict",
-    Approximate: "a query with this approximate method",
-    Samples: "weighted_samples",
-}
 
 
 def check_target(variable: Variable) -> None:

@@ -605,9 +605,7 @@ class Model(ABC):
         evidence : mapping from name to value, or collection of names, optional
             As in `query`, soft evidence included; names alone stand for values.
         question : str, default "query"
-            The method that would be asked: "query", "marginals", "most_probable",
-            "k_most_probable", "marginal_map", "log_probability", "sample", "sensitivity",
-            "conflict", "query_rows" or "log_likelihood".
+            The method that would be asked, such as "marginals", "most_probable" or "query_rows".
         method : {"exact", "loopy", "likelihood-weighting"}
 
         Returns
