@@ -7,20 +7,22 @@ from hypothesis import strategies as st
 
 from bayesgraph.errors import ModelError
 from bayesgraph.statistics.sketches import (
+    SUMMARIES,
     Cells,
     CountMinSketch,
     CutSummaries,
-    GaussianSummary,
     GKSummary,
     PiDSummary,
     WindowedSummaries,
 )
 
-KINDS = {
-    "gk": lambda: GKSummary(2, 2, size=6),
+
+def of_size(kind, size):
+    return lambda: kind(2, 2, **({"size": size} if "size" in kind.options else {}))
+
+
+KINDS = {name: of_size(kind, 6) for name, kind in SUMMARIES.items()} | {
     "epsilon": lambda: GKSummary(2, 2, epsilon=0.05),
-    "pid": lambda: PiDSummary(2, 2, size=5),
-    "gaussian": lambda: GaussianSummary(2, 2),
     "windowed": lambda: WindowedSummaries(GKSummary(2, 2, size=6), 2),
 }
 

@@ -7,18 +7,20 @@ from hypothesis import strategies as st
 
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.statistics.sketches import (
+    SUMMARIES,
     GaussianSummary,
     GKSummary,
     PiDSummary,
     WindowedSummaries,
 )
 
-KINDS = {
-    "gk": lambda f=2, k=3: GKSummary(f, k, size=20),
-    "epsilon": lambda f=2, k=3: GKSummary(f, k, epsilon=0.05),
-    "pid": lambda f=2, k=3: PiDSummary(f, k, size=20),
-    "gaussian": lambda f=2, k=3: GaussianSummary(f, k),
-}
+
+def of_size(kind, size):
+    return lambda f=2, k=3: kind(f, k, **({"size": size} if "size" in kind.options else {}))
+
+
+KINDS = {name: of_size(kind, 20) for name, kind in SUMMARIES.items()}
+KINDS["epsilon"] = lambda f=2, k=3: GKSummary(f, k, epsilon=0.05)
 
 
 def rows(n, seed=0, f=2, k=3):
