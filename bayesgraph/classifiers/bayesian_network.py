@@ -49,8 +49,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     Parameters
     ----------
     structure : "auto", name of a learner, learner, or graph
-        "star", "tan", "forest", "chow_liu", "kdb", "selective_kdb", "superparent", "hill_climb",
-        "unrestricted" or "forward_selection".
+        {learners}
         A learner is a function from a count source and a Smoothing to a Structure, such as
         ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
         of (parent, child) pairs over the columns and the class, whose name is that of y, or

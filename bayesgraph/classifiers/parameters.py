@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
+from bayesgraph.learning.structure import LEARNERS
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
 
@@ -33,7 +34,9 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     attributes = attributes.replace("BayesianNetwork", made._model_name)
     doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
     doc = doc.replace("    {attributes}\n", attributes)
-    made.__doc__ = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
+    doc = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
+    names = ", ".join(f'"{name}"' for name in sorted(LEARNERS))
+    made.__doc__ = doc.replace("        {learners}\n", _indented(f"The learners are {names}.", 8))
     return cls
 
 
@@ -41,7 +44,12 @@ def _bullet(family: LeafFamily) -> str:
     """Return the line of a family in the docstring of ``distributions=``."""
     kept = "; keeps the distinct values of the column" if family.keeps_values else ""
     text = f'* "{family.name}": {family.summary}{kept}.'
-    return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n"
+    return _indented(text, 10)
+
+
+def _indented(text: str, below: int) -> str:
+    """Return text wrapped as the description of a parameter; `below` its first line so deep."""
+    return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
 
 
 def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:

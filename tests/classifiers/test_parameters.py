@@ -115,7 +115,10 @@ def test_every_learner_says_what_it_counts():
         and "smoothing" in getattr(getattr(bg, name), "__annotations__", ())
         and inspect.isfunction(getattr(bg, name))
     }
-    assert [counts_ahead(card.learn) for card in LEARNERS.values()].count(False) == 5
+    for name, card in LEARNERS.items():
+        clf = bg.BayesianNetworkClassifier(name)
+        assert hasattr(clf, "partial_fit") == counts_ahead(card.learn)
+        assert f'"{name}"' in bg.BayesianNetworkClassifier.__doc__
 
 
 def test_a_learner_that_does_not_declare_itself_adds_no_rows():
