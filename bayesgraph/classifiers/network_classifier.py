@@ -369,10 +369,11 @@ class ColumnClassifier(NetworkClassifier):
         Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
-    discretizer : {"width", "frequency", "mdlp", "modl"} or Discretizer, optional
+    discretizer : name or Discretizer, optional
         Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
         stays a number. MODL also makes groups of categories. Columns to which the user gave a
         family of distributions stay numbers.
+        {discretizers}
     unseen : {"missing", "error"}
         What becomes of a category that was not there in fitting.
     """

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
@@ -35,8 +36,12 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
     doc = doc.replace("    {attributes}\n", attributes)
     doc = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
-    names = ", ".join(f'"{name}"' for name in sorted(LEARNERS))
-    made.__doc__ = doc.replace("        {learners}\n", _indented(f"The learners are {names}.", 8))
+    listed: dict[str, Collection[str]] = {"learners": LEARNERS, "discretizers": DISCRETIZERS}
+    for kind, known in listed.items():
+        names = ", ".join(f'"{name}"' for name in sorted(known))
+        text = _indented(f"Named ones are {names}.", 8)
+        doc = doc.replace(f"        {{{kind}}}\n", text)
+    made.__doc__ = doc
     return cls
 
 

@@ -18,7 +18,7 @@ import bayesgraph as bg
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.errors import DataError, DataTypeError, LossyExportError
 
-EVERY = [bg.EqualWidth(5), bg.EqualFrequency(4), bg.MDLP(), bg.MODL(), bg.MODL(granular=True)]
+EVERY = [*(kind() for kind in DISCRETIZERS.values()), bg.MODL(granular=True)]
 every = pytest.mark.parametrize("discretizer", EVERY, ids=str)
 
 
