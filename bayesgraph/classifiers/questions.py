@@ -232,14 +232,10 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-<<<<<<< HEAD
         late_methods.call("save", self, path, **options)
-=======
-        upward.call("save", self, path, **options)
 
 
 # Questions without a line in the class, which tells type checkers of them, are forwarded too.
 for _name in QUESTIONS:
     if not hasattr(ModelQuestions, _name):
         setattr(ModelQuestions, _name, _forwarded(getattr(Model, _name)))
->>>>>>> 3eec603 (Forward questions to estimators without a line for each)
