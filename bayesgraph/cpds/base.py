@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,13 @@ from bayesgraph.cpds.description import Description
 from bayesgraph.cpds.items import ItemTerms
 from bayesgraph.cpds.stacks import Adder
 from bayesgraph.display import Displayed, DisplayTable
-from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+
+# Encoded values by variable, of one row or several.
+Columns: TypeAlias = Mapping[Variable, NDArray[Any]]
 
 # How much of a distribution is printed.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
@@ -97,9 +100,9 @@ class CPD(Displayed, ABC):
         return tuple(p for p in self.parents if isinstance(p, Continuous))
 
     @property
-    @abstractmethod
     def n_parameters(self) -> int:
         """The number of free parameters."""
+        return sum(numbers.size for numbers in self.to_arrays().values())
 
     @property
     def is_linear(self) -> bool:
@@ -179,12 +182,7 @@ class CPD(Displayed, ABC):
         """
         return [_One(cpd, tuple(scope)) for cpd in cpds]
 
-    def sample(
-        self,
-        parents: Mapping[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child given its parents' columns: state codes or numbers."""
         raise UnsupportedModelError(
             f"{type(self).__name__} of {self.variable.name!r} has no sampling."
@@ -329,26 +327,11 @@ class Combination:
         return potentials
 
 
-def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
-    """Return the parents as a tuple after checking that a family of variables is well formed."""
-    try:
-        parents = tuple(parents)
-    except TypeError as error:
-        raise CPDError(
-            f"{family} takes a list of variables as parents; got {parents!r}."
-        ) from error
-    for item in (variable, *parents):
-        if not isinstance(item, (Discrete, Continuous, CountVector)):
-            raise CPDError(
-                f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
-            )
-    for item in parents:
-        if isinstance(item, CountVector):
-            raise CPDError(f"{item!r} is a vector of counts, which cannot be a parent.")
-    names = [item.name for item in (*parents, variable)]
-    if len(set(names)) < len(names):
-        raise CPDError(
-            f"{family} of {variable.name!r}: child and parents must all differ; got "
-            f"{quoted(names)}."
-        )
-    return parents
+def draw_states(
+    shares: Floats, row: NDArray[np.intp], random: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return a state for each entry of `row`, drawn by that row of shares, shape (m, n_states)."""
+    cumulative = np.cumsum(shares, axis=-1)
+    # The last state takes what rounding leaves over, unless its probability is zero.
+    cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
+    return np.asarray(np.sum(random.random(len(row))[:, None] >= cumulative[row, :-1], axis=1))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
-from bayesgraph.cpds.base import check_family
+from bayesgraph.cpds.base import Columns, draw_states
 from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.roots import NumericCPD
-from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
+from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import checked_table, take_codes
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
-SUM_TOLERANCE = 1e-6
 # Of the tails: the least whole number for which they have a variance.
 _SHAPE = 3.0
 
@@ -71,27 +71,15 @@ class HistogramCPD(NumericCPD):
         parents: Iterable[Discrete] = (),
     ) -> None:
         checked = check_family(variable, parents, family="HistogramCPD")
-        if not isinstance(variable, Continuous):
-            raise CPDError(
-                f"HistogramCPD takes a continuous child; {variable.name!r} is discrete. "
-                "Use TableCPD."
-            )
-        if continuous := [p.name for p in checked if not isinstance(p, Discrete)]:
-            raise CPDError(f"HistogramCPD takes discrete parents; got {quoted(continuous)}.")
+        check_child(variable, Continuous, family="HistogramCPD", hint="Use TableCPD.")
         self.variable = variable
-        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+        self.parents = discrete_only(variable, checked, family="HistogramCPD")
         what = self.title
         self.edges = _checked_edges(edges, what)
         cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
         table = checked_table(values, self._axes, what=what)
-        sums = table.sum(axis=-1)
-        wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
-        if wrong.any():
-            raise CPDError(
-                f"{what}: the probabilities of tails and cells sum to {sums[wrong][0]:.9g}, not to "
-                "1. Divide them by their sum if they are weights."
-            )
+        check_sums(table, self.parents, what=what)
         table.flags.writeable = False
         self.values = table
         width = np.diff(self.edges)
@@ -171,16 +159,13 @@ class HistogramCPD(NumericCPD):
         """Return P(low < child <= high); see `bayesgraph.cpds.roots.HasIntervals`."""
         return np.asarray(np.maximum(self.cdf(high) - self.cdf(low), 0.0))
 
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""
-        row = tuple(parents[parent] for parent in self.parents)
-        cumulative = np.cumsum(self.values, axis=-1)
-        cumulative = np.broadcast_to(
-            (cumulative / cumulative[..., -1:])[row], (n, len(self._sides))
-        )
-        cell = np.sum(random.random(n)[:, None] >= cumulative[:, :-1], axis=1)
+        row = np.zeros(n, dtype=np.intp)
+        if self.parents:
+            codes = [parents[parent] for parent in self.parents]
+            row = np.ravel_multi_index(codes, self.values.shape[:-1])
+        cell = draw_states(self.values.reshape(-1, len(self._sides)), row, random)
         u = random.random(n)
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])

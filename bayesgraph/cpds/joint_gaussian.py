@@ -11,7 +11,7 @@ far from zero and of very different scales keep their digits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
 
 from bayesgraph.cpds import kernels
-from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
@@ -289,7 +289,7 @@ class JointGaussianCPD(Plate):
         return GaussianFactor(rest, free, constant, loadings, targets)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        values = evidence.matrix(self._children).astype(np.float64, copy=False)
+        values = self._numbers(evidence)
         if evidence.complete:
             self._add_complete(values, out)
             return
@@ -331,9 +331,7 @@ class JointGaussianCPD(Plate):
         """The roots with contiguous columns, as LAPACK reads them."""
         return [np.asfortranarray(root) for root in self.roots]
 
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD: draws of all children, shape (n, d)."""
         cell = self._cell(parents, n)
         # A (x - mean) = z, solved row by row of A: the columns of x follow one another.

@@ -25,53 +25,9 @@ _THREAD = 1 << 18
 _NARROW = 256
 
 
-def add_tables(
-    out: Floats,
-    codes: NDArray[Any],
-    place: NDArray[np.int64],
-    stride: NDArray[np.int64],
-    first: NDArray[np.int64],
-    width: NDArray[np.int64],
-    values: Floats,
-) -> None:
-    """Add what several tables hold for the states of each row to `out`, one after the other.
-
-    A table adds nothing where the last of its variables is missing.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    codes : ndarray of integers, shape (n_rows, n_variables)
-    place, stride, first, width, values
-        See `TableStack`.
-    """
-    columns = np.ascontiguousarray(codes.T)
-    _add_tables(out, columns, place, stride, first, width, values)
-
-
-def add_linear(
-    out: Floats,
-    values: Floats,
-    place: NDArray[np.int64],
-    first: NDArray[np.int64],
-    mean: Floats,
-    scale: Floats,
-    constant: Floats,
-    slopes: Floats,
-) -> None:
-    """Add the log densities of several linear Gaussians to `out`, one after the other.
-
-    NaN adds nothing.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    values : ndarray, shape (n_rows, n_variables)
-    place, first, mean, scale, constant, slopes
-        See `LinearStack`.
-    """
-    columns = np.ascontiguousarray(values.T, dtype=np.float64)
-    _add_linear(out, columns, place, first, mean, scale, constant, slopes)
+def _over_rows(kernel: Any, arrays: tuple[Any, ...], n_rows: int, cost: int) -> None:
+    """Call a kernel on stretches of rows; a row takes about `cost` operations."""
+    over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, 1 + _THREAD // max(1, cost))
 
 
 def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
@@ -85,11 +41,7 @@ def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -
     """
     scale = 1.0 / np.sqrt(variance)
     constant = -0.5 * (np.log(variance) + LOG_2PI)
-    over_rows(
-        lambda a, b: _add_gaussians(out, values, mean, scale, constant, a, b),
-        len(values),
-        1 + _THREAD // max(1, mean.size),
-    )
+    _over_rows(_add_gaussians, (out, values, mean, scale, constant), len(values), mean.size)
 
 
 def add_marginal_gaussians(
@@ -117,12 +69,11 @@ def add_marginal_gaussians(
         Standard deviations.
     correlation : ndarray, shape (1 or cells, d, d)
     """
-    over_rows(
-        lambda a, b: _add_marginal_gaussians(
-            out, values, rows, start, mean, scale, correlation, a, b
-        ),
+    _over_rows(
+        _add_marginal_gaussians,
+        (out, values, rows, start, mean, scale, correlation),
         len(start) - 1,
-        1 + _THREAD // max(1, correlation.size),
+        correlation.size,
     )
 
 
@@ -144,18 +95,12 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     start : ndarray, shape (m,)
     table : ndarray, shape (states of all children, cells rounded up to a multiple of 4)
     """
-    over_rows(
-        lambda a, b: _add_states(out, codes, start, table.reshape(-1), table.shape[1], a, b),
+    _over_rows(
+        _add_states,
+        (out, codes, start, table.reshape(-1), table.shape[1]),
         len(codes),
-        1 + _THREAD // max(1, 2 * codes.shape[1]),
+        2 * codes.shape[1],
     )
-
-
-def has_missing(values: Floats) -> bool:
-    """Tell whether there is NaN among some numbers, shape (n,)."""
-    found: list[bool] = []
-    over_rows(lambda a, b: found.append(_has_missing(values, a, b)), len(values), _THREAD)
-    return any(found)
 
 
 def add_sparse(
@@ -177,12 +122,11 @@ def add_sparse(
     threshold : float
         Entries above it count as 1 and others as 0; NaN: entries count as they are.
     """
-    over_rows(
-        lambda a, b: _add_sparse(
-            out, indptr, indices, data, table.reshape(-1), table.shape[1], threshold, a, b
-        ),
+    _over_rows(
+        _add_sparse,
+        (out, indptr, indices, data, table.reshape(-1), table.shape[1], threshold),
         len(indptr) - 1,
-        1 + _THREAD // max(1, len(data) // max(1, len(indptr) - 1)),
+        len(data) // max(1, len(indptr) - 1),
     )
 
 
@@ -198,11 +142,7 @@ def add_dense(out: Floats, values: Floats, table: Floats) -> None:
     if table.shape[1] > _NARROW:
         out += table @ values.T
         return
-    over_rows(
-        lambda a, b: _add_dense(out, values, table, a, b),
-        len(values),
-        1 + _THREAD // max(1, table.size),
-    )
+    _over_rows(_add_dense, (out, values, table), len(values), table.size)
 
 
 def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
@@ -215,33 +155,8 @@ def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> N
     centre : ndarray, shape (m,)
     table : ndarray, shape (cells, m)
     """
-    over_rows(
-        lambda a, b: _add_centred(out, values, centre, np.ascontiguousarray(table), a, b),
-        len(values),
-        1 + _THREAD // max(1, table.size),
-    )
-
-
-def add_dirichlet(
-    out: Floats,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: Floats,
-    concentration: Floats,
-) -> None:
-    """Add the sum of log G(a + x) - log G(a) over the counts x of each row to `out`.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    indptr, indices, data
-        Of the (n_rows, m) matrix of counts.
-    concentration : ndarray, shape (m, cells)
-    """
-    over_rows(
-        lambda a, b: _add_dirichlet(out, indptr, indices, data, concentration, a, b),
-        len(indptr) - 1,
-        1 + (_THREAD >> 5) // max(1, len(data) // max(1, len(indptr) - 1)),
+    _over_rows(
+        _add_centred, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size
     )
 
 
@@ -265,15 +180,16 @@ def add_kernel_densities(
         Where the points of each begin and end.
     bandwidth : ndarray, shape (cells, m)
     """
-    over_rows(
-        lambda a, b: _add_kernel_densities(out, values, points, weights, stops, bandwidth, a, b),
+    _over_rows(
+        _add_kernel_densities,
+        (out, values, points, weights, stops, bandwidth),
         len(values),
-        1 + (_THREAD >> 4) // max(1, len(points)),
+        16 * len(points),
     )
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_tables(
+def add_tables(
     out: Floats,
     columns: NDArray[np.integer],
     place: NDArray[np.int64],
@@ -282,6 +198,18 @@ def _add_tables(
     width: NDArray[np.int64],
     values: Floats,
 ) -> None:
+    """Add what several tables hold for the states of each row to `out`, one after the other.
+
+    A table adds nothing where the last of its variables is missing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    columns : ndarray of integers, shape (n_variables, n_rows)
+        State codes.
+    place, stride, first, width, values
+        See `TableStack`.
+    """
     n_cells, n_rows = out.shape
     index = np.empty(_ROWS, dtype=np.int64)
     for begin in range(0, n_rows, _ROWS):
@@ -305,7 +233,7 @@ def _add_tables(
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_linear(
+def add_linear(
     out: Floats,
     columns: Floats,
     place: NDArray[np.int64],
@@ -315,6 +243,17 @@ def _add_linear(
     constant: Floats,
     slopes: Floats,
 ) -> None:
+    """Add the log densities of several linear Gaussians to `out`, one after the other.
+
+    NaN adds nothing.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    columns : ndarray, shape (n_variables, n_rows)
+    place, first, mean, scale, constant, slopes
+        See `LinearStack`.
+    """
     n_cells, n_rows = out.shape
     centre = np.empty(_ROWS)
     for begin in range(0, n_rows, _ROWS):
@@ -476,19 +415,6 @@ def _add_centred(
 
 
 @numba.njit(cache=True, nogil=True)
-def _has_missing(values: Floats, begin: int, end: int) -> bool:
-    # In blocks without a way out, which take one instruction for several numbers.
-    for first in range(begin, end, 4096):
-        missing = 0
-        part = values[first : min(first + 4096, end)]
-        for i in range(len(part)):
-            missing += part[i] != part[i]
-        if missing:
-            return True
-    return False
-
-
-@numba.njit(cache=True, nogil=True)
 def _add_four(
     out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
 ) -> None:
@@ -558,24 +484,6 @@ def _add_sparse(
                 s3 += value * table[at + np.uint64(3)]
             _add_four(out, k, n_cells, i, s0, s1, s2, s3)
             k += 4
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_dirichlet(
-    out: Floats,
-    indptr: NDArray[np.integer],
-    indices: NDArray[np.integer],
-    data: Floats,
-    concentration: Floats,
-    begin: int,
-    end: int,
-) -> None:
-    for i in range(begin, end):
-        for entry in range(indptr[i], indptr[i + 1]):
-            x = data[entry]
-            row = concentration[indices[entry]]
-            for cell in range(out.shape[0]):
-                out[cell, i] += math.lgamma(row[cell] + x) - math.lgamma(row[cell])
 
 
 # Beyond so many bandwidths a Gaussian kernel is below 1e-16 of its peak.

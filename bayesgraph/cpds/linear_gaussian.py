@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers, texts
 from bayesgraph.cpds.stacks import Adder, LinearPart, LinearStack
+from bayesgraph.cpds.validation import check_child, check_family, checked_numbers
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
@@ -68,11 +69,7 @@ class GaussianCPD(CPD):
         coefficients: ArrayLike | None = None,
     ) -> None:
         self.parents = check_family(variable, parents, family="GaussianCPD")
-        if not isinstance(variable, Continuous):
-            raise CPDError(
-                f"GaussianCPD takes a continuous child; {variable.name!r} is discrete. "
-                "Use TableCPD."
-            )
+        check_child(variable, Continuous, family="GaussianCPD", hint="Use TableCPD.")
         self.variable = variable
         shape = tuple(parent.cardinality for parent in self.discrete_parents)
         n = len(self.continuous_parents)
@@ -82,38 +79,20 @@ class GaussianCPD(CPD):
                 f"{quoted(p.name for p in self.continuous_parents)}: coefficients= of shape "
                 f"{(*shape, n)} is needed."
             )
-        self.mean = self._parameter("mean", mean, shape)
-        self.variance = self._parameter("variance", variance, shape)
-        self.coefficients = self._parameter(
-            "coefficients",
-            np.zeros((*shape, 0)) if coefficients is None else coefficients,
-            (*shape, n),
-        )
+        slopes = np.zeros((*shape, 0)) if coefficients is None else coefficients
+        self.mean = self._numbers("mean", mean, shape)
+        self.variance = self._numbers("variance", variance, shape)
+        self.coefficients = self._numbers("coefficients", slopes, (*shape, n))
         if not (self.variance > 0).all():
             raise CPDError(
                 f"{self.title}: every variance must be positive; the smallest is "
                 f"{self.variance.min():.6g}."
             )
 
-    def _parameter(self, name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise CPDError(
-                f"{self.title}: {name} takes numbers of shape {shape}: {error}."
-            ) from error
-        if array.ndim == 0:
-            array = np.full(shape, float(array))
-        if array.shape != shape:
-            names = quoted(parent.name for parent in self.discrete_parents) or "no discrete parents"
-            raise CPDError(
-                f"{self.title}: {name} takes shape {shape} (discrete parents: {names}); got "
-                f"{array.shape}."
-            )
-        if not np.isfinite(array).all():
-            raise CPDError(f"{self.title}: {name} takes finite numbers; got {array!r}.")
-        array.flags.writeable = False
-        return array
+    def _numbers(self, name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+        names = quoted(parent.name for parent in self.discrete_parents) or "none"
+        what = f"{self.title} (discrete parents: {names}): {name}"
+        return checked_numbers(values, shape, what=what, fill=True)
 
     @property
     def is_linear(self) -> bool:
@@ -124,11 +103,6 @@ class GaussianCPD(CPD):
     def is_positive_where_observed(self) -> bool:
         """See CPD: a Gaussian is positive everywhere."""
         return True
-
-    @property
-    def n_parameters(self) -> int:
-        """Means, variances and coefficients."""
-        return int(self.mean.size + self.variance.size + self.coefficients.size)
 
     def potential(self, evidence: Evidence) -> Potential:
         """See CPD."""
@@ -193,12 +167,7 @@ class GaussianCPD(CPD):
         flat = (mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1))
         return LinearPart(*flat, (self.variable, *self.continuous_parents))
 
-    def sample(
-        self,
-        parents: Mapping[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""
         row = tuple(parents[parent] for parent in self.discrete_parents)
         mean = np.broadcast_to(self.mean[row], n).copy()

@@ -8,19 +8,20 @@ engine sees the plate.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds.base import CPD, check_family
-from bayesgraph.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.cpds.base import CPD, Columns
+from bayesgraph.cpds.validation import check_family, checked_numbers, discrete_only
+from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import align
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
 
 class Plate(CPD):
@@ -83,10 +84,7 @@ class Plate(CPD):
         names = [child.name for child in self._children]
         if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
             raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
-        continuous = [parent.name for parent in checked if not isinstance(parent, Discrete)]
-        if continuous:
-            raise CPDError(f"{family} takes discrete parents; got {quoted(continuous)}.")
-        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+        self.parents = discrete_only(self.variable, checked, family=family)
 
     def _parameter(
         self,
@@ -102,24 +100,13 @@ class Plate(CPD):
         Those `by_child` of a variable that was given alone come without the last axis.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise CPDError(
-                f"{self.title}: {name} takes numbers of shape {wanted}: {error}."
-            ) from error
-        if array.shape != wanted:
-            raise CPDError(f"{self.title}: {name} takes shape {wanted}; got {array.shape}.")
-        if not np.isfinite(array).all():
-            raise CPDError(f"{self.title}: {name} takes finite numbers.")
+        array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
         if not (array > above).all():
             raise CPDError(
                 f"{self.title}: {name} takes numbers above {above:g}; the smallest is "
                 f"{array.min():.6g}."
             )
-        array = array.reshape(shape)
-        array.flags.writeable = False
-        return array
+        return array.reshape(shape)
 
     @abstractmethod
     def _take(self, at: Sequence[int]) -> Self:
@@ -131,6 +118,14 @@ class Plate(CPD):
 
         The last parent's states change fastest along the cells. A missing child adds nothing.
         """
+
+    def _numbers(self, evidence: Evidence) -> Floats:
+        """Return the columns of continuous children, NaN where missing; no count is negative."""
+        values = evidence.matrix(self._children).astype(np.float64, copy=False)
+        if issubclass(self._child_type, Count) and (values < 0).any():
+            name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
+            raise DataError(f"Column {name!r} holds counts, 0 or more; some are negative.")
+        return values
 
     def over(self, children: Sequence[Variable]) -> Self:
         """Return the plate of some of the children."""
@@ -187,10 +182,8 @@ class Plate(CPD):
         chosen = moved[(rows, *(evidence.columns[parent] for parent in observed))]
         out += chosen.reshape(evidence.n_rows, -1).T
 
-    def _cell(self, parents: Mapping[Variable, NDArray[Any]], n: int) -> NDArray[np.intp]:
+    def _cell(self, parents: Columns, n: int) -> NDArray[np.intp]:
         """Return the configuration of the parents in each row, for sampling."""
         if not self.parents:
             return np.zeros(n, dtype=np.intp)
         return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))
-
-    __hash__ = None

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD
-from bayesgraph.cpds.description import Description, describe_numbers
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.plate import Plate
-from bayesgraph.cpds.table import SUM_TOLERANCE, TableCPD
+from bayesgraph.cpds.table import TableCPD
+from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Discrete
 
 
-class GaussianPlate(Plate):
+class GaussianPlate(DensityCPD):
     """Continuous children, each Gaussian given the same discrete parents.
 
     Parameters
@@ -52,7 +53,10 @@ class GaussianPlate(Plate):
       b        3   2
     """
 
-    arrays = ("mean", "variance")
+    parameters: ClassVar = {"mean": -np.inf, "variance": 0.0}
+    _takes_one = False
+    mean: Floats
+    variance: Floats
 
     def __init__(
         self,
@@ -61,19 +65,7 @@ class GaussianPlate(Plate):
         variance: ArrayLike,
         parents: Iterable[Discrete] = (),
     ) -> None:
-        self._set_family(children, parents)
-        shape = (*self._lead, len(self._children))
-        self.mean = self._parameter("mean", mean, shape)
-        self.variance = self._parameter("variance", variance, shape, above=0.0)
-
-    @property
-    def n_parameters(self) -> int:
-        """Means and variances."""
-        return 2 * int(self.mean.size)
-
-    def _take(self, at: Sequence[int]) -> Self:
-        children = [self._children[i] for i in at]
-        return type(self)(children, self.mean[..., at], self.variance[..., at], self.parents)  # type: ignore[arg-type]
+        self._set_parameters(children, parents, mean=mean, variance=variance)
 
     def singles(self) -> tuple[CPD, ...]:
         """See CPD."""
@@ -82,18 +74,16 @@ class GaussianPlate(Plate):
             for i, child in enumerate(self._children)
         )
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD."""
-        columns = {"mean": self.mean, "sd": np.sqrt(self.variance)}
-        return describe_numbers(self.parents, self._children, columns, max_rows)
-
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        kernels.add_gaussians(
-            out,
-            evidence.matrix(self._children).astype(np.float64, copy=False),
-            self.mean.reshape(self.cells, -1),
-            self.variance.reshape(self.cells, -1),
-        )
+        values = self._numbers(evidence)
+        kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
+
+    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
+        mean, variance = parameters
+        return mean + np.sqrt(variance) * random.standard_normal(len(mean))
+
+    def _columns(self) -> Mapping[str, Floats]:
+        return {"mean": self.mean, "sd": np.sqrt(self.variance)}
 
 
 class TablePlate(Plate):

@@ -97,7 +97,7 @@ class TableStack:
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """See Adder."""
-        codes = evidence.matrix(self.variables)
+        codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
         kernels.add_tables(out, codes, self.place, self.stride, self.first, self.width, self.values)
 
 
@@ -167,17 +167,9 @@ class LinearStack:
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """See Adder."""
-        values = evidence.matrix(self.variables)
-        kernels.add_linear(
-            out,
-            values,
-            self.place,
-            self.first,
-            self.mean,
-            self.scale,
-            self.constant,
-            self.slopes,
-        )
+        values = np.ascontiguousarray(evidence.matrix(self.variables).T, dtype=np.float64)
+        density = self.mean, self.scale, self.constant, self.slopes
+        kernels.add_linear(out, values, self.place, self.first, *density)
 
 
 def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:

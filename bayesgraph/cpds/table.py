@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.stacks import Adder, TablePart, TableStack
-from bayesgraph.errors import CPDError, quoted
+from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import align, checked_table, take_codes
 from bayesgraph.variables import Discrete, Variable
-
-# Rows whose sum differs from one by more than this are refused, not repaired.
-SUM_TOLERANCE = 1e-6
 
 
 class TableCPD(CPD):
@@ -60,31 +57,11 @@ class TableCPD(CPD):
         self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         checked = check_family(variable, parents, family="TableCPD")
-        if not isinstance(variable, Discrete):
-            raise CPDError(
-                f"TableCPD takes a discrete child; {variable.name!r} is continuous. "
-                "Use GaussianCPD."
-            )
-        continuous = [parent.name for parent in checked if not isinstance(parent, Discrete)]
-        if continuous:
-            raise CPDError(
-                f"The discrete child {variable.name!r} cannot have continuous parents; got "
-                f"{quoted(continuous)}. Reverse the arc or discretise the parent."
-            )
+        check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
         self.variable = variable
-        self.parents = tuple(p for p in checked if isinstance(p, Discrete))
+        self.parents = discrete_only(variable, checked, family="TableCPD")
         table = checked_table(values, self._axes, what=self.title)
-        sums = table.sum(axis=-1)
-        wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
-        if wrong.any():
-            at = tuple(np.argwhere(wrong)[0])
-            row = ", ".join(
-                f"{p.name}={p.states[code]!r}" for p, code in zip(self.parents, at, strict=True)
-            )
-            raise CPDError(
-                f"{self.title}: the probabilities{f' given {row}' if row else ''} sum "
-                f"to {sums[at]:.9g}, not to 1. Divide each row by its sum if they are weights."
-            )
+        check_sums(table, self.parents, what=self.title)
         table.flags.writeable = False
         self.values = table
         self._log_values: Floats | None = None
@@ -142,22 +119,14 @@ class TableCPD(CPD):
             parts.append(TablePart(table.reshape(cells, -1), seen))
         return [TableStack.of(parts)]
 
-    def sample(
-        self,
-        parents: Mapping[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""
-        cumulative = np.cumsum(self.values, axis=-1).reshape(-1, self.variable.cardinality)
-        # The last state takes what rounding leaves over, unless its probability is zero.
-        cumulative /= cumulative[:, -1:]
-        if self.parents:
-            codes = [parents[parent] for parent in self.parents]
-            row = np.ravel_multi_index(codes, self.values.shape[:-1])
-        else:
-            row = np.zeros(n, dtype=np.intp)
-        return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[row, :-1], axis=1))
+        shares = self.values.reshape(-1, self.variable.cardinality)
+        if not self.parents:
+            return draw_states(shares, np.zeros(n, dtype=np.intp), random)
+        codes = [parents[parent] for parent in self.parents]
+        row = np.ravel_multi_index(codes, self.values.shape[:-1])
+        return draw_states(shares, row, random)
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """See CPD."""

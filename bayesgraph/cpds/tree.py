@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
-from bayesgraph.cpds.base import CPD, check_family
+from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, left_out, number, state_texts, texts
 from bayesgraph.cpds.roots import (
     NumericCPD,
     RootSummingCPD,
     interval_probability,
     state_probabilities,
+)
+from bayesgraph.cpds.validation import (
+    SUM_TOLERANCE,
+    check_child,
+    check_family,
+    checked_numbers,
 )
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
@@ -28,8 +34,6 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]
 
-# A leaf whose sum differs from one by more than this is refused, not repaired.
-SUM_TOLERANCE = 1e-6
 # How long the names of states are in print.
 _LONGEST = 16
 
@@ -157,11 +161,10 @@ class TreeCPD(RootSummingCPD):
         parents: Iterable[Variable] = (),
     ) -> None:
         self.parents = check_family(variable, parents, family="TreeCPD")
-        if not isinstance(variable, Discrete):
-            raise CPDError(
-                f"TreeCPD takes a discrete child; {variable.name!r} is continuous. Let the tree "
-                "choose the leaf, a discrete variable, and give the child a GaussianCPD given it."
-            )
+        hint = (
+            "Let the tree choose the leaf, a discrete variable, and give the child a GaussianCPD."
+        )
+        check_child(variable, Discrete, family="TreeCPD", hint=hint)
         self.variable = variable
         flat = tree if isinstance(tree, Tree) else _flattened(tree, variable, self.parents)
         self.tree = _checked(flat, variable, self.parents, self.title)
@@ -251,15 +254,9 @@ class TreeCPD(RootSummingCPD):
         matrix = _matrix(self.parents, columns, n)
         return np.asarray(kernels.reached_leaves(matrix, self.flat))
 
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""
-        leaf = self.reached(parents, n)
-        cumulative = np.cumsum(self.tree.values, axis=1)
-        # The last state takes what rounding leaves over, unless its probability is zero.
-        cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
-        return np.asarray(np.sum(random.random(n)[:, None] >= cumulative[leaf, :-1], axis=1))
+        return draw_states(self.tree.values, self.reached(parents, n), random)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """See CPD: the arrays of the tree."""
@@ -481,7 +478,8 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
     values = np.zeros((len(nodes), variable.cardinality))
     for k, node in enumerate(nodes):
         if not isinstance(node, Split):
-            values[k] = _leaf(node, variable)
+            what = f"A leaf of the tree of {variable.name!r}"
+            values[k] = checked_numbers(node, (variable.cardinality,), what=what)
     feature, thresholds, left_states, left, right = zip(*rows, strict=True)
     return Tree(
         np.array(feature),
@@ -500,21 +498,6 @@ def _listed(states: Any, parent: Discrete) -> list[Any]:
         f"A split on the discrete parent {parent.name!r} takes the list of the states that go "
         f"left; got {states!r}. Write [{states!r}] for one."
     )
-
-
-def _leaf(values: Any, variable: Discrete) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise CPDError(
-            f"A leaf of the tree of {variable.name!r} takes numbers; got {values!r}."
-        ) from error
-    if array.shape != (variable.cardinality,):
-        raise CPDError(
-            f"A leaf of the tree of {variable.name!r} takes {variable.cardinality} probabilities, "
-            f"one for each state; got {values!r}."
-        )
-    return array
 
 
 def _checked(tree: Tree, variable: Discrete, parents: Sequence[Variable], what: str) -> Tree:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.base import Columns
 from bayesgraph.cpds.items import ItemTerms, dense_row
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
@@ -124,12 +125,7 @@ class PresenceCPD(ItemsCPD):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
-    def sample(
-        self,
-        parents: Mapping[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n documents as a sparse matrix: what is there has the least count that is.
 
         Raises

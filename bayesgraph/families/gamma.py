@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, polygamma
 
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
 from bayesgraph.variables import Continuous, Discrete

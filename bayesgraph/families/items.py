@@ -47,8 +47,6 @@ class ItemsCPD(Plate):
         shares = self._item_shares()
         return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
 
-    __hash__ = None
-
 
 def known_counts(
     evidence: Evidence, variable: CountVector
@@ -65,9 +63,9 @@ def known_counts(
     if evidence.complete:
         return counts, None
     if issparse(counts):
-        if not kernels.has_missing(counts.data):
-            return counts, None
         gone = np.isnan(counts.data)
+        if not gone.any():
+            return counts, None
         known = counts.copy()
         known.data = np.where(gone, 0.0, counts.data)
         absent = counts.copy()
@@ -76,9 +74,9 @@ def known_counts(
         rows = np.flatnonzero(np.diff(absent.indptr))
         return known, (rows, absent[rows])
     # The sum of a row is NaN where one of its counts is: no array of flags is needed to see that.
-    if not kernels.has_missing(counts.reshape(-1)):
-        return counts, None
     rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
+    if not len(rows):
+        return counts, None
     gone = np.isnan(counts[rows])
     known = counts.copy()
     known[rows] = np.where(gone, 0.0, counts[rows])

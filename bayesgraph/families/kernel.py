@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD, Plate, kernels
+from bayesgraph.cpds.base import Columns
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -91,16 +92,14 @@ class KernelDensityCPD(Plate):
     def _add(self, evidence: Evidence, out: Floats) -> None:
         kernels.add_kernel_densities(
             out,
-            evidence.matrix(self._children).astype(np.float64, copy=False),
+            self._numbers(evidence),
             self.values,
             self.weights,
             self._stops,
             self.bandwidth.reshape(self.cells, -1),
         )
 
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""
         cell = self._cell(parents, n)
         drawn = np.empty(n)

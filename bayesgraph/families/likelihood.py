@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import Estimate
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.statistics import CountSource, Moments, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.statistics.moments import safe_divide

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD, GaussianPlate, kernels
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.errors import DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.gaussian import from_moments
 from bayesgraph.statistics import CountSource, Moments
 from bayesgraph.variables import Continuous, Discrete, Variable

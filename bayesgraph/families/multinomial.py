@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from bayesgraph.cpds import CPD, kernels
+from bayesgraph.cpds import CPD
+from bayesgraph.cpds.base import Columns
 from bayesgraph.cpds.items import LENGTHS, ItemTerms, counted, dense_row, whole
-from bayesgraph.cpds.table import SUM_TOLERANCE
-from bayesgraph.errors import CPDError, UnsupportedModelError
+from bayesgraph.cpds.validation import check_sums
+from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
@@ -69,12 +70,7 @@ class MultinomialCPD(ItemsCPD):
         self.probabilities = self._parameter(
             "probabilities", probabilities, self._shape, above=above
         )
-        if (np.abs(self.probabilities.sum(axis=-1) - 1.0) > SUM_TOLERANCE).any():
-            raise CPDError(
-                f"{self.title}: the probabilities of the items must sum to 1 for each "
-                "configuration of "
-                "the parents. Divide each row by its sum if they are weights."
-            )
+        check_sums(self.probabilities, self.parents, what=self.title)
         given = np.zeros((*self._lead, 0)) if lengths is None else lengths
         shape = (*self._lead, np.shape(given)[-1])
         self.lengths = self._parameter("lengths", given, shape, above=above)
@@ -129,12 +125,7 @@ class MultinomialCPD(ItemsCPD):
         """See CPD."""
         return self._logs
 
-    def sample(
-        self,
-        parents: Mapping[Variable, NDArray[Any]],
-        n: int,
-        random: np.random.Generator,
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n documents: lengths drawn from those seen in fitting, items from the class.
 
         Raises
@@ -187,18 +178,10 @@ class DirichletMultinomialCPD(ItemsCPD):
     arrays = ("concentration",)
 
     def __init__(
-        self,
-        variable: CountVector,
-        concentration: ArrayLike,
-        parents: Iterable[Discrete] = (),
+        self, variable: CountVector, concentration: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_vector(variable, parents)
         self.concentration = self._parameter("concentration", concentration, self._shape, above=0.0)
-
-    @property
-    def n_parameters(self) -> int:
-        """Concentrations."""
-        return int(self.concentration.size)
 
     @property
     def is_positive(self) -> bool:
@@ -209,9 +192,10 @@ class DirichletMultinomialCPD(ItemsCPD):
         known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
         sparse = csr_array(known)
-        kernels.add_dirichlet(
-            out, sparse.indptr, sparse.indices, sparse.data.astype(np.float64), a.T.copy()
-        )
+        for logs, own in zip(out, a, strict=True):
+            gained = gammaln(own[sparse.indices] + sparse.data) - gammaln(own)[sparse.indices]
+            terms = csr_array((gained, sparse.indices, sparse.indptr), shape=sparse.shape)
+            logs += np.asarray(terms.sum(axis=1))
         total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
         if missing is not None:
             rows, absent = missing

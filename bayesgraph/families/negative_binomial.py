@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Count, Discrete

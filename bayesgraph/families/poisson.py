@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.families.negative_binomial import NegativeBinomialCPD
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import safe_divide

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.cpds.table import SUM_TOLERANCE
+from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import (
     EvidenceError,
     FileFormatError,

@@ -259,7 +259,7 @@ def test_wrong_numbers_are_refused(mean, covariance, message):
 def test_wrong_variables_are_refused():
     with pytest.raises(bg.errors.CPDError, match="type Continuous; got 'b'"):
         bg.JointGaussianCPD([X[0], B], np.zeros((2, 2)), np.eye(2), [A])
-    with pytest.raises(bg.errors.CPDError, match="discrete parents; got 'y'"):
+    with pytest.raises(bg.errors.CPDError, match="cannot have continuous parents; got 'y'"):
         bg.JointGaussianCPD(X, np.zeros(3), np.eye(3), [Y])
     with pytest.raises(bg.errors.CPDError, match="must all differ"):
         bg.JointGaussianCPD([X[0], X[0]], np.zeros(2), np.eye(2))

@@ -59,7 +59,7 @@ def test_parameters_are_copied():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mean": [1, 2, 3]}, r"mean takes shape \(2,\).*'a'.*got \(3,\)"),
+        ({"mean": [1, 2, 3]}, r"'a'.*mean takes shape .2,.; got \(3,\)"),
         ({"variance": [[1, 2]]}, r"variance takes shape \(2,\)"),
         ({"variance": [1.0, 0.0]}, "variance must be positive; the smallest is 0"),
         ({"variance": -1.0}, "variance must be positive; the smallest is -1"),

@@ -318,8 +318,8 @@ def test_flat_and_nested_trees_are_the_same():
         (bg.Split("place", "a", [1, 0], [0, 1]), CPDError, r"Write \['a'\]"),
         (bg.Split("place", ["d"], [1, 0], [0, 1]), KeyError, "no state 'd'"),
         (bg.Split("place", ["a", "b", "c"], [1, 0], [0, 1]), CPDError, "some of the 3 states"),
-        ([0.5, 0.4, 0.1], CPDError, "takes 2 probabilities"),
-        ("leaf", CPDError, "takes numbers; got 'leaf'"),
+        ([0.5, 0.4, 0.1], CPDError, "takes shape .2,."),
+        ("leaf", CPDError, "takes numbers .*leaf"),
     ],
 )
 def test_splits_that_do_not_fit(splits, error, message):

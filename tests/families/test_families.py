@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import bayesgraph as bg
 from bayesgraph.cli import app
+from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.errors import CPDError, DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.families import FAMILIES
-from bayesgraph.families.density import DensityCPD
 from bayesgraph.io.payloads import STORED
 
 NAMES = [name for name in FAMILIES if name in cases.DENSITIES]

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.cpds.base import Columns
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.plate import Plate
-from bayesgraph.errors import DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Count, Discrete, Variable
+from bayesgraph.variables import Discrete, Variable
 
 
 class DensityCPD(Plate):
@@ -59,28 +59,14 @@ class DensityCPD(Plate):
         """Return one draw for each entry of the parameters."""
         raise NotImplementedError
 
-    @property
-    def n_parameters(self) -> int:
-        """All numbers."""
-        return sum(int(getattr(self, key).size) for key in self.parameters)
-
     def _take(self, at: Sequence[int]) -> Self:
-        values = {key: getattr(self, key)[..., at] for key in self.parameters}
-        family: Any = type(self)  # each takes its parameters by name
-        part: Self = family([self._children[i] for i in at], parents=self.parents, **values)
-        return part
+        children = [self._children[i] for i in at]
+        arrays = {name: values[..., at] for name, values in self.to_arrays().items()}
+        return self.from_arrays(children, self.parents, arrays)
 
     def _flat(self, key: str) -> Floats:
         """Return a parameter as an array of shape (cells, n children)."""
         return np.asarray(getattr(self, key).reshape(self.cells, -1))
-
-    def _numbers(self, evidence: Evidence) -> Floats:
-        """Return the children's columns; counts below zero are refused."""
-        values = evidence.matrix(self._children).astype(np.float64, copy=False)
-        if issubclass(self._child_type, Count) and (values < 0).any():
-            name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
-            raise DataError(f"Column {name!r} holds counts, 0 or more; some are negative.")
-        return values
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
@@ -90,9 +76,7 @@ class DensityCPD(Plate):
                 logs = self._log_density(values, *(self._flat(k)[cell] for k in self.parameters))
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator
-    ) -> NDArray[Any]:
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD: draws of the first child."""
         cell = self._cell(parents, n)
         drawn = self._draw(random, *(self._flat(key)[cell, 0] for key in self.parameters))

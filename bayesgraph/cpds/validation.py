@@ -1,0 +1,97 @@
+"""Checks that the constructors of several local distributions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.errors import CPDError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
+
+# Probabilities whose sum differs from one by more than this are refused, not repaired.
+SUM_TOLERANCE = 1e-6
+
+
+def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
+    """Return the parents as a tuple after checking that a family of variables is well formed."""
+    try:
+        parents = tuple(parents)
+    except TypeError as error:
+        raise CPDError(
+            f"{family} takes a list of variables as parents; got {parents!r}."
+        ) from error
+    for item in (variable, *parents):
+        if not isinstance(item, (Discrete, Continuous, CountVector)):
+            raise CPDError(
+                f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
+            )
+    for item in parents:
+        if isinstance(item, CountVector):
+            raise CPDError(f"{item!r} is a vector of counts, which cannot be a parent.")
+    names = [item.name for item in (*parents, variable)]
+    if len(set(names)) < len(names):
+        raise CPDError(
+            f"{family} of {variable.name!r}: child and parents must all differ; got "
+            f"{quoted(names)}."
+        )
+    return parents
+
+
+def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
+    """Refuse a child that is not of the type that a family takes."""
+    if not isinstance(variable, kind):
+        takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")
+        raise CPDError(f"{family} takes a {takes} child; {variable.name!r} is {is_}. {hint}")
+
+
+def discrete_only(
+    variable: Variable, parents: Sequence[Variable], *, family: str
+) -> tuple[Discrete, ...]:
+    """Return the parents in a family that takes discrete ones; refuse others."""
+    if continuous := [p.name for p in parents if not isinstance(p, Discrete)]:
+        raise CPDError(
+            f"{family} takes discrete parents: {variable.name!r} cannot have continuous parents; "
+            f"got {quoted(continuous)}. Reverse the arc or discretise the parent."
+        )
+    return tuple(p for p in parents if isinstance(p, Discrete))
+
+
+def checked_numbers(
+    values: ArrayLike, shape: tuple[int, ...], *, what: str, fill: bool = False
+) -> Floats:
+    """Return finite numbers of a shape as a read-only array; `fill` lets one number serve for all.
+
+    Raises
+    ------
+    CPDError
+    """
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CPDError(f"{what} takes numbers of shape {shape}: {error}.") from error
+    if fill and array.ndim == 0:
+        array = np.full(shape, float(array))
+    if array.shape != shape:
+        raise CPDError(f"{what} takes shape {shape}; got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise CPDError(f"{what} takes finite numbers; got {array!r:.200}.")
+    array.flags.writeable = False
+    return array
+
+
+def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
+    """Refuse probabilities that do not sum to one along the last axis; the row is named."""
+    sums = values.sum(axis=-1)
+    wrong = np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        states = zip(parents, at, strict=True)
+        row = ", ".join(f"{parent.name}={parent.states[code]!r}" for parent, code in states)
+        raise CPDError(
+            f"{what}: the probabilities{f' given {row}' if row else ''} sum to {sums[at]:.9g}, not "
+            "to 1. Divide each row by its sum if they are weights."
+        )
