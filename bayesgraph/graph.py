@@ -112,18 +112,6 @@ def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> se
     return found
 
 
-def ancestors(dag: nx.DiGraph, node: Node) -> set[Node]:
-    """Return all nodes with a directed path to the node."""
-    _check_node(dag, node)
-    return set(nx.ancestors(dag, node))
-
-
-def descendants(dag: nx.DiGraph, node: Node) -> set[Node]:
-    """Return all nodes with a directed path from the node."""
-    _check_node(dag, node)
-    return set(nx.descendants(dag, node))
-
-
 def _directed(graph: Any) -> nx.DiGraph:
     """Return a directed graph, or that of a model.
 
@@ -211,11 +199,6 @@ def d_separated(
             "is in more than one of them."
         )
     return bool(nx.is_d_separator(dag, left, right, z))
-
-
-def moral_graph(dag: nx.DiGraph) -> nx.Graph:
-    """Return the undirected graph in which the parents of every child are joined."""
-    return nx.moral_graph(dag)
 
 
 def _check_node(dag: nx.DiGraph, node: Node) -> None:

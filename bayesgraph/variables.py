@@ -262,10 +262,6 @@ class Binned(Discrete):
             f"{value!r}.{near} Its intervals are {quoted(self.states)}."
         )
 
-    def encode(self, value: object) -> int:
-        """Return how a value is encoded: the position of its interval."""
-        return self.index(value)
-
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, Binned) and self.name == other.name and self.cuts == other.cuts
@@ -339,10 +335,6 @@ class Grouped(Discrete):
         if found is None and self.others and isinstance(state, Hashable) and not is_missing(state):
             return len(self.groups) - 1
         return found
-
-    def encode(self, value: object) -> int:
-        """Return how a value is encoded: the position of its group."""
-        return self.index(value)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

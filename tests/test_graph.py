@@ -95,10 +95,7 @@ def test_topological_order_breaks_ties_by_the_order_given():
     assert dags.topological_order(dags.build_dag("dcba", [("a", "d")])) == list("cbad")
 
 
-def test_ancestors_and_descendants(asia):
-    assert dags.ancestors(asia, "xray") == {"asia", "tub", "smoke", "lung", "either"}
-    assert dags.descendants(asia, "smoke") == {"lung", "bronc", "either", "xray", "dysp"}
-    assert dags.ancestors(asia, "asia") == dags.descendants(asia, "dysp") == set()
+def test_ancestral_set(asia):
     parents = {node: list(asia.predecessors(node)) for node in asia}
     for nodes in (["xray"], ["lung", "bronc"], [], ["dysp", "asia"]):
         expected = set(nodes).union(*(nx.ancestors(asia, node) for node in nodes))
@@ -186,27 +183,18 @@ def test_overlapping_sets_are_refused_clearly(asia, x, y, given):
 
 
 def test_unknown_nodes(asia):
-    for question in (dags.ancestors, dags.descendants, dags.markov_blanket):
-        with pytest.raises(UnknownVariableError, match="Did you mean 'lung'"):
-            question(asia, "lungs")
+    with pytest.raises(UnknownVariableError, match="Did you mean 'lung'"):
+        dags.markov_blanket(asia, "lungs")
     with pytest.raises(UnknownVariableError):
         dags.d_separated(asia, "asia", "smokee")
     with pytest.raises(UnknownVariableError):
         dags.d_separated(asia, "asia", "smoke", ["x"])
 
 
-def test_moral_graph(asia):
-    moral = dags.moral_graph(asia)
-    assert not moral.is_directed()
-    married = {frozenset(edge) for edge in moral.edges} - {frozenset(arc) for arc in ASIA}
-    assert married == {frozenset(("tub", "lung")), frozenset(("either", "bronc"))}
-
-
 def test_large_graphs():
     n = 5000
     chain = dags.build_dag(range(n), itertools.pairwise(range(n)))
     assert dags.topological_order(chain) == list(range(n))
-    assert len(dags.ancestors(chain, n - 1)) == n - 1
     assert dags.d_separated(chain, 0, n - 1, [n // 2])
     with pytest.raises(GraphError, match="cycle"):
         dags.build_dag(range(n), [*itertools.pairwise(range(n)), (n - 1, 0)])

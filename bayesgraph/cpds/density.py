@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,11 @@ from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Continuous, Count, Discrete, Variable
+
+# One child, or several side by side.
+Numbers: TypeAlias = Continuous | Iterable[Continuous]
+Counts: TypeAlias = Count | Iterable[Count]
 
 
 class DensityCPD(Plate):

@@ -594,6 +594,40 @@ TreeArrays: TypeAlias = tuple[
 
 
 @numba.njit(cache=True, nogil=True)
+def _next_leaf(
+    columns: Floats,
+    i: int,
+    tree: TreeArrays,
+    share: Floats,
+    nodes: NDArray[np.int64],
+    weights: Floats,
+    top: int,
+) -> tuple[int, float, int]:
+    """Return the leaf below the last waiting node, its weight, and how many nodes wait then."""
+    feature, discrete, threshold, left_states, left, right = tree
+    top -= 1
+    node, weight = nodes[top], weights[top]
+    while feature[node] >= 0:
+        x = columns[feature[node], i]
+        if x != x:
+            p = share[node]
+            if p <= 0.0:
+                node = right[node]
+            elif p >= 1.0:
+                node = left[node]
+            else:
+                nodes[top], weights[top] = right[node], weight * (1.0 - p)
+                top += 1
+                weight *= p
+                node = left[node]
+        elif discrete[feature[node]]:
+            node = left[node] if left_states[node, int(x)] else right[node]
+        else:
+            node = left[node] if x <= threshold[node] else right[node]
+    return node, weight, top
+
+
+@numba.njit(cache=True, nogil=True)
 def add_tree(
     out: Floats,
     columns: Floats,
@@ -619,7 +653,6 @@ def add_tree(
     child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
         Its states; a row of -1 gets nothing.
     """
-    feature, discrete, threshold, left_states, left, right = tree
     n_states = values.shape[1]
     nodes = np.empty(depth + 2, dtype=np.int64)
     weights = np.empty(depth + 2)
@@ -633,26 +666,8 @@ def add_tree(
         node = 0
         branched = False
         while top > 0:
-            top -= 1
-            node, weight = nodes[top], weights[top]
-            while feature[node] >= 0:
-                x = columns[feature[node], i]
-                if x != x:
-                    p = share[node]
-                    if p <= 0.0:
-                        node = right[node]
-                    elif p >= 1.0:
-                        node = left[node]
-                    else:
-                        nodes[top], weights[top] = right[node], weight * (1.0 - p)
-                        top += 1
-                        weight *= p
-                        node = left[node]
-                        branched = True
-                elif discrete[feature[node]]:
-                    node = left[node] if left_states[node, int(x)] else right[node]
-                else:
-                    node = left[node] if x <= threshold[node] else right[node]
+            node, weight, top = _next_leaf(columns, i, tree, share, nodes, weights, top)
+            branched = branched or top > 0
             if not branched:
                 break
             if is_free:
@@ -680,31 +695,12 @@ def spread_over_nodes(
         As for add_tree.
     amounts : ndarray, shape (n_rows, m)
     """
-    feature, discrete, threshold, left_states, left, right = tree
     nodes = np.empty(depth + 2, dtype=np.int64)
     weights = np.empty(depth + 2)
     for i in range(columns.shape[1]):
         nodes[0], weights[0], top = 0, 1.0, 1
         while top > 0:
-            top -= 1
-            node, weight = nodes[top], weights[top]
-            while feature[node] >= 0:
-                x = columns[feature[node], i]
-                if x != x:
-                    p = share[node]
-                    if p <= 0.0:
-                        node = right[node]
-                    elif p >= 1.0:
-                        node = left[node]
-                    else:
-                        nodes[top], weights[top] = right[node], weight * (1.0 - p)
-                        top += 1
-                        weight *= p
-                        node = left[node]
-                elif discrete[feature[node]]:
-                    node = left[node] if left_states[node, int(x)] else right[node]
-                else:
-                    node = left[node] if x <= threshold[node] else right[node]
+            node, weight, top = _next_leaf(columns, i, tree, share, nodes, weights, top)
             for k in range(amounts.shape[1]):
                 out[node, k] += weight * amounts[i, k]
 
@@ -712,17 +708,11 @@ def spread_over_nodes(
 @numba.njit(cache=True, nogil=True)
 def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
     """Return the leaf that each row of observed parents reaches, shape (n_rows,)."""
-    feature, discrete, threshold, left_states, left, right = tree
     out = np.empty(columns.shape[1], dtype=np.int64)
+    start, share = np.zeros(1, dtype=np.int64), np.ones(1)
     for i in range(columns.shape[1]):
-        node = 0
-        while feature[node] >= 0:
-            x = columns[feature[node], i]
-            if discrete[feature[node]]:
-                node = left[node] if left_states[node, int(x)] else right[node]
-            else:
-                node = left[node] if x <= threshold[node] else right[node]
-        out[i] = node
+        # Nothing is missing: no node waits, and no share is read.
+        out[i] = _next_leaf(columns, i, tree, share, start, share, 1)[0]
     return out
 
 

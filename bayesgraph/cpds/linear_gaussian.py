@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers, texts
-from bayesgraph.cpds.stacks import Adder, LinearPart, LinearStack
+from bayesgraph.cpds.stacks import Adder, LinearStack
 from bayesgraph.cpds.validation import check_child, check_family, checked_numbers
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
@@ -152,20 +152,21 @@ class GaussianCPD(CPD):
         """See CPD: one stack of neighbours of which no discrete parent is observed."""
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
+            group = list(run)
             if alone:
-                found += super().adders(list(run), scope, observed)
+                found += super().adders(group, scope, observed)
             else:
-                found.append(LinearStack.of([cpd._part(scope) for cpd in run]))
+                families = [(cpd.variable, *cpd.continuous_parents) for cpd in group]
+                found.append(LinearStack.of([cpd._flat(scope) for cpd in group], families))
         return found
 
-    def _part(self, scope: Sequence[Discrete]) -> LinearPart:
-        """Return what a stack needs, its cells the discrete parents, all free, in their order."""
+    def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
+        """Return mean, variance and slopes by cells of a scope, the discrete parents."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)
         mean, variance, slopes = found
-        flat = (mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1))
-        return LinearPart(*flat, (self.variable, *self.continuous_parents))
+        return mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,21 +32,6 @@ class Adder(Protocol):
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add them to `out`, shape (cells, n_rows)."""
         ...
-
-
-class TablePart(NamedTuple):
-    """One table of a stack.
-
-    Attributes
-    ----------
-    table : ndarray, shape (cells, configurations of the observed variables)
-        Logarithms.
-    observed : tuple of Discrete
-        The last one's states change fastest; it adds nothing where it is missing.
-    """
-
-    table: Floats
-    observed: tuple[Discrete, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +62,25 @@ class TableStack:
     values: Floats
 
     @classmethod
-    def of(cls, parts: Sequence[TablePart]) -> TableStack:
-        """Return the stack of some tables."""
-        at = _places([part.observed for part in parts])
-        strides = [s for part in parts for s in _strides(part.observed)]
+    def of(cls, tables: Sequence[Floats], observed: Sequence[Sequence[Discrete]]) -> TableStack:
+        """Return the stack of some tables.
+
+        Parameters
+        ----------
+        tables : sequence of ndarray, shape (cells, configurations of the observed variables)
+            Logarithms.
+        observed : sequence of sequences of Discrete
+            For each table; the last one's states change fastest, and a row in which that one is
+            missing gets nothing.
+        """
+        at = _places(observed)
         return cls(
             tuple(at),
-            np.array([at[v] for part in parts for v in part.observed], dtype=np.int64),
-            np.array(strides, dtype=np.int64),
-            _starts([len(part.observed) for part in parts]),
-            np.array([part.table.shape[1] for part in parts], dtype=np.int64),
-            np.concatenate([part.table.reshape(-1) for part in parts]),
+            np.array([at[v] for group in observed for v in group], dtype=np.int64),
+            np.array([s for group in observed for s in _strides(group)], dtype=np.int64),
+            _starts([len(group) for group in observed]),
+            np.array([table.shape[1] for table in tables], dtype=np.int64),
+            np.concatenate([table.reshape(-1) for table in tables]),
         )
 
     @property
@@ -99,23 +92,6 @@ class TableStack:
         """See Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
         kernels.add_tables(out, codes, self.place, self.stride, self.first, self.width, self.values)
-
-
-class LinearPart(NamedTuple):
-    """One linear Gaussian of a stack.
-
-    Attributes
-    ----------
-    mean, variance : ndarray, shape (cells,)
-    slopes : ndarray, shape (cells, n_parents)
-    observed : tuple of Continuous
-        The child, then its continuous parents.
-    """
-
-    mean: Floats
-    variance: Floats
-    slopes: Floats
-    observed: tuple[Continuous, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +121,31 @@ class LinearStack:
     slopes: Floats
 
     @classmethod
-    def of(cls, parts: Sequence[LinearPart]) -> LinearStack:
-        """Return the stack of some linear Gaussians."""
-        at = _places([part.observed for part in parts])
-        variance = np.array([part.variance for part in parts])
+    def of(
+        cls,
+        numbers: Sequence[tuple[Floats, Floats, Floats]],
+        observed: Sequence[Sequence[Continuous]],
+    ) -> LinearStack:
+        """Return the stack of some linear Gaussians.
+
+        Parameters
+        ----------
+        numbers : sequence of (mean, variance, slopes)
+            Of each, shapes (cells,), (cells,) and (cells, n_parents).
+        observed : sequence of sequences of Continuous
+            The child of each, then its continuous parents.
+        """
+        at = _places(observed)
+        mean, variance = (np.array([triple[k] for triple in numbers]) for k in (0, 1))
         child = np.zeros((variance.shape[1], 1))
         return cls(
             tuple(at),
-            np.array([at[v] for part in parts for v in part.observed], dtype=np.int64),
-            _starts([len(part.observed) for part in parts]),
-            np.array([part.mean for part in parts]),
+            np.array([at[v] for group in observed for v in group], dtype=np.int64),
+            _starts([len(group) for group in observed]),
+            mean,
             1.0 / np.sqrt(variance),
             -0.5 * (np.log(variance) + LOG_2PI),
-            np.concatenate([s for part in parts for s in (child, part.slopes)], axis=1),
+            np.concatenate([s for triple in numbers for s in (child, triple[2])], axis=1),
         )
 
     @property
@@ -174,11 +162,7 @@ class LinearStack:
 
 def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:
     """Return a position for each variable of some groups."""
-    found: dict[_V, int] = {}
-    for group in groups:
-        for variable in group:
-            found.setdefault(variable, len(found))
-    return found
+    return {v: i for i, v in enumerate(dict.fromkeys(v for group in groups for v in group))}
 
 
 def _strides(variables: Sequence[Discrete]) -> list[int]:

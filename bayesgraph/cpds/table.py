@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, describe_table
-from bayesgraph.cpds.stacks import Adder, TablePart, TableStack
+from bayesgraph.cpds.stacks import Adder, TableStack
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -111,13 +111,13 @@ class TableCPD(CPD):
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
         """See CPD: one stack of all."""
-        parts = []
-        for cpd in cpds:
-            seen = tuple(variable for variable in cpd._axes if variable in observed)
-            table = align(cpd.log_values[None], cpd._axes, [*scope, *seen])[0]
-            cells = math.prod(variable.cardinality for variable in scope)
-            parts.append(TablePart(table.reshape(cells, -1), seen))
-        return [TableStack.of(parts)]
+        cells = math.prod(variable.cardinality for variable in scope)
+        seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
+        tables = [
+            align(cpd.log_values[None], cpd._axes, [*scope, *own]).reshape(cells, -1)
+            for cpd, own in zip(cpds, seen, strict=True)
+        ]
+        return [TableStack.of(tables, seen)]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""

@@ -229,15 +229,16 @@ class TreeCPD(RootSummingCPD):
 
     def potential(self, evidence: Evidence) -> Factor:
         """See CPD; no free parent is summed out, so free continuous ones are refused."""
-        whole = _SummedTree(self, self.parents, np.full(self.tree.n_nodes, np.nan))
-        whole.check_observed(evidence.columns)
-        return whole.potential(evidence)
+        return self._nothing_summed(evidence).potential(evidence)
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """See CPD."""
+        self._nothing_summed(evidence).accumulate(evidence, scope, out)
+
+    def _nothing_summed(self, evidence: Evidence) -> _SummedTree:
         whole = _SummedTree(self, self.parents, np.full(self.tree.n_nodes, np.nan))
         whole.check_observed(evidence.columns)
-        whole.accumulate(evidence, scope, out)
+        return whole
 
     def check_observed(self, observed: Collection[Variable]) -> None:
         """See NumericCPD."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, digamma, polygamma
 
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.likelihood import from_means
@@ -45,11 +45,7 @@ class BetaCPD(DensityCPD):
     b: Floats
 
     def __init__(
-        self,
-        children: Continuous | Iterable[Continuous],
-        a: ArrayLike,
-        b: ArrayLike,
-        parents: Iterable[Discrete] = (),
+        self, children: Numbers, a: ArrayLike, b: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_parameters(children, parents, a=a, b=b)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.likelihood import from_means
@@ -39,10 +39,7 @@ class ExponentialCPD(DensityCPD):
     rate: Floats
 
     def __init__(
-        self,
-        children: Continuous | Iterable[Continuous],
-        rate: ArrayLike,
-        parents: Iterable[Discrete] = (),
+        self, children: Numbers, rate: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_parameters(children, parents, rate=rate)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, polygamma
 
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.likelihood import from_means
@@ -53,11 +53,7 @@ class GammaCPD(DensityCPD):
     rate: Floats
 
     def __init__(
-        self,
-        children: Continuous | Iterable[Continuous],
-        shape: ArrayLike,
-        rate: ArrayLike,
-        parents: Iterable[Discrete] = (),
+        self, children: Numbers, shape: ArrayLike, rate: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_parameters(children, parents, shape=shape, rate=rate)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD, Plate, kernels
 from bayesgraph.cpds.base import Columns
+from bayesgraph.cpds.density import Numbers
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -50,7 +51,7 @@ class KernelDensityCPD(Plate):
 
     def __init__(
         self,
-        children: Continuous | Iterable[Continuous],
+        children: Numbers,
         values: ArrayLike,
         weights: ArrayLike,
         counts: ArrayLike,

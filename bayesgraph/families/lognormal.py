@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD, GaussianPlate, kernels
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.errors import DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -46,7 +46,7 @@ class LogNormalCPD(DensityCPD):
 
     def __init__(
         self,
-        children: Continuous | Iterable[Continuous],
+        children: Numbers,
         mean: ArrayLike,
         variance: ArrayLike,
         parents: Iterable[Discrete] = (),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import Counts, DensityCPD
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.likelihood import from_values
@@ -51,7 +51,7 @@ class NegativeBinomialCPD(DensityCPD):
 
     def __init__(
         self,
-        children: Count | Iterable[Count],
+        children: Counts,
         shape: ArrayLike,
         exposure: ArrayLike,
         parents: Iterable[Discrete] = (),

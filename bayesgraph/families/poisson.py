@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import Counts, DensityCPD
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
@@ -58,9 +58,7 @@ class PoissonCPD(DensityCPD):
     _child_type = Count
     rate: Floats
 
-    def __init__(
-        self, children: Count | Iterable[Count], rate: ArrayLike, parents: Iterable[Discrete] = ()
-    ) -> None:
+    def __init__(self, children: Counts, rate: ArrayLike, parents: Iterable[Discrete] = ()) -> None:
         self._set_parameters(children, parents, rate=rate)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:

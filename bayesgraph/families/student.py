@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, polygamma
 
-from bayesgraph.cpds.density import DensityCPD
+from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.likelihood import from_values
@@ -56,7 +56,7 @@ class StudentCPD(DensityCPD):
 
     def __init__(
         self,
-        children: Continuous | Iterable[Continuous],
+        children: Numbers,
         location: ArrayLike,
         scale: ArrayLike,
         dof: ArrayLike,

@@ -7,13 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-<<<<<<< HEAD
-from bayesgraph.cpds.table import SUM_TOLERANCE, TableCPD
-from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted
-=======
+from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
-from bayesgraph.errors import BayesGraphWarning, quoted
->>>>>>> 6080ceb (Share checks, drawing and parameters among local distributions)
+from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name

@@ -83,6 +83,24 @@ class Term:
         return None if logs is None else weighted_log(logs.T, self.exponent).T
 
 
+def checked_exponent(what: str, exponent: ArrayLike, domain: str) -> Floats:
+    """Return exponents as a read-only array after checking that a domain has them."""
+    if domain not in DOMAINS:
+        raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
+    low, high = DOMAINS[domain]
+    try:
+        array = np.array(exponent, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The exponent of {what} takes numbers; got {exponent!r}.") from error
+    if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
+        raise ModelError(
+            f"The exponents of {what} must be finite and {domain} (from {low:g} to {high:g}); got "
+            f"{exponent!r}."
+        )
+    array.flags.writeable = False
+    return array
+
+
 def _name(source: Source) -> str:
     """Return a factor or a CPD on one line."""
     return source.title if isinstance(source, CPD) else repr(source)
@@ -183,8 +201,6 @@ class FactorGraph(Model):
         for source in sources:
             if not isinstance(source, (Factor, CPD)):
                 raise ModelError(f"A FactorGraph takes factors and CPDs; got {source!r}.")
-        if domain not in DOMAINS:
-            raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
         try:
             given = [None] * len(sources) if exponents is None else list(exponents)
         except TypeError:
@@ -212,25 +228,17 @@ class FactorGraph(Model):
             )
 
     def _checked(self, source: Source, exponent: ArrayLike | None) -> Floats:
+        array = checked_exponent(_name(source), 1.0 if exponent is None else exponent, self.domain)
         shape = tuple(v.cardinality for v in source.scope if isinstance(v, Discrete))
-        low, high = DOMAINS[self.domain]
         try:
-            array = np.array(1.0 if exponent is None else exponent, dtype=np.float64)
             np.broadcast_to(array, shape)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise ModelError(
                 f"The exponent of {_name(source)} is a number or broadcasts against shape {shape}: "
                 f"{error}."
             ) from error
-        if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
-            raise ModelError(
-                f"The exponents of {_name(source)} must be finite and {self.domain} (from "
-                f"{low:g} to "
-                f"{high:g}); got {exponent!r}."
-            )
         if (array < 0).any():
             check_negative(source, array)
-        array.flags.writeable = False
         return array
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import networkx as nx
@@ -35,6 +36,7 @@ class Ensemble(Model):
 
     networks: tuple[Any, ...]
     weights: Floats
+    _given_probabilities: Mapping[Arc, float] = MappingProxyType({})
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -44,7 +46,15 @@ class Ensemble(Model):
         is a picture of the model, not its factorisation. The networks' own graphs are
         ``[network.graph for network in model.networks]``.
         """
-        return union_graph(self.names, self.networks, self.weights)
+        union: nx.DiGraph = nx.DiGraph()
+        union.add_nodes_from(self.names)
+        for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
+            for arc, share in _arcs(network).items():
+                known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
+                union.add_edge(*arc, probability=min(known + weight * share, 1.0))
+        given = {arc: p for arc, p in self._given_probabilities.items() if union.has_edge(*arc)}
+        nx.set_edge_attributes(union, given, "probability")
+        return nx.freeze(union)
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:
@@ -54,7 +64,15 @@ class Ensemble(Model):
     @property
     def arc_scores(self) -> dict[Arc, float]:
         """The mean score of each arc over the networks that have one, by their weights."""
-        return mean_scores(self.networks, self.weights)
+        scores: dict[Arc, list[tuple[float, float]]] = {}
+        for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
+            for arc, score in getattr(network, "arc_scores", {}).items():
+                scores.setdefault(arc, []).append((score, weight))
+        means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+        return {
+            arc: float(np.average(values, weights=shares)) if shares.any() else float(values[0])
+            for arc, (values, shares) in means.items()
+        }
 
     @property
     def cpds(self) -> tuple[CPD, ...]:
@@ -135,28 +153,12 @@ class NetworkMixture(Ensemble):
         self.variables = self.networks[0].variables
         self._by_name = {variable.name: variable for variable in self.variables}
         self.weights = checked_weights(weights, len(self.networks))
-        self._given_probabilities = None if arc_probabilities is None else dict(arc_probabilities)
-        self._check_probabilities()
-
-    def _check_probabilities(self) -> None:
-        for arc, value in (self._given_probabilities or {}).items():
+        self._given_probabilities = dict(arc_probabilities or {})
+        for arc, value in self._given_probabilities.items():
             if not self.graph.has_edge(*arc):
                 raise ModelError(f"arc_probabilities has {arc!r}, an arc of none of the networks.")
             if not 0 <= value <= 1:
                 raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
-
-    # ------------------------------------------------------------------------------- structure
-
-    @cached_property
-    def graph(self) -> nx.DiGraph:
-        """The union of all networks' arcs over names; see `Ensemble.graph`."""
-        union = union_graph(self.names, self.networks, self.weights)
-        given = self.__dict__.get("_given_probabilities") or {}
-        known = {arc: p for arc, p in given.items() if union.has_edge(*arc)}
-        if known:
-            union = nx.DiGraph(union)
-            nx.set_edge_attributes(union, known, "probability")
-        return nx.freeze(union)
 
     @property
     def n_parameters(self) -> int:
@@ -223,19 +225,6 @@ def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
             )
 
 
-def union_graph(names: Iterable[Name], networks: Sequence[Any], weights: Floats) -> nx.DiGraph:
-    """Return all arcs of several networks, each with the weight of those that have it."""
-    union: nx.DiGraph = nx.DiGraph()
-    union.add_nodes_from(names)
-    for network, weight in zip(networks, weights.tolist(), strict=True):
-        for arc, share in _arcs(network).items():
-            known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
-            union.add_edge(*arc, probability=known + weight * share)
-    for arc in union.edges:
-        union.edges[arc]["probability"] = min(union.edges[arc]["probability"], 1.0)
-    return nx.freeze(union)
-
-
 def _arcs(network: Any) -> dict[Arc, float]:
     """Return the arcs of a model with their probabilities, which are 1 in a single network."""
     if hasattr(network, "arc_probabilities"):
@@ -245,19 +234,6 @@ def _arcs(network: Any) -> dict[Arc, float]:
     if cpds is None:  # a factor graph: its terms may be CPDs
         cpds = [term.source for term in network.terms if isinstance(term.source, CPD)]
     return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
-
-
-def mean_scores(networks: Sequence[Any], weights: Floats) -> dict[Arc, float]:
-    """Return the mean score of each arc over the networks that have one, by their weights."""
-    scores: dict[Arc, list[tuple[float, float]]] = {}
-    for network, weight in zip(networks, weights.tolist(), strict=True):
-        for arc, score in getattr(network, "arc_scores", {}).items():
-            scores.setdefault(arc, []).append((score, weight))
-    means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
-    return {
-        arc: float(np.average(values, weights=shares)) if shares.any() else float(values[0])
-        for arc, (values, shares) in means.items()
-    }
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats:

@@ -264,24 +264,29 @@ class Model(ABC):
         """
         case = self.case(evidence)  # every model answers this
         wanted = read_targets(self, targets, case.hard)
-        if method != "exact":
-            return self._approximate(wanted, case, method, options)
-        if fallback is not None or options:
-            check_options(fallback, options)
-        try:
-            return self._possible(Joint(wanted), case, evidence, memory_limit)
-        except MemoryLimitError:
-            if fallback is None:
-                raise
-        return self._approximate(wanted, case, fallback, options)
+        exact = (Joint(wanted), evidence, memory_limit)
+        return self._exact_or_not(exact, wanted, case, method, fallback, options)
 
-    def _approximate(
+    def _exact_or_not(
         self,
+        exact: tuple[Question, EvidenceLike, int | None],
         wanted: tuple[int, ...] | None,
         case: Case,
         method: str,
+        fallback: str | None,
         options: Mapping[str, Any],
     ) -> Any:
+        """Return the exact answer (of a question, evidence and limit), or an approximate one."""
+        if method == "exact":
+            if fallback is not None or options:
+                check_options(fallback, options)
+            question, evidence, memory_limit = exact
+            try:
+                return self._possible(question, case, evidence, memory_limit)
+            except MemoryLimitError:
+                if fallback is None:
+                    raise
+            method = fallback
         check_method(method, options)
         return select(self, Approximate(wanted, method, options), case.pattern).run(case)
 
@@ -316,16 +321,8 @@ class Model(ABC):
             If the exact answers need too much memory and no fallback is allowed.
         """
         case = self.case(evidence)  # every model answers this
-        if method != "exact":
-            approximate: Marginals = self._approximate(None, case, method, options)
-            return approximate
-        check_options(fallback, options)
-        try:
-            found: Marginals = self._possible(All(), case, evidence, memory_limit)
-        except MemoryLimitError:
-            if fallback is None:
-                raise
-            found = self._approximate(None, case, fallback, options)
+        exact = (All(), evidence, memory_limit)
+        found: Marginals = self._exact_or_not(exact, None, case, method, fallback, options)
         return found
 
     def most_probable(

@@ -170,22 +170,7 @@ class BayesianNetwork(Model):
                 )
 
     @classmethod
-    def fit(
-        cls,
-        arcs: Any,
-        frame: Any,
-        *,
-        variables: Iterable[Variable] = (),
-        categorical: Any = None,
-        smoothing: Any = "dirichlet",
-        sample_weight: ArrayLike | None = None,
-        missing: str | None = None,
-        hidden: Iterable[Discrete] = (),
-        restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-    ) -> BayesianNetwork:
+    def fit(cls, arcs: Any, frame: Any, **options: Any) -> BayesianNetwork:
         """Estimate the parameters of a given graph from a table.
 
         Parameters
@@ -237,21 +222,7 @@ class BayesianNetwork(Model):
         >>> net.history.converged
         True
         """
-        network: BayesianNetwork = late_methods.call(
-            "fit_network",
-            arcs,
-            frame,
-            variables=variables,
-            categorical=categorical,
-            smoothing=smoothing,
-            sample_weight=sample_weight,
-            missing=missing,
-            hidden=hidden,
-            restarts=restarts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-        )
+        network: BayesianNetwork = late_methods.call("fit_network", arcs, frame, **options)
         return network
 
     def __getitem__(self, name: Name) -> CPD:

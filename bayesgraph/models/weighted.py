@@ -10,7 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
@@ -19,7 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import weighted_log
 from bayesgraph.inference.elimination import Problem, Slice
 from bayesgraph.models.evidence import evidence_factors
-from bayesgraph.models.factor_graph import DOMAINS, FactorGraph, check_negative
+from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.tempering import Conditionals, PoweredTables, is_found
@@ -108,20 +108,19 @@ class WeightedNetwork(Model):
                 f"The class of a WeightedNetwork is a discrete variable without parents; "
                 f"{target!r} is not."
             )
-        if domain not in DOMAINS:
-            raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
         self.network = network
         self.variables = network.variables
         self._by_name = {v.name: v for v in network.variables}
         self.target = variable
         self.domain = domain
         self.prior_exponent = float(self._checked("P(class)", prior_exponent, ()))
-        self.bias = np.zeros(variable.cardinality) if bias is None else _numbers("bias", bias)
-        if self.bias.shape != (variable.cardinality,) or not np.isfinite(self.bias).all():
-            raise ModelError(
-                f"bias takes {variable.cardinality} finite numbers, one for each class; got "
-                f"{bias!r}."
-            )
+        n = variable.cardinality
+        try:
+            self.bias = np.array(np.zeros(n) if bias is None else bias, dtype=np.float64)
+        except (TypeError, ValueError):
+            self.bias = np.array(np.nan)
+        if self.bias.shape != (n,) or not np.isfinite(self.bias).all():
+            raise ModelError(f"bias takes {n} finite numbers, one for each class; got {bias!r}.")
         names = [v.name for v in network.variables if v != variable]
         given = dict(exponents or {})
         for name in given:
@@ -144,19 +143,12 @@ class WeightedNetwork(Model):
         return exponent
 
     def _checked(self, name: Name, exponent: ArrayLike, shape: tuple[int, ...]) -> Floats:
-        array = _numbers(f"The exponent of {name!r}", exponent)
-        low, high = DOMAINS[self.domain]
+        array = checked_exponent(repr(name), exponent, self.domain)
         if array.shape not in ((), shape):
             raise ModelError(
                 f"The exponent of {name!r} is one number, or one for each class; got shape "
                 f"{array.shape}. (Exponents of single cells make a FactorGraph.)"
             )
-        if not (np.isfinite(array) & (array >= low) & (array <= high)).all():
-            raise ModelError(
-                f"The exponent of {name!r} must be finite and {self.domain} (from {low:g} to "
-                f"{high:g}); got {exponent!r}."
-            )
-        array.flags.writeable = False
         return array
 
     @property
@@ -371,21 +363,11 @@ class TurnedSlice:
         return Problem([*problem.potentials, factor], problem.columns)
 
 
-def _numbers(what: str, values: ArrayLike) -> Floats:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{what} takes numbers; got {values!r}.") from error
-
-
 def _without(evidence: Evidence, target: Discrete) -> Evidence:
     if not is_found(target, evidence):
         return evidence
     soft = {v: logs for v, logs in evidence.likelihoods.items() if v != target}
-    columns: dict[Variable, NDArray[Any]] = {
-        v: column for v, column in evidence.columns.items() if v != target
-    }
-    return Evidence(evidence.n_rows, columns, soft)
+    return Evidence(evidence.n_rows, evidence.without([target]).columns, soft)
 
 
 def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
