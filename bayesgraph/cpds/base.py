@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds.description import Description
-from bayesgraph.cpds.items import ItemTerms
-from bayesgraph.cpds.stacks import Adder
+from bayesgraph.cpds.item_counts import ItemTerms
+from bayesgraph.cpds.stacked_cpds import Adder
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor, Potential

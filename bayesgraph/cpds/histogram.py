@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import Columns, draw_states
 from bayesgraph.cpds.description import Description, describe_table
-from bayesgraph.cpds.roots import NumericCPD
+from bayesgraph.cpds.summing_out import NumericCPD
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
@@ -156,7 +156,7 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high); see `bayesgraph.cpds.roots.HasIntervals`."""
+        """Return P(low < child <= high); see `bayesgraph.cpds.summing_out.HasIntervals`."""
         return np.asarray(np.maximum(self.cdf(high) - self.cdf(low), 0.0))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers, texts
-from bayesgraph.cpds.stacks import Adder, LinearStack
+from bayesgraph.cpds.stacked_cpds import Adder, LinearStack
 from bayesgraph.cpds.validation import check_child, check_family, checked_numbers
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
@@ -177,7 +177,7 @@ class GaussianCPD(CPD):
         return np.asarray(mean + np.sqrt(self.variance[row]) * random.standard_normal(n))
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high) of a child without parents; see `cpds.roots`."""
+        """Return P(low < child <= high) of a child without parents; see `cpds.summing_out`."""
         scale = np.sqrt(self.variance)
         a, b = (low - self.mean) / scale, (high - self.mean) / scale
         # In the upper tail the difference of two numbers close to one would lose its digits.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, describe_table
-from bayesgraph.cpds.stacks import Adder, TableStack
+from bayesgraph.cpds.stacked_cpds import Adder, TableStack
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, left_out, number, state_texts, texts
-from bayesgraph.cpds.roots import (
+from bayesgraph.cpds.summing_out import (
     NumericCPD,
     RootSummingCPD,
     interval_probability,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD
-from bayesgraph.cpds.items import ItemTerms, counted, dense_row
+from bayesgraph.cpds.item_counts import ItemTerms, counted, dense_row
 from bayesgraph.errors import EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions

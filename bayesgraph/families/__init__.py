@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from bayesgraph.families.bernoulli import BERNOULLI
 from bayesgraph.families.beta import BETA
-from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.categorical import CATEGORICAL
 from bayesgraph.families.exponential import EXPONENTIAL
 from bayesgraph.families.gamma import GAMMA
 from bayesgraph.families.gaussian import GAUSSIAN
 from bayesgraph.families.kernel import KERNEL
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.lognormal import LOGNORMAL
 from bayesgraph.families.multinomial import MULTINOMIAL
 from bayesgraph.families.negative_binomial import NEGATIVE_BINOMIAL

@@ -13,12 +13,12 @@ from scipy.sparse import csr_array, vstack
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.base import Columns
-from bayesgraph.cpds.items import ItemTerms, dense_row
+from bayesgraph.cpds.item_counts import ItemTerms, dense_row
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.items import ItemsCPD, Weights, known_counts, present
+from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, present
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
 from bayesgraph.statistics.moments import safe_divide

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, TableCPD, TablePlate
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Discrete, Variable

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
 from bayesgraph.variables import Continuous, Discrete

@@ -11,7 +11,7 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.student import StudentCPD
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import GroupMoments, safe_divide

@@ -14,7 +14,7 @@ from bayesgraph.cpds.density import Numbers
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.variables import Continuous, Discrete, Variable

@@ -18,7 +18,7 @@ from bayesgraph.cpds import CPD
 from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import Estimate
+from bayesgraph.families.leaf_family import Estimate
 from bayesgraph.statistics import CountSource, Moments, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.statistics.moments import safe_divide

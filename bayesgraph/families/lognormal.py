@@ -13,8 +13,8 @@ from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.errors import DataError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
 from bayesgraph.families.gaussian import from_moments
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Moments
 from bayesgraph.variables import Continuous, Discrete, Variable
 

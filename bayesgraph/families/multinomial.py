@@ -13,13 +13,13 @@ from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.base import Columns
-from bayesgraph.cpds.items import LENGTHS, ItemTerms, counted, dense_row, whole
+from bayesgraph.cpds.item_counts import LENGTHS, ItemTerms, counted, dense_row, whole
 from bayesgraph.cpds.validation import check_sums
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
-from bayesgraph.families.items import ItemsCPD, Weights, known_counts, known_mass
+from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, known_mass
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
 from bayesgraph.statistics.moments import safe_divide

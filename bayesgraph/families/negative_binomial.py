@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from bayesgraph.cpds.density import Counts, DensityCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Count, Discrete

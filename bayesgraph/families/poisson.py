@@ -13,7 +13,7 @@ from bayesgraph.cpds import CPD
 from bayesgraph.cpds.density import Counts, DensityCPD
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.negative_binomial import NegativeBinomialCPD
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import safe_divide

@@ -11,7 +11,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.card import LeafFamily
+from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Continuous, Discrete

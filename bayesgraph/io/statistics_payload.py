@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.cpds.items import LENGTHS
+from bayesgraph.cpds.item_counts import LENGTHS
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.json_values import decode_value, encode_value

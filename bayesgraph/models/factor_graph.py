@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD
-from bayesgraph.cpds.items import ItemTerms
+from bayesgraph.cpds.item_counts import ItemTerms
 from bayesgraph.errors import ImpossibleEvidenceError, ModelError, quoted
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats

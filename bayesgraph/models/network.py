@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
 from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
-from bayesgraph.cpds.integrated import MAX_BYTES, Integrated
-from bayesgraph.cpds.roots import summed_roots, without_summed_roots
+from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
+from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
 from bayesgraph.graph import ancestral_set, build_dag, parents_first, topological_order

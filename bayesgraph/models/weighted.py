@@ -22,7 +22,7 @@ from bayesgraph.models.evidence import evidence_factors
 from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.tempering import Conditionals, PoweredTables, is_found
+from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables, is_found
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 

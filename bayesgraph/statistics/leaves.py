@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bayesgraph.cpds.items import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
+from bayesgraph.cpds.item_counts import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats

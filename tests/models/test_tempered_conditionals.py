@@ -12,7 +12,7 @@ from tree_oracle import oracle_of
 import bayesgraph as bg
 from bayesgraph.errors import ImpossibleEvidenceError, ImpossibleEvidenceWarning, ModelError
 from bayesgraph.factors import Evidence
-from bayesgraph.models.tempering import Conditionals, PoweredTables
+from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables
 
 STATES = ["r", "s", "t"]
 
