@@ -24,7 +24,7 @@ class DisplayTable:
     bars : sequence of float
         A bar at the end of each row, between -1 and 1; empty for none.
     note : str
-        Below the table, such as the number of omitted rows; may have several lines.
+        Below the table, such as the number of rows not shown; may have several lines.
     """
 
     title: str
@@ -82,7 +82,7 @@ def indented(text: str) -> str:
 
 
 def more(n: int, shown: int, what: str) -> str:
-    """Return a note about omitted rows; empty for none."""
+    """Return a note about the number of entries not shown; empty for none."""
     return f"... {n - shown} more {what}" if n > shown else ""
 
 

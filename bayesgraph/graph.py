@@ -146,7 +146,7 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
     UnknownVariableError
         With the nearest name suggested.
     GraphError
-        For another object than a directed graph.
+        For an argument without a directed graph.
 
     Examples
     --------
@@ -173,14 +173,14 @@ def d_separated(
     graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
     x, y : node or set of nodes
     evidence : iterable of nodes
-        What is observed; overlaps neither x nor y.
+        Observed; overlaps neither x nor y.
 
     Raises
     ------
     UnknownVariableError
         With the nearest name suggested.
     GraphError
-        If x, y and the evidence overlap, or for another object than a directed graph.
+        If x, y and the evidence overlap, or for an argument without a directed graph.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Variables: a name and the values that it takes, exactly as the user typed them."""
+"""Variables: a name and its possible values, exactly as the user typed them."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ class Grouped(Discrete):
         self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
         if not all(self.groups):
             raise EvidenceError(f"Every group of {name!r} needs at least one value.")
-        # As a variable of its own, which finds values as any does and refuses what is wrong.
+        # As a variable of its own, which looks values up and checks them.
         self._values = Discrete(name, [value for group in self.groups for value in group])
         self.others = bool(others)
         self.group_of = tuple(i for i, group in enumerate(self.groups) for _ in group)
@@ -469,7 +469,7 @@ class CountVector:
     name : hashable
         Of the whole vector.
     items : iterable of hashable
-        What is counted, in the order of the columns.
+        In the order of the columns.
 
     Raises
     ------

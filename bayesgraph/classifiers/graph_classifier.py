@@ -68,7 +68,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row), up to a term of the row, and how many rows are impossible."""
-        return self.network_.settled_rows(self.target_, evidence)
+        return self.network_.rows_with_prior(self.target_, evidence)
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Return what `finish` makes of the joint log probabilities, in stretches of rows."""

@@ -25,7 +25,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 # Encoded values by variable, of one row or several.
 Columns: TypeAlias = Mapping[Variable, NDArray[Any]]
 
-# How much of a distribution is printed.
+# Limits of the printed table of a distribution.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
 
 
@@ -43,7 +43,7 @@ class CPD(Displayed, ABC):
         In the order given by the user.
     siblings_depend : bool
         Several children are dependent given the parents: one that is missing must be summed out
-        before another can be asked for.
+        before another can be a target.
     takes_children : bool
         The class is called with an iterable of children in the place of one variable.
     arrays : tuple of str
@@ -141,7 +141,7 @@ class CPD(Displayed, ABC):
         return None
 
     def item_logs(self) -> Floats | None:
-        """Return what one occurrence of each item adds to the log potential.
+        """Return the increase of the log potential by one occurrence of each item.
 
         Returns
         -------
@@ -170,15 +170,15 @@ class CPD(Displayed, ABC):
     def adders(
         cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return what adds up the log potentials of CPDs of this family, in their order.
+        """Return adders of the log potentials of CPDs of this family, in their order.
 
         Parameters
         ----------
         cpds : sequence of CPD
         scope : sequence of Discrete
-            What the evidence leaves free of each of them.
+            Free variables, the same of each of them.
         observed : container of Variable
-            What it is about.
+            Variables of the evidence.
         """
         return [_One(cpd, tuple(scope)) for cpd in cpds]
 
@@ -256,7 +256,7 @@ class _Sum(NamedTuple):
         """Return their product, and that with another factor."""
         shape = [variable.cardinality for variable in self.scope]
         out = np.empty((math.prod(shape), evidence.n_rows))
-        # What is the same for all rows (the prior of the class) is where the sums begin.
+        # The sums begin with what all rows share, such as the prior of the class.
         out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
         for adder in self.adders:
             adder.add(evidence, out)
@@ -265,7 +265,7 @@ class _Sum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """How the potentials of many CPDs come about once it is known which variables are observed.
+    """The potentials of many CPDs, prepared for evidence on given variables.
 
     Those over the same discrete variables are added up: a star with observed leaves becomes one
     factor over its centre, filled by one kernel call for each kind of leaf, without a temporary.
@@ -274,7 +274,7 @@ class Combination:
     ----------
     alone : tuple of (CPD, set of free variables)
         Those that are potentials by themselves.
-    sums : mapping from set of free variables to what is added up
+    sums : mapping from set of free variables to the CPDs that are added up
     """
 
     alone: tuple[tuple[CPD, frozenset[Variable]], ...]
@@ -282,7 +282,7 @@ class Combination:
 
     @property
     def nbytes(self) -> int:
-        """Memory of what was copied from the CPDs."""
+        """Memory of the copies of the CPDs' numbers."""
         return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
 
     @classmethod

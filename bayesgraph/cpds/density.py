@@ -87,7 +87,7 @@ class DensityCPD(Plate):
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:
-        """Return what is shown of the distribution."""
+        """Return the printed columns by their headers."""
         return {key: getattr(self, key) for key in self.parameters}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:

@@ -86,7 +86,7 @@ class Description:
     tints : ndarray, shape (n rows, n numbers), optional
         Between 0 and 1: the backgrounds of the last cells of each row in pictures.
     note : str
-        What was left out, or the whole description where there is no table.
+        Number of rows and columns not shown, or the whole description where there is no table.
     """
 
     header: list[str]
@@ -139,10 +139,10 @@ def describe_items(
     max_rows, max_columns : int
     """
     table = shares.reshape(-1, len(child.items))
-    kept = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
-    names = texts([child.items[i] for i in kept], _LONGEST)
-    peak = max(float(table[:max_rows, kept].max()), 1e-300)
-    return _shares(parents, table, kept, names, max_rows, peak, "item", True)
+    shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
+    names = texts([child.items[i] for i in shown], _LONGEST)
+    peak = max(float(table[:max_rows, shown].max()), 1e-300)
+    return _shares(parents, table, shown, names, max_rows, peak, "item", True)
 
 
 def _shares(

@@ -19,7 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import checked_table, take_codes
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
-# Of the tails: the least whole number for which they have a variance.
+# Of the tails: the smallest whole number with a finite variance.
 _SHAPE = 3.0
 
 
@@ -128,9 +128,8 @@ class HistogramCPD(NumericCPD):
         if self.variable not in observed:
             raise UnsupportedModelError(
                 f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} "
-                "is a "
-                "histogram, neither a table nor Gaussian. Leave it out of the targets, or ask with "
-                "method='likelihood-weighting'."
+                "is a histogram, neither a table nor Gaussian. Leave it out of the targets, or "
+                "query with method='likelihood-weighting'."
             )
 
     def _cells(self, x: Floats) -> NDArray[np.intp]:
@@ -175,7 +174,7 @@ class HistogramCPD(NumericCPD):
 
     @property
     def _sides(self) -> Floats:
-        """Where each part of the density extends beyond the edges: -1 below, 1 above, else 0."""
+        """Direction in which a cell extends beyond the edges: -1 below, 1 above, else 0."""
         sides = np.zeros(len(self.edges) + 1)
         sides[0], sides[-1] = -1.0, 1.0
         return sides
@@ -202,7 +201,7 @@ def _checked_edges(edges: ArrayLike, what: str) -> Floats:
 
 
 def quantile_edges(
-    values: Floats, weights: Floats, cuts: Sequence[float] | Floats, most: int
+    values: Floats, weights: Floats, cuts: Sequence[float] | Floats, max_cells: int
 ) -> Floats:
     """Return edges between which about equal weights lie, given cuts among them.
 
@@ -216,8 +215,8 @@ def quantile_edges(
     weights : ndarray, shape (n,)
     cuts : array_like of float
         Edges that there must be, such as the thresholds of a tree.
-    most : int
-        Cells to make, before the cuts.
+    max_cells : int
+        Before the cuts.
     """
     distinct, inverse = np.unique(values, return_inverse=True)
     low, high = float(distinct[0]), float(distinct[-1])
@@ -227,7 +226,7 @@ def quantile_edges(
         margin = 1e-3 * abs(low) or 1.0
         ends = [low - margin, high + margin]
     below = np.cumsum(np.bincount(inverse, weights))[:-1]
-    wanted = np.arange(1, most) / most * float(weights.sum())
+    wanted = np.arange(1, max_cells) / max_cells * float(weights.sum())
     at = np.unique(np.searchsorted(below, wanted, side="left"))
     at = at[at < len(below)]
     middle = distinct[at] + (distinct[at + 1] - distinct[at]) / 2 if len(at) else np.empty(0)

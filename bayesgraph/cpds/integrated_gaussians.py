@@ -24,29 +24,29 @@ from bayesgraph.inference.plan import make_plan
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 # Numbers in the largest product up to which it is worth while to prepare a pattern.
-_MOST_ENTRIES = 2**16
-# What a pattern takes at most, in bytes.
-MAX_BYTES = 8 * _MOST_ENTRIES
+_MAX_ENTRIES = 2**16
+# Memory of a pattern, at most.
+MAX_BYTES = 8 * _MAX_ENTRIES
 
 
-class _Part(NamedTuple):
-    """One factor that is left: what it needs of the rows, over the cells of its scope.
+class _Piece(NamedTuple):
+    """One remaining factor, over the cells of its scope.
 
     Attributes
     ----------
     scope : tuple of Discrete
-    kept : list of Continuous
-        Free variables that are not integrated out.
+    free : list of Continuous
+        Variables that are not integrated out.
     constant : ndarray, shape (1, *cardinalities)
-    loadings : ndarray, shape (1, *cardinalities, k, n_kept)
+    loadings : ndarray, shape (1, *cardinalities, k, n_free)
     mixing : ndarray, shape (*cardinalities, k, m)
-        What of the t of m rows is left in k combinations.
+        The k remaining combinations of the t of m rows.
     offsets : ndarray, shape (*cardinalities, m)
     slopes : ndarray, shape (*cardinalities, m, n_observed)
     """
 
     scope: tuple[Discrete, ...]
-    kept: list[Continuous]
+    free: list[Continuous]
     constant: Floats
     loadings: Floats
     mixing: Floats
@@ -57,8 +57,8 @@ class _Part(NamedTuple):
         """Return the factor for one case."""
         targets = self.offsets - self.slopes @ values
         left = (self.mixing @ targets[..., None])[None, ..., 0]
-        if self.kept:
-            return GaussianFactor(self.scope, self.kept, self.constant, self.loadings, -left)
+        if self.free:
+            return GaussianFactor(self.scope, self.free, self.constant, self.loadings, -left)
         return Factor.from_log(self.scope, self.constant - half_square(left))
 
 
@@ -83,13 +83,13 @@ class Integrated:
         rows = {Continuous(_Row()): whole for whole in wholes}
         factors = [_with_row(whole, row, self._columns) for row, whole in rows.items()]
         plan = make_plan(map(potential_scope, factors), [*rows, *keep])
-        self.is_small = plan.largest_table <= _MOST_ENTRIES
+        self.is_small = plan.largest_table <= _MAX_ENTRIES
         left: list[Potential] = []
         if self.is_small:
             left = remaining(factors, plan, {step.variable: SUM for step in plan.steps}, {})
-        self._parts = [self._part(p, rows) for p in left if isinstance(p, GaussianFactor)]
+        self._pieces = [self._piece(p, rows) for p in left if isinstance(p, GaussianFactor)]
 
-    def _part(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Part:
+    def _piece(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Piece:
         at = [i for i, v in enumerate(factor.variables) if v in rows]
         rest = [i for i, v in enumerate(factor.variables) if v not in rows]
         lead = factor.log_constant.shape[1:]
@@ -102,7 +102,7 @@ class Integrated:
             for k, variable in enumerate(whole.variables):
                 if variable in self._columns:
                     slopes[..., j, self._columns.index(variable)] = loadings[..., 0, k]
-        return _Part(
+        return _Piece(
             factor.scope,
             [factor.variables[i] for i in rest],
             factor.log_constant,
@@ -115,19 +115,18 @@ class Integrated:
     @property
     def nbytes(self) -> int:
         """Memory of the numbers."""
-        return sum(
-            array.nbytes for part in self._parts for array in part if isinstance(array, np.ndarray)
-        )
+        arrays = (array for piece in self._pieces for array in piece)
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return what is left of all factors, for evidence of one row."""
+        """Return the remaining factors for evidence of one row."""
         values = np.array([evidence.columns[v][0] for v in self._columns], dtype=np.float64)
         with np.errstate(over="ignore"):
-            return [part.given(values) for part in self._parts]
+            return [piece.given(values) for piece in self._pieces]
 
 
 class _Row:
-    """The name of the variable that stands for what a row says: no other variable has it."""
+    """The name of the variable t of a row: no other variable has it."""
 
 
 def _whole(cpd: CPD) -> GaussianFactor:

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name
 
-# Lengths of documents are kept as a histogram: exact below 1,024, in steps of 2 % beyond.
+# Lengths of documents are stored as a histogram: exact below 1,024, in steps of 2 % beyond.
 EXACT_LENGTHS, LENGTH_STEP = 1024, 1.02
 LENGTHS = np.concatenate(
     [np.arange(EXACT_LENGTHS), EXACT_LENGTHS * LENGTH_STEP ** np.arange(700)]

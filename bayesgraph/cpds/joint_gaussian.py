@@ -109,7 +109,7 @@ class JointGaussianCPD(Plate):
             raise CPDError(f"{self.title}: covariance takes symmetric matrices; one is not.")
         _ = self.roots
 
-    # ------------------------------------------------------------------------- what is derived
+    # -------------------------------------------------------------------------- derived numbers
 
     @property
     def shared(self) -> bool:
@@ -260,7 +260,7 @@ class JointGaussianCPD(Plate):
     def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
         """Return p(x) with the first children observed.
 
-        Their rows of A x = b mention no other child: they become part of the constant.
+        Their rows of A x = b mention no other child: they go into the constant.
         """
         seen, free = self._children[:n_seen], self._children[n_seen:]
         values = evidence.matrix(seen).astype(np.float64, copy=False)
@@ -299,9 +299,9 @@ class JointGaussianCPD(Plate):
             self._add_complete(values, out)
             return
         whole = np.delete(np.arange(len(values)), partial)
-        part = np.zeros((self.cells, len(whole)))
-        self._add_complete(values[whole], part)
-        out[:, whole] += part
+        logs = np.zeros((self.cells, len(whole)))
+        self._add_complete(values[whole], logs)
+        out[:, whole] += logs
         rows, start = rows_by_pattern(missing[partial])
         kernels.add_marginal_gaussians(
             out, values, partial[rows], start, self._means, self._scale, self._correlation

@@ -53,7 +53,7 @@ def add_marginal_gaussians(
     scale: Floats,
     correlation: Floats,
 ) -> None:
-    """Add the log densities of what rows observe of jointly Gaussian children to `out`.
+    """Add the log densities of the observed ones of jointly Gaussian children to `out`.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def add_tables(
     width: NDArray[np.int64],
     values: Floats,
 ) -> None:
-    """Add what several tables hold for the states of each row to `out`, one after the other.
+    """Add the entries of several tables at the states of each row to `out`, one after the other.
 
     A table adds nothing where the last of its variables is missing.
 
@@ -580,7 +580,7 @@ def add_histogram(
 
 # ------------------------------------------------------------------------------------------ trees
 
-# What the functions below know of a tree, each of shape (n_nodes, ...) but the second: number of
+# Arrays of a tree, each of shape (n_nodes, ...) but the second: number of
 # the parent that a node splits on (-1 at leaves); whether each parent is discrete; thresholds;
 # states that go left; numbers of the left and the right child, which follow their parent's.
 TreeArrays: TypeAlias = tuple[
@@ -638,7 +638,7 @@ def add_tree(
     log_values: Floats,
     child: NDArray[np.int64],
 ) -> None:
-    """Add the log of what a tree says of its child to `out`.
+    """Add the log probabilities of a tree's child to `out`.
 
     Parameters
     ----------

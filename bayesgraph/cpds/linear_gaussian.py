@@ -114,7 +114,7 @@ class GaussianCPD(CPD):
         _, slopes = take_codes(scope, self.coefficients[None], observed, codes)
         lead = [1] * len(rest)
         # The density is that of the residual r - a^T x: x are the free variables among child and
-        # continuous parents with a = (1, -slope), r is the mean less what is observed.
+        # continuous parents with a = (1, -slope), r is the mean less the observed terms.
         residual = mean
         free: list[Continuous] = []
         a: list[Floats] = []

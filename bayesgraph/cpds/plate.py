@@ -27,8 +27,8 @@ from bayesgraph.variables import Continuous, Count, Discrete, Variable
 class Plate(CPD):
     """Children that are independent given the same discrete parents.
 
-    A family says how a part of it is taken (`_take`) and how the log densities of observed
-    children are added up (`_add`).
+    A family implements `_take`, the plate of some of the children, and `_add`, which adds up the
+    log densities of observed children.
 
     Attributes
     ----------

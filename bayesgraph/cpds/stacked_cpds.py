@@ -1,7 +1,7 @@
 """Many CPDs of one family over the same free variables, added up by one kernel call.
 
-What a stack holds depends on which variables are observed, not on their values: it is made once for
-a pattern of evidence, and added to many rows, or many times to one.
+A stack depends on the observed variables, not on their values: it is made once for a pattern of
+evidence, and added to many rows, or many times to one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _V = TypeVar("_V", bound=Variable)
 
 
 class Adder(Protocol):
-    """What adds log potentials to an accumulator."""
+    """An object that adds log potentials to an accumulator."""
 
     @property
     def nbytes(self) -> int:
-        """Memory of what was copied from the CPDs."""
+        """Memory of the copies of the CPDs' numbers."""
         ...
 
     def add(self, evidence: Evidence, out: Floats) -> None:

@@ -6,8 +6,8 @@ evidence can be summed out where it enters: then only that one family mentions i
 
     sum_z P(z) P(c | z, rest)
 
-is all that is left of both. What takes part in it is worked out here, from the question alone; what
-the engine gets is an ordinary factor.
+replaces both. This module finds such parents from the question alone; the engine gets an ordinary
+factor.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NumericCPD(CPD):
                     "linear "
                     "Gaussian in it: there is no exact answer. Only a root that feeds this CPD "
                     "alone and is not a target is summed out. Observe it, leave it out of the "
-                    "targets, or ask with method='likelihood-weighting'."
+                    "targets, or query with method='likelihood-weighting'."
                 )
 
     __hash__ = None
@@ -95,15 +95,15 @@ def state_probabilities(root: CPD) -> Floats:
     return np.asarray(np.exp(potential.log_values[0]))
 
 
-def summed_roots(cpds: Iterable[CPD], kept: Collection[Variable]) -> dict[Variable, CPD]:
+def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
     """Return the roots that are summed out where they enter, wherever they are not observed.
 
     Parameters
     ----------
     cpds : iterable of CPD
         Those that matter for a question, with all their ancestors.
-    kept : collection of variables
-        The targets, and what there is soft evidence on.
+    targets : collection of variables
+        The targets, and the variables with soft evidence.
     """
     cpds = list(cpds)
     summing = [cpd for cpd in cpds if isinstance(cpd, RootSummingCPD)]
@@ -115,18 +115,18 @@ def summed_roots(cpds: Iterable[CPD], kept: Collection[Variable]) -> dict[Variab
         parent: own[parent]
         for cpd in summing
         for parent in cpd.parents
-        if not own[parent].parents and n_children[parent] == 1 and parent not in kept
+        if not own[parent].parents and n_children[parent] == 1 and parent not in targets
     }
 
 
 def without_summed_roots(
-    cpds: Iterable[CPD], observed: Collection[Variable], kept: Collection[Variable]
+    cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
 ) -> list[CPD]:
     """Return the CPDs of a question, free roots summed out where they can be.
 
     Parameters
     ----------
-    cpds, kept
+    cpds, targets
         See `summed_roots`.
     observed : collection of variables
         In some rows at least.
@@ -137,7 +137,7 @@ def without_summed_roots(
         For a free continuous variable that is neither summed out nor Gaussian.
     """
     cpds = list(cpds)
-    roots = summed_roots(cpds, kept)
+    roots = summed_roots(cpds, targets)
     result: list[CPD] = []
     for cpd in cpds:
         if cpd.variable in roots and cpd.variable not in observed:

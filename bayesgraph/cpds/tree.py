@@ -1,4 +1,4 @@
-"""Trees: a discrete child whose distribution depends on ever fewer parents from case to case."""
+"""Trees: a discrete child whose distribution is chosen by splits on its parents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Split:
     Attributes
     ----------
     on : Variable or name
-        The parent that it asks.
+        The parent that it splits on.
     at : number or list of states
         A continuous parent of at most this goes left; of a discrete one, these states do.
     left, right : Split, or probabilities of the child's states
@@ -67,7 +67,7 @@ class Tree:
         Position of the parent that a node splits on; -1 at leaves.
     threshold : ndarray, shape (n_nodes,)
         Where the parent is continuous: at most this goes left.
-    left_states : ndarray of bool, shape (n_nodes, most states of a discrete parent)
+    left_states : ndarray of bool, shape (n_nodes, maximum of states of a discrete parent)
         Where the parent is discrete: the states that go left.
     left, right : ndarray of int, shape (n_nodes,)
         The nodes below; -1 at leaves.
@@ -97,7 +97,7 @@ class Tree:
 
     @cached_property
     def depth(self) -> int:
-        """The most splits on the way to a leaf."""
+        """The maximum number of splits on the way to a leaf."""
         depth = [0] * self.n_nodes
         for node in range(self.n_nodes):
             if self.feature[node] >= 0:
@@ -111,7 +111,7 @@ ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "cou
 class TreeCPD(RootSummingCPD):
     """A discrete child given discrete and continuous parents, as a binary tree.
 
-    Each leaf is a context in which the parents that are not asked on the way to it do not matter
+    Each leaf is a context in which parents without a split on the way to it do not matter
     (context-specific independence: Boutilier, Friedman, Goldszmidt, Koller 1996). Discrete parents
     split by a subset of their states, continuous ones at a threshold.
 
@@ -183,7 +183,7 @@ class TreeCPD(RootSummingCPD):
 
     @cached_property
     def flat(self) -> kernels.TreeArrays:
-        """What the compiled walks know of the tree."""
+        """The arrays of the tree that compiled walks take."""
         discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
         tree = self.tree
         return tree.feature, discrete, tree.threshold, tree.left_states, tree.left, tree.right
@@ -246,7 +246,7 @@ class TreeCPD(RootSummingCPD):
 
     @cached_property
     def _idle(self) -> frozenset[Variable]:
-        """Parents that no split asks."""
+        """Parents without a split."""
         used = set(self.tree.feature.tolist())
         return frozenset(p for place, p in enumerate(self.parents) if place not in used)
 
@@ -271,17 +271,17 @@ class TreeCPD(RootSummingCPD):
         return cls(children[0], Tree(**arrays), parents)  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
-        # What can be worked out again is not part of the value.
+        # Cached shares are not part of the value.
         return {**self.__dict__, "_shares": {}}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: a row for each leaf, with the answers on the way to it."""
+        """See CPD: a row for each leaf, with the conditions on the way to it."""
         tree = self.tree
         path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
         for node in np.flatnonzero(tree.feature >= 0).tolist():
             parent = self.parents[tree.feature[node]]
             for below, side in zip((tree.left[node], tree.right[node]), (True, False), strict=True):
-                path[below] = [*path[node], self._answer(parent, node, side)]
+                path[below] = [*path[node], self._condition(parent, node, side)]
         names = state_texts(self.variable, _LONGEST)
         rows = [
             [
@@ -293,8 +293,8 @@ class TreeCPD(RootSummingCPD):
         note = left_out(len(tree.leaves) - len(rows), len(names) - len(names[:max_columns]))
         return Description(["leaf", *names[:max_columns]], rows, None, note)
 
-    def _answer(self, parent: Variable, node: int, goes_left: bool) -> str:
-        """Return what is known of a parent on one side of a split."""
+    def _condition(self, parent: Variable, node: int, goes_left: bool) -> str:
+        """Return the condition on a parent on one side of a split."""
         if not isinstance(parent, Discrete):
             threshold = number(float(self.tree.threshold[node]))
             return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
@@ -444,7 +444,7 @@ def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
 
 def _shares(tree: Tree, nodes: Ints, left: Floats, whole: Floats) -> Floats:
     result = np.full(tree.n_nodes, np.nan)
-    # Where nothing arrives it does not matter what is done with it.
+    # Any share will do at a split that no row reaches.
     result[nodes] = np.where(whole > 0, left / np.where(whole > 0, whole, 1.0), 0.5)
     return result
 

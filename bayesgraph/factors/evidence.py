@@ -1,4 +1,4 @@
-"""Evidence: what was observed, one column a variable, one row a case."""
+"""Encoded evidence: one column for each variable, one row for each case."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Evidence:
     def without(self, variables: Iterable[Variable]) -> Evidence:
         """Return the evidence without the columns of some variables."""
         left_out = set(variables)
-        kept = {v: column for v, column in self.columns.items() if v not in left_out}
-        return replace(self, columns=kept)
+        columns = {v: column for v, column in self.columns.items() if v not in left_out}
+        return replace(self, columns=columns)
 
     def rows(self, index: slice | NDArray[np.intp]) -> Evidence:
         """Return the evidence of some rows."""

@@ -187,7 +187,7 @@ def take_codes(
     variables: Sequence[Discrete],
     codes: Sequence[NDArray[np.integer[Any]]],
 ) -> tuple[tuple[Discrete, ...], Floats]:
-    """Return what is left of a scope and of an array when variables are observed row by row.
+    """Return the rest of a scope, and an array over it, at the observed states of each row.
 
     Parameters
     ----------

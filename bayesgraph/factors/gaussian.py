@@ -86,7 +86,7 @@ class GaussianFactor:
         """Return the factor with a variable integrated (or maximised) out.
 
         A reflection turns the variable's column of A into a single entry r. Its row alone mentions
-        the variable and integrates to sqrt(2 pi) / |r|; the other rows are what is left.
+        the variable and integrates to sqrt(2 pi) / |r|; the other rows remain.
         """
         at, rest = self._position(variable)
         log_entry, _, _, loadings, targets = _reflected(self.loadings, self.targets, at)
@@ -240,14 +240,14 @@ def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Fl
 
 
 def _with_rows(
-    product: GaussianFactor, part: GaussianFactor, lead: tuple[int, ...]
+    product: GaussianFactor, other: GaussianFactor, lead: tuple[int, ...]
 ) -> GaussianFactor:
     """Return a product with the rows of one more factor; its constant is in there already."""
-    place = [product.variables.index(v) for v in part.variables]
-    m = part.targets.shape[-1]
+    place = [product.variables.index(v) for v in other.variables]
+    m = other.targets.shape[-1]
     loadings = np.zeros((*lead, m, len(product.variables)))
-    loadings[..., place] = align(part.loadings, part.scope, product.scope)
-    targets = np.broadcast_to(align(part.targets, part.scope, product.scope), (*lead, m))
+    loadings[..., place] = align(other.loadings, other.scope, product.scope)
+    targets = np.broadcast_to(align(other.targets, other.scope, product.scope), (*lead, m))
     return GaussianFactor(
         product.scope,
         product.variables,
@@ -270,7 +270,7 @@ def _reflected(
     log_entry : ndarray, shape (...)
         Log of the magnitude of the entry; minus infinity for a column of zeros.
     row, target : ndarray, shapes (..., n) and (...)
-        What was split off.
+        The row that was split off.
     loadings, targets : ndarray, shapes (..., m - 1, n) and (..., m - 1)
         The other rows; their column is zero.
     """
@@ -310,7 +310,7 @@ def _factor(
     loadings: Floats,
     targets: Floats,
 ) -> Potential:
-    """Return what is left over the variables at `rest`: a table if that is none."""
+    """Return the factor over the variables at `rest`: a table if there are none."""
     if rest:
         kept = [variables[i] for i in rest]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)

@@ -126,7 +126,8 @@ class PresenceCPD(ItemsCPD):
             return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n documents as a sparse matrix: what is there has the least count that is.
+        """Return n documents as a sparse matrix: a present item has the smallest count above the
+        threshold.
 
         Raises
         ------
@@ -139,14 +140,14 @@ class PresenceCPD(ItemsCPD):
                 f"{self.threshold:g}), so "
                 "that there is no count for absence to draw."
             )
-        least = max(1.0, math.floor(self.threshold) + 1.0)
+        count = max(1.0, math.floor(self.threshold) + 1.0)
         cell = self._cell(parents, n)
         shares = self.probabilities.reshape(self.cells, -1)
         blocks = [
             csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
             for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
         ]
-        documents: Any = vstack(blocks, format="csr").astype(np.float64) * least
+        documents: Any = vstack(blocks, format="csr").astype(np.float64) * count
         return documents  # type: ignore[no-any-return]
 
 

@@ -97,14 +97,14 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     ndarray, shape (n_rows, cells)
     """
     whole = shares.sum(axis=1)
-    kept = np.asarray(whole - absent @ shares.T)
+    known = np.asarray(whole - absent @ shares.T)
     # Where little is left, the difference has lost its digits; the sum itself has not.
-    doubtful = np.flatnonzero((kept < 0.5 * whole).any(axis=1))
+    doubtful = np.flatnonzero((known < 0.5 * whole).any(axis=1))
     for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
         some = absent[rows]
         dense = some.toarray() if issparse(some) else some
-        kept[rows] = (1.0 - dense) @ shares.T
-    return kept
+        known[rows] = (1.0 - dense) @ shares.T
+    return known
 
 
 def present(counts: Any, threshold: float) -> Any:

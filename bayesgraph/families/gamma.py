@@ -70,7 +70,7 @@ class GammaCPD(DensityCPD):
 def _solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
     """Return shape and rate; the generalised Newton iteration of Minka (2002), equation 15."""
     s = np.log(mean) - log_mean
-    # What is left of s is rounding error: there is no spread.
+    # A smaller s is rounding error: there is no spread.
     s = np.where(s > 4 * np.finfo(float).eps * (1.0 + np.abs(log_mean)), s, 0.0)
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(_STEPS):

@@ -47,7 +47,7 @@ def from_moments(
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
     towards = smoothing.pooled(moments.count, moments.square)
     if smoothing.estimation == "predictive":
-        # What is the same in all rows tells nothing of the class: not even how many rows it had.
+        # A constant column says nothing of the class, not even its number of rows.
         constant = overall.square == 0
         moments = replace(moments, count=np.where(constant, overall.count, moments.count))
         return [_student(columns, target, moments, mean, ridge, towards, smoothing)]

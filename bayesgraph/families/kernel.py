@@ -34,7 +34,7 @@ class KernelDensityCPD(Plate):
     children : Continuous, or iterable of Continuous
         n of them.
     values, weights : array_like, shape (n points,)
-        What was seen, of all children and configurations one after the other; positive weights.
+        Observed values of all children and configurations, one after the other; positive weights.
     counts : array_like, shape (*parents' cardinalities, n)
         How many points each configuration of each child has: child by child, configurations within
         a child. At least one each.

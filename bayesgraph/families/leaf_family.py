@@ -26,7 +26,7 @@ class LeafFamily:
     name : str
         In ``distributions=``.
     summary : str
-        What it is for, in a line of the documentation.
+        Its use, in a line of the documentation.
     variable : type
         The type of variable that a column of this family becomes.
     statistics : type

@@ -135,7 +135,7 @@ class MultinomialCPD(ItemsCPD):
         """
         if not self.lengths.shape[-1]:
             raise UnsupportedModelError(
-                f"{self.title} has no lengths= to draw documents from: it tells how items are "
+                f"{self.title} has no lengths= to draw documents from: it gives how items are "
                 "chosen, "
                 "not how many."
             )
@@ -234,7 +234,7 @@ class DirichletMultinomialCPD(ItemsCPD):
 
 
 def _log_positive(values: Floats) -> Floats:
-    """Return logarithms, 0 for what is not positive: such a row is impossible as it is."""
+    """Return logarithms, 0 where not positive: such a row is impossible anyway."""
     return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
 
 
@@ -250,8 +250,8 @@ def item_sums(summary: TotalsSummary) -> Floats:
     """Return the sums of each item's counts as if none were missing, shape (K, n_items)."""
     if summary.seen.shape[1] == 1:
         return summary.sums
-    most = summary.seen.max(axis=1, keepdims=True)
-    return np.where(summary.seen > 0, safe_divide(summary.sums * most, summary.seen), 0.0)
+    maximum = summary.seen.max(axis=1, keepdims=True)
+    return np.where(summary.seen > 0, safe_divide(summary.sums * maximum, summary.seen), 0.0)
 
 
 def _estimate(

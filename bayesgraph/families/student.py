@@ -18,7 +18,7 @@ from bayesgraph.variables import Continuous, Discrete
 
 # Degrees of freedom that are looked for: fewer have an unbounded likelihood where values are equal,
 # more are a Gaussian distribution.
-_FEWEST, _MOST = 1.0, 1e6
+_MIN_DOF, _MAX_DOF = 1.0, 1e6
 # From here on the expected information is a limit.
 _LIMIT = 300.0
 _MAX_STEPS, _HALVINGS = 500, 40
@@ -89,13 +89,13 @@ def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     The likelihood is unbounded where many values are equal: the squared scale is at least `bound`.
     """
     share = weights / weights.sum()
-    lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_FEWEST)])
-    upper = np.array([np.inf, np.inf, np.log(_MOST)])
+    lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_MIN_DOF)])
+    upper = np.array([np.inf, np.inf, np.log(_MAX_DOF)])
     at = np.clip(_start(x, share), lower, upper)
     value = _mean_log(x, share, at)
     for _ in range(_MAX_STEPS):
         score, information = _score(x, share, at)
-        # What is at a bound and would go beyond it stays there.
+        # Parameters at a bound do not move beyond it.
         free = ~(((at <= lower) & (score < 0)) | ((at >= upper) & (score > 0)))
         step = np.zeros(3)
         step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])

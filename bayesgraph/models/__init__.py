@@ -1,4 +1,4 @@
-"""What users hold: networks, factor graphs, weighted networks, mixtures and averages."""
+"""Models: networks, factor graphs, weighted networks, mixtures and averages of posteriors."""
 
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import Belief

@@ -1,4 +1,4 @@
-"""Averages of posteriors: several models of the same things, each with a fixed weight."""
+"""Averages of posteriors: several models of the same variables, each with a fixed weight."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PosteriorAverage(Ensemble):
 
     The weights are fixed, whatever the evidence: bagging (Breiman 1996) averages so. It is no joint
     distribution: it has no probability of evidence, no most probable explanation of several
-    variables and no draws; ask one of its `networks` for these. (A `NetworkMixture` averages
+    variables and no draws; query one of its `networks` for these. (A `NetworkMixture` averages
     joint distributions, and its weights move with the evidence.)
 
-    Members may lack variables and states. A member answers with what it knows of the evidence; a
-    variable is answered by the members that have it, a state that a member lacks has probability
+    Members may lack variables and states. A member answers with the evidence on its own variables;
+    a variable is answered by the members that have it, a state that a member lacks has probability
     zero there. A member for which the evidence is impossible answers with its prior, as it
     predicts rows; evidence that is impossible for all members is refused.
 
@@ -76,7 +76,7 @@ class PosteriorAverage(Ensemble):
     """
 
     form = "average"
-    instead = " It is no joint distribution: ask one of its `networks`."
+    instead = " It is no joint distribution: query one of its `networks`."
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class PosteriorAverage(Ensemble):
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
-        """The networks of positive weight with their weights, as the solver asks them."""
+        """The networks of positive weight with their weights, as the solver queries them."""
         weights = self.weights.tolist()
         pairs = zip(self.networks, weights, strict=True)
         own: Any = weakref.proxy(self)  # no cycle: all go when the average does
@@ -121,12 +121,12 @@ class PosteriorAverage(Ensemble):
         found = [m for m in self.members if all(m.has(name) for name in names)]
         if not found:
             raise UnsupportedModelError(
-                f"No member of this average has all of {quoted(names)}; ask for one at a time."
+                f"No member of this average has all of {quoted(names)}; query one at a time."
             )
         return found
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Refuse beliefs: with fixed weights no likelihood makes a posterior what it shall be.
+        """Refuse beliefs: with fixed weights no likelihood gives a posterior a chosen value.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class PosteriorAverage(Ensemble):
         """
         raise UnsupportedModelError(
             f"A PosteriorAverage takes no Belief (got one about {quoted(v.name for v in beliefs)}):"
-            " its weights are fixed. Give likelihoods, or ask one of its `networks`."
+            " its weights are fixed. Give likelihoods, or query one of its `networks`."
         )
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class PosteriorAverage(Ensemble):
 
 
 class Member:
-    """One network of an average: what it understands of the average's evidence and targets.
+    """One network of an average, which translates the average's evidence and targets for it.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Member:
         return tuple(number[variables[target].name] for target in targets)
 
     def case(self, case: Case) -> Case:
-        """Return what the network understands of a case."""
+        """Return a case as the network encodes it, without variables that it lacks."""
         hard: dict[int, Any] = {}
         soft: dict[int, Floats] = {}
         for place, value in case.hard.items():
@@ -186,7 +186,7 @@ class Member:
         return Case(hard, soft, case.log_scale)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the pattern of what the network understands, for a plan."""
+        """Return a pattern as the network numbers it, for a plan."""
         variables, number = self._average.variables, self.network.number
 
         def known(places: Sequence[int]) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ class Member:
         return Pattern(known(pattern.observed), known(pattern.soft), pattern.rows)
 
     def rows(self, rows: Evidence) -> Evidence:
-        """Return what the network understands of encoded rows."""
+        """Return encoded rows as the network encodes them, without variables that it lacks."""
         columns: dict[Variable, NDArray[Any]] = {}
         for whole, column in rows.columns.items():
             if self.has(whole.name):
@@ -217,7 +217,7 @@ class Member:
             own = self.network.variable(whole.name)
             if own != whole:
                 shape = list(values.shape)
-                assert isinstance(whole, Discrete)  # checked before it is asked
+                assert isinstance(whole, Discrete)  # checked before
                 shape[axis] = whole.cardinality
                 wide = np.full(shape, fill)
                 index: list[Any] = [slice(None)] * values.ndim
@@ -228,7 +228,7 @@ class Member:
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:
-    """Return a variable that takes what any of several of one name takes."""
+    """Return a variable that takes the values of all of several variables of one name."""
     first, *others = dict.fromkeys(variables)
     if not others:
         return first
@@ -265,7 +265,7 @@ def _check_states(own: Variable, whole: Variable) -> None:
         raise UnsupportedModelError(
             f"The members of this average have different intervals (or groups) of {whole.name!r}, "
             "so that there is no posterior of it to average, nor likelihoods of its states; give "
-            "its value, or ask one of its `networks`."
+            "its value, or query one of its `networks`."
         )
 
 

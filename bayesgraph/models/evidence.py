@@ -1,4 +1,4 @@
-"""Evidence and targets as users type them: checked, and turned into cases of numbers."""
+"""Evidence and targets: checked, and encoded as cases of numbers."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _PLAIN = {str, int, bool, float}
 class Belief:
     """A new probability of a variable, to be taken in by Jeffrey's rule.
 
-    Soft evidence says how likely each state makes what was seen, and the prior counts on top. A
-    belief says what the posterior shall be, whatever it was before. Several of them hold together.
+    Soft evidence is the likelihood of a finding in each state, and is multiplied by the prior. A
+    belief is the posterior itself, whatever the prior. Several beliefs hold at the same time.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _by_jeffrey(
     number = model.number
 
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
-        """Return a posterior, zero throughout if what is given is impossible."""
+        """Return a posterior, zero throughout for impossible evidence."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
         given = case._replace(soft=soft)
         answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
@@ -184,7 +184,7 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
         raise EvidenceError("A query needs at least one target; got none.")
     found = [model.number[model.variable(name).name] for name in names]
     if len(set(found)) < len(found):
-        raise EvidenceError(f"Each target is asked once; got {quoted(names)}.")
+        raise EvidenceError(f"Each target is named once; got {quoted(names)}.")
     for number in found:
         check_target(model.variables[number])
         if number in observed:
@@ -196,7 +196,7 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
 
 
 def check_memory_limit(value: Any) -> None:
-    """Refuse what is no number of bytes.
+    """Refuse a memory limit that is not a number of bytes.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
     for judged, values in evidence.likelihoods.items():
         soft = Factor.from_log([judged], values)
         if judged in evidence and judged not in partial:
-            # Observed as well: what counts is the likelihood of the state that was seen.
+            # Observed as well: the likelihood of the observed state counts.
             soft = soft.take(judged, evidence.columns[judged])
         factors.append(soft)
     for variable in partial:

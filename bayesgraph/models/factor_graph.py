@@ -57,7 +57,7 @@ class Term:
         return None if factor is None else factor**self.exponent
 
     def potential(self, evidence: Evidence) -> Potential:
-        """Return the powered potential over what the evidence leaves free."""
+        """Return the powered potential over the free variables."""
         axes = [v for v in self.scope if isinstance(v, Discrete)]
         observed = [v for v in axes if v in evidence]
         codes = [evidence.columns[v] for v in observed]
@@ -78,7 +78,7 @@ class Term:
         return None if terms is None else terms.powered(self.exponent)
 
     def item_logs(self) -> Floats | None:
-        """Return what one occurrence of each item adds to the log potential; see CPD."""
+        """Return the increase of the log potential by one occurrence of each item; see CPD."""
         logs = self.source.item_logs() if isinstance(self.source, CPD) else None
         return None if logs is None else weighted_log(logs.T, self.exponent).T
 
@@ -131,7 +131,7 @@ class GraphSlice:
     terms : tuple of Term
     blocking : tuple of Variable
     shown : frozenset of Variable
-        What the terms see of the evidence.
+        Observed variables of the evidence that the terms take in.
     """
 
     terms: tuple[Term, ...]
@@ -142,7 +142,7 @@ class GraphSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """What each term leaves free."""
+        """Free variables of each term."""
         return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
@@ -163,7 +163,7 @@ class FactorGraph(Model):
         One for each factor: None or 1, a number, or an array that broadcasts against the factor's
         table (for a CPD of numbers or counts, against its discrete parents). 0 to the power 0 is 1.
     domain : {"nonnegative", "unit", "free"}
-        What the exponents may be; part of the model.
+        The range of the exponents; part of the model.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class FactorGraph(Model):
 
     form = "product"
     instead = (
-        " It has no parents and children to sample in turn: for what it does not answer, ask the"
+        " It has no parents and children to sample in turn: for other questions, query the"
         " BayesianNetwork it was made from."
     )
 
@@ -276,9 +276,11 @@ class FactorGraph(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> GraphSlice:
-        """Return what bears on some variables; see `inference.elimination.ProductModel`.
+        """Return the terms that matter for some variables.
 
-        Every factor does, and a powered one does not sum to one: what is missing is summed out.
+        See `inference.elimination.ProductModel`.
+
+        Every factor does, and a powered one does not sum to one: missing variables are summed out.
         """
         return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
@@ -295,7 +297,7 @@ class FactorGraph(Model):
         )
 
     def table_names(self) -> list[int]:
-        """Return what each table is called: the number of its factor."""
+        """Return the name of each table: the number of its factor."""
         return list(range(len(self.terms)))
 
     @property

@@ -25,7 +25,7 @@ _M = TypeVar("_M", bound=Model)
 
 
 class Ensemble(Model):
-    """Several networks with weights: what a mixture and an average of posteriors have in common.
+    """Several networks with weights: the base of mixtures and averages of posteriors.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class NetworkMixture(Ensemble):
     """
 
     form = "mixture"
-    instead = " Ask one of mixture.networks."
+    instead = " Query one of mixture.networks."
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class NetworkMixture(Ensemble):
 
 
 def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...]:
-    """Return the networks of a mixture or an average after checking what they are.
+    """Return the networks of a mixture or an average after checking their types.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What users hold: names, evidence and every question; a solver does the rest."""
+"""The base of all models: it checks names and evidence and hands each question to a solver."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ class Model(ABC):
     ----------
     variables : tuple of Variable
     form : str
-        What solvers go by: "product", "tempered", "mixture" or "average".
+        By which a solver is selected: "product", "tempered", "mixture" or "average".
     """
 
     variables: tuple[Variable, ...]
     form: ClassVar[str]
-    # What to ask in the place of a model that does not answer.
+    # A sentence of errors: the model to query where this one has no answer.
     instead: ClassVar[str] = ""
     _by_name: dict[Name, Variable]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickles and copies take: what is derived is derived anew."""
+        """Return the state for pickles and copies, without cached properties."""
         cls = type(self)
         return {
             name: value
@@ -158,8 +158,8 @@ class Model(ABC):
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
-    def _asked(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a question as a case; refuse what no solver answers."""
+    def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
+        """Return the evidence of a question as a case; refuse questions without a solver."""
         if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
@@ -191,7 +191,7 @@ class Model(ABC):
         return work
 
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
-        """Return what would run to answer a question; see `plan`."""
+        """Return the plan of a question; see `plan`."""
         return first_plan(self, question, pattern)
 
     def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
@@ -256,7 +256,7 @@ class Model(ABC):
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError
-            With what is known and the nearest match.
+            With the known names or states and the nearest match.
         ImpossibleEvidenceError
             If the evidence has probability zero.
         MemoryLimitError
@@ -356,7 +356,7 @@ class Model(ABC):
             For the joint mode of a mixture; and for networks in a mixture that differ so much that
             the first 4096 assignments of each do not decide it.
         """
-        # Tables have no continuous variables: what is prepared for k of them serves for one.
+        # Tables have no continuous variables: work prepared for k assignments serves for one.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)
         return self._best(1, question, evidence, memory_limit)[0]
 
@@ -386,7 +386,7 @@ class Model(ABC):
         memory_limit: int | None,
         case: Case | None = None,
     ) -> list[Assignment]:
-        case = self._asked(Best, evidence) if case is None else case
+        case = self._checked_case(Best, evidence) if case is None else case
         found: list[Assignment] = self._possible(question, case, evidence, memory_limit).take(k)
         if not found:
             raise impossible(evidence)
@@ -411,7 +411,7 @@ class Model(ABC):
         UnsupportedModelError
             For continuous targets.
         """
-        case = self._asked(Best, evidence)
+        case = self._checked_case(Best, evidence)
         over = read_targets(self, targets, case.hard)
         wanted = [self.variables[v] for v in over]
         if continuous := [v.name for v in wanted if not isinstance(v, Discrete)]:
@@ -435,7 +435,7 @@ class Model(ABC):
             raise EvidenceError(
                 "A Belief says what a posterior shall be; that has no probability. Leave it out."
             )
-        mass: float = self._answer(Mass(), self._asked(Mass, given), memory_limit)
+        mass: float = self._answer(Mass(), self._checked_case(Mass, given), memory_limit)
         return mass - self._log_normaliser()
 
     def _log_normaliser(self) -> float:
@@ -489,7 +489,7 @@ class Model(ABC):
         size = whole_number("n", "rows", n, 0)
         # Tables and weighted networks have no parents and children to draw in turn.
         question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
-        case = self._asked(type(question), evidence)
+        case = self._checked_case(type(question), evidence)
         draws = self._possible(question, case, evidence, memory_limit)
         drawn = draws.take(size, random_generator(random_state))
         given = case.evidence(self.variables).columns
@@ -516,12 +516,12 @@ class Model(ABC):
         evidence : mapping from name to value, optional
             As in `query`.
         n : int
-            How many to draw; with `standard_error` the most to draw.
+            Number of draws; with `standard_error` their maximum.
         standard_error : float, optional
             Stop once the largest standard error is as small as this.
         random_state : int or numpy Generator, optional
         """
-        case = self._asked(Samples, evidence)
+        case = self._checked_case(Samples, evidence)
         options = {
             "n": n,
             "standard_error": standard_error,
@@ -555,7 +555,7 @@ class Model(ABC):
         UnsupportedModelError
             For a model that is not one of tables.
         """
-        case = self._asked(Slopes, evidence)
+        case = self._checked_case(Slopes, evidence)
         (number,) = read_targets(self, [target], case.hard)
         variable = self.variables[number]
         code = variable.index(state) if isinstance(variable, Discrete) else 0
@@ -581,7 +581,7 @@ class Model(ABC):
             For a model that is not one of tables.
         """
         found: Conflict = self._possible(
-            Retractions(), self._asked(Retractions, evidence), evidence, memory_limit
+            Retractions(), self._checked_case(Retractions, evidence), evidence, memory_limit
         )
         return found
 
@@ -602,7 +602,9 @@ class Model(ABC):
         evidence : mapping from name to value, or collection of names, optional
             As in `query`, soft evidence included; names alone stand for values.
         question : str, default "query"
-            The method that would be asked, such as "marginals", "most_probable" or "query_rows".
+            The method whose plan is returned: "query", "marginals", "most_probable",
+            "k_most_probable", "marginal_map", "log_probability", "sample", "sensitivity",
+            "conflict", "query_rows" or "log_likelihood".
         method : {"exact", "loopy", "likelihood-weighting"}
 
         Returns
@@ -697,8 +699,8 @@ class Model(ABC):
             True,
         )
 
-    def settled_rows(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
-        """Return log_posterior_rows with the prior where a row is impossible, and how many are."""
+    def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
+        """Return `log_posterior_rows`, the prior for impossible rows, and the number of these."""
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
@@ -714,7 +716,7 @@ class Model(ABC):
 
         One warning says how many rows are impossible; they get the prior.
         """
-        joint, impossible = self.settled_rows(target, evidence)
+        joint, impossible = self.rows_with_prior(target, evidence)
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
@@ -775,7 +777,7 @@ class Model(ABC):
             Whose log odds; by default the second of two states.
         negative : state, optional
             Against which other state; by default against all others together. Then the terms
-            depend on their order, because what is observed shifts the shares among the others.
+            depend on their order, because each finding shifts the shares among the other states.
 
         Returns
         -------
@@ -786,7 +788,7 @@ class Model(ABC):
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError, DataError
-            With what is known and the nearest match.
+            With the known names or states and the nearest match.
         ImpossibleEvidenceError
             If the evidence is impossible under both sides, so that there are no odds.
         UnsupportedModelError

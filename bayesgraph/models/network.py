@@ -38,7 +38,7 @@ class BayesianNetwork(Model):
         One for each variable, or for several (plates, blocks); the arcs are read off their parents.
         Their order is the order of the variables and breaks ties everywhere.
     arc_scores : mapping from (parent, child) to float, optional
-        What a structure learner thought of an arc, in nats; shown in pictures.
+        Score of an arc in structure learning, in nats; shown in pictures.
     order : iterable of Variable, optional
         The order of the variables, if it is not that of the CPDs.
     history : EMHistory, optional
@@ -140,7 +140,7 @@ class BayesianNetwork(Model):
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable, in their order; plates and blocks are taken apart."""
-        # Names tell the variables of a model apart, and are hashed faster than variables are.
+        # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
         return tuple([single[variable.name] for variable in self.variables])
 
@@ -200,8 +200,8 @@ class BayesianNetwork(Model):
         hidden : iterable of Discrete, optional
             Variables of the graph that the table lacks; they take "em", which is then the default.
         restarts : int
-            Starts of EM, the best of which is kept. With hidden variables ends differ, and their
-            states may trade places.
+            Starts of EM, the best of which is returned. With hidden variables ends differ, and
+            their states may trade places.
         max_iter : int
             Iterations of each start; one warning (NotConvergedWarning) if these are too few.
         tol : float
@@ -257,7 +257,9 @@ class BayesianNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> NetworkSlice:
-        """Return what bears on some variables; see `inference.elimination.ProductModel`.
+        """Return the distributions that matter for some variables.
+
+        See `inference.elimination.ProductModel`.
 
         Nodes without a target or evidence among their descendants drop.
         """
@@ -283,8 +285,8 @@ class BayesianNetwork(Model):
     ) -> list[Variable]:
         """Return the partially observed variables to sum out where they are missing.
 
-        A leaf that is missing sums to one without further ado, unless siblings that depend on it
-        are asked for; and so does a root that its only child sums out itself.
+        Two kinds are left out: leaves, which sum to one where they are missing (unless siblings
+        that depend on them are targets), and roots that their only child sums out.
         """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
@@ -310,7 +312,7 @@ class BayesianNetwork(Model):
         return [self._cpd_of[self._by_name[name]] for name in self._order]
 
     def table_names(self) -> list[Name]:
-        """Return what each table is called: its child."""
+        """Return the name of each table: its child."""
         return list(self.names)
 
     def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
@@ -357,7 +359,7 @@ class BayesianNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class NetworkSlice:
-    """The distributions that bear on a question; see `inference.elimination.Slice`.
+    """The distributions that matter for a question; see `inference.elimination.Slice`.
 
     Attributes
     ----------
@@ -365,9 +367,9 @@ class NetworkSlice:
         Each a potential of its own.
     blocking : tuple of Variable
     shown : frozenset of Variable
-        What the pieces see of the evidence.
+        Observed variables of the evidence that the pieces take in.
     keep : tuple of Variable
-        What is asked for.
+        The targets.
     """
 
     pieces: tuple[CPD, ...]
@@ -377,18 +379,18 @@ class NetworkSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """What each piece leaves free."""
+        """Free variables of each piece."""
         return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept alive beyond the network, at most."""
+        """Memory in bytes beyond that of the network, at most."""
         numbers = MAX_BYTES if self._linear else 0
         return self.combination.nbytes + numbers
 
     @cached_property
     def combination(self) -> Combination:
-        """How the pieces are added up."""
+        """The pieces, prepared for adding up their potentials."""
         return Combination.of(self.pieces, self.shown)
 
     @cached_property
@@ -403,7 +405,7 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """What integrates free numbers out before one case is known, and the other pieces."""
+        """The linear pieces with their free variables integrated out, and the other pieces."""
         if not self._linear:
             return None
         found = Integrated(self._linear, self.shown, self.keep)

@@ -1,4 +1,4 @@
-"""What the features of a network say of its class: conditionals, and tables raised to exponents."""
+"""Conditionals of a network's features given its class, and tables raised to exponents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 
 def is_found(variable: Variable, evidence: Evidence) -> bool:
-    """Tell whether the evidence says anything of a variable."""
+    """Tell whether the evidence has a value or likelihoods of a variable."""
     return variable in evidence or variable in evidence.likelihoods
 
 
@@ -46,8 +46,8 @@ class Conditionals:
             return self._local(cpd, Evidence(evidence.n_rows, columns))
         found = np.empty((evidence.n_rows, self.target.cardinality))
         rows, others = np.flatnonzero(known), np.flatnonzero(~known)
-        part = {v: column[rows] for v, column in columns.items()}
-        found[rows] = self._local(cpd, Evidence(len(rows), part))
+        some = {v: column[rows] for v, column in columns.items()}
+        found[rows] = self._local(cpd, Evidence(len(rows), some))
         found[others] = self._ratio(variable, above, evidence.rows(others))
         return found
 
@@ -59,7 +59,7 @@ class Conditionals:
         )
 
     def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i, x_S | c) - log p(x_S | c), x_S what is observed of the parents."""
+        """Return log p(x_i, x_S | c) - log p(x_S | c), x_S the observed parents."""
         with_it = self._joint([*above, variable], evidence)
         without = self._joint(above, evidence)
         with np.errstate(invalid="ignore"):
@@ -98,12 +98,12 @@ class PoweredTables:
         cpds = [c for c in network.cpds if isinstance(c, TableCPD) and c.parents == (target,)]
         logs = [np.empty((target.cardinality, 0))]
         logs += [weighted_log(c.log_values, exponents[c.variable.name][..., None]) for c in cpds]
-        start = np.cumsum([part.shape[1] for part in logs], dtype=np.int64)[:-1]
+        start = np.cumsum([table.shape[1] for table in logs], dtype=np.int64)[:-1]
         table = kernels.padded_rows(np.concatenate(logs, axis=1))
         return cls({c.variable: i for i, c in enumerate(cpds)}, start, table)
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add what the observed features say to `out`, shape (n_classes, n_rows)."""
+        """Add the powered logs of observed features to `out`, shape (n_classes, n_rows)."""
         seen = tuple(v for v in self.place if v in evidence)
         if seen:
             start = self.start[[self.place[v] for v in seen]]

@@ -1,4 +1,4 @@
-"""Weighted networks: a Bayesian network whose conditionals speak for the class by an exponent."""
+"""Weighted networks: classifiers that raise each conditional of a network to an exponent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 
 
 class WeightedNetwork(Model):
-    """A network whose class is told by tempered conditionals: marginalise first, then temper.
+    """A network that predicts its class by tempered conditionals: marginalise first, then temper.
 
     The class has the posterior::
 
@@ -51,7 +51,7 @@ class WeightedNetwork(Model):
         In nats; 0 by default.
     prior_exponent : float, default 1.0
     domain : {"nonnegative", "unit", "free"}
-        What the exponents may be; part of the model.
+        The range of the exponents; part of the model.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class WeightedNetwork(Model):
 
     form = "tempered"
     instead = (
-        " It tempers what the observed features say of the class, which is no distribution of rows:"
-        " ask its `network`, or `to_factor_graph()`."
+        " It tempers the evidence of the observed features, which gives no distribution of rows:"
+        " query its `network`, or `to_factor_graph()`."
     )
 
     def __init__(
@@ -229,9 +229,11 @@ class WeightedNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return what bears on some variables; see `inference.elimination.ProductModel`.
+        """Return the factors that matter for some variables.
 
-        That is the network's factors, and one that turns its class into ours.
+        See `inference.elimination.ProductModel`.
+
+        They are the network's, and one that turns its posterior of the class into the tempered one.
         """
         if self.target in observed and self.target not in partial:
             return self.network.slice(observed, partial, soft, keep)
@@ -247,7 +249,7 @@ class WeightedNetwork(Model):
         return self.network.silent
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Refuse beliefs about features: what a likelihood does to one passes its exponent.
+        """Refuse beliefs about features: the exponent changes the effect of a likelihood.
 
         Raises
         ------
@@ -256,7 +258,7 @@ class WeightedNetwork(Model):
         if others := [v.name for v in beliefs if v != self.target]:
             raise UnsupportedModelError(
                 f"A WeightedNetwork takes a Belief about its class {self.target.name!r} only; got "
-                f"one about {quoted(others)}. Give likelihoods, or ask its `network`."
+                f"one about {quoted(others)}. Give likelihoods, or query its `network`."
             )
 
     # ----------------------------------------------------------------------------- other verbs
@@ -309,7 +311,7 @@ class WeightedNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class ClassSlice:
-    """The class alone: it may be possible by its exponents where the network rules it out."""
+    """The class alone, which exponents may make possible where the network rules it out."""
 
     model: WeightedNetwork
     blocking = ()
@@ -331,14 +333,14 @@ class ClassSlice:
 
 @dataclass(frozen=True, eq=False)
 class TurnedSlice:
-    """The network's factors, and one that turns what it says of its class into ours."""
+    """The network's factors, and one from its posterior of the class to the tempered one."""
 
     model: WeightedNetwork
     inner: Slice
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept alive beyond the model."""
+        """Memory in bytes beyond that of the model."""
         return self.inner.nbytes
 
     @property

@@ -227,8 +227,8 @@ def test_a_refusal_says_what_the_model_answers_instead():
         MODELS["average"]().log_probability({"a": 1})
     assert "PosteriorAverage does not answer log_probability" in str(error.value)
     assert "answers query, marginals." in str(error.value)
-    assert "ask one of its `networks`" in str(error.value)
-    with pytest.raises(UnsupportedModelError, match="ask its `network`"):
+    assert "query one of its `networks`" in str(error.value)
+    with pytest.raises(UnsupportedModelError, match="query its `network`"):
         select(MODELS["weighted"](), Mass())
     assert not MODELS["weighted"]().answers(Mass)
     assert MODELS["tables"]().answers(Mass)

@@ -196,7 +196,7 @@ def test_what_is_no_joint_distribution_is_refused(members):
         lambda: average.sample(3),
         lambda: average.log_likelihood({"a": ["p"]}),
     ):
-        with pytest.raises(UnsupportedModelError, match="ask one of its `networks`"):
+        with pytest.raises(UnsupportedModelError, match="query one of its `networks`"):
             ask()
     assert average.networks[0].most_probable({"a": "p"})["c"] == "y"
 

@@ -220,7 +220,7 @@ def test_targets_that_do_not_fit(net):
         net.query({"wet": True})
     with pytest.raises(EvidenceError, match="at least one target"):
         net.query([])
-    with pytest.raises(EvidenceError, match="asked once"):
+    with pytest.raises(EvidenceError, match="named once"):
         net.query(["rain", "rain"])
     with pytest.raises(EvidenceError, match="both a target and observed"):
         net.query("rain", {"rain": "yes"})

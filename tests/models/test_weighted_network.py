@@ -220,6 +220,6 @@ def test_a_belief_about_the_class_is_its_posterior_and_others_are_refused():
     for ask in (lambda: model.sensitivity("c", "u", {"a": 1}), lambda: model.conflict({"a": 1})):
         with pytest.raises(
             UnsupportedModelError,
-            match=r"WeightedNetwork does not answer .* ask its `network`",
+            match=r"WeightedNetwork does not answer .* query its `network`",
         ):
             ask()
