@@ -534,7 +534,6 @@ CLASSIFIERS = (
         Case(
             f"streaming-{name}",
             partial(bg.StreamingNaiveBayesClassifier, **options),
-            searched=("alpha", (0.5, 2.0)),
             without=_STREAM | more,
         )
         for name, options, more in (
@@ -549,7 +548,6 @@ CLASSIFIERS = (
         Case(
             f"streaming-weighted-{name}",
             partial(bg.StreamingWeightedNaiveBayesClassifier, **options),
-            searched=("alpha", (0.5, 2.0)),
             without=_STREAM_WEIGHTED | more,
             likelihood=False,
         )

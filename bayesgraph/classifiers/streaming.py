@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,7 @@ from bayesgraph.classifiers.checks import (
     single_label,
     single_weight,
 )
-from bayesgraph.classifiers.discretizers import cell_method
+from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
     Columns,
@@ -36,6 +35,7 @@ from bayesgraph.classifiers.inputs import (
 from bayesgraph.classifiers.labels import joined_classes
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.network_classifier import checked_batches
+from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
@@ -49,6 +49,7 @@ from bayesgraph.inference.contract import Joint
 from bayesgraph.inference.normalise import normalised
 from bayesgraph.inference.scores import OF_ROWS, ClassScores
 from bayesgraph.inference.solver import select
+from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
@@ -60,6 +61,7 @@ def _log_scores(star: StreamingStar, encoded: tuple[Floats, NDArray[np.int64]]) 
     return star.log_scores(*encoded)
 
 
+@estimator
 class StreamingNaiveBayesClassifier(GraphClassifier):
     """Naive Bayes that sees each row once and keeps summaries of bounded size.
 
@@ -88,10 +90,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         object such as ``EqualFrequency(5)``.
     bins : int
         Intervals, for discretisers by name that do not choose how many.
-    alpha : float
-        Rows added to each interval, state and class.
-    shrinkage, var_smoothing : float
-        Of Gaussians, as for NaiveBayesClassifier.
+    smoothing : float or Smoothing, default "dirichlet"
+        Its `alpha`, or a number alone, is the number of rows added to each interval, state and
+        class; its `shrinkage` and `var_smoothing` are those of Gaussians.
     decay : float
         Factor of the weight of all that was seen after each further row, in (0, 1]: 0.9999 forgets
         half in about 6,900 rows. A row enters the summaries with the others of its block, up to 256
@@ -142,48 +143,30 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     0
     """
 
-    star_: StreamingStar
+    command: ClassVar[str] = "stream"
 
-    command = "stream"
+    _reads = ("alpha", "shrinkage", "var_smoothing")
 
-    def __init__(
-        self,
-        *,
-        summary: str = "gk",
-        size: int = 100,
-        epsilon: float | None = None,
-        discretizer: Any = "smooth",
-        bins: int = 10,
-        alpha: float = 1.0,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        decay: float = 1.0,
-        window: int | None = None,
-        detector: Any = None,
-        on_drift: str = "forget",
-        categorical: Any = None,
-        unseen: str = "missing",
-        max_categories: int = 1000,
-    ) -> None:
-        self.summary = summary
-        self.size = size
-        self.epsilon = epsilon
-        self.discretizer = discretizer
-        self.bins = bins
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.var_smoothing = var_smoothing
-        self.decay = decay
-        self.window = window
-        self.detector = detector
-        self.on_drift = on_drift
-        self.categorical = categorical
-        self.unseen = unseen
-        self.max_categories = max_categories
+    star_: StreamingStar = field(init=False)
+
+    summary: str = "gk"
+    size: int = 100
+    epsilon: float | None = None
+    discretizer: Discretizer | str = "smooth"
+    bins: int = 10
+    smoothing: SmoothingLike = "dirichlet"
+    decay: float = 1.0
+    window: int | None = None
+    detector: Any = None
+    on_drift: str = "forget"
+    categorical: Collection[Name] | str | None = None
+    unseen: str = "missing"
+    max_categories: int = 1000
 
     def _settings(self) -> StreamSettings:
         names = (f.name for f in fields(StreamSettings))
         own = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        own["smoothing"] = self._smoothing()
         own["discretizer"], own["bins"] = cell_method(self.discretizer, self.bins)
         return StreamSettings(**({"exponents": None} | own))
 
@@ -613,7 +596,3 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             bias=star.exponents.mean_bias,
             domain=star.settings.domain,
         )
-
-
-# Which the classifier that learns exponents has, too.
-SHARED_PARAMETERS = tuple(inspect.signature(StreamingNaiveBayesClassifier).parameters)

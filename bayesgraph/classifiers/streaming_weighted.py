@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.inputs import target_column
-from bayesgraph.classifiers.streaming import SHARED_PARAMETERS, StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.errors import BayesGraphWarning, ModelError
 from bayesgraph.learning.streaming import StreamSettings
 
@@ -17,6 +19,7 @@ from bayesgraph.learning.streaming import StreamSettings
 _SORTED = 500
 
 
+@estimator
 class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     """Naive Bayes for streams whose exponents are learned by stochastic gradient in the same pass.
 
@@ -48,12 +51,11 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     domain : {"free", "nonnegative"}
         Exponents below zero turn a feature's evidence round. They help where features are
         correlated, and may surprise a reader.
-    summary, size, epsilon, discretizer, bins, alpha, shrinkage, var_smoothing
-        As for StreamingNaiveBayesClassifier.
-    decay, window, detector, on_drift
-        As for StreamingNaiveBayesClassifier.
-    categorical, unseen, max_categories
-        As for StreamingNaiveBayesClassifier.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
 
     References
     ----------
@@ -64,35 +66,11 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     online learning. UAI 2013.
     """
 
-    command = "stream-weighted"
+    command: ClassVar[str] = "stream-weighted"
 
-    def __init__(
-        self,
-        exponents: str = "mixed",
-        *,
-        step: float | None = None,
-        domain: str = "free",
-        summary: str = "gk",
-        size: int = 100,
-        epsilon: float | None = None,
-        discretizer: Any = "smooth",
-        bins: int = 10,
-        alpha: float = 1.0,
-        shrinkage: float = 20.0,
-        var_smoothing: float = 1e-9,
-        decay: float = 1.0,
-        window: int | None = None,
-        detector: Any = None,
-        on_drift: str = "forget",
-        categorical: Any = None,
-        unseen: str = "missing",
-        max_categories: int = 1000,
-    ) -> None:
-        given = locals()
-        super().__init__(**{name: given[name] for name in SHARED_PARAMETERS})
-        self.exponents = exponents
-        self.step = step
-        self.domain = domain
+    exponents: str = field(default="mixed", kw_only=False)
+    step: float | None = None
+    domain: str = "free"
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn anew from a table, row by row in its order, and refresh.

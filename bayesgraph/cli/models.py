@@ -83,8 +83,7 @@ def make_classifier(
     chosen["categorical"] = "all" if named == ["all"] else named
     classifier = models()[model](**chosen)
     if alpha is not None:
-        smooths = _takes(model, "smoothing")
-        classifier.set_params(**{"smoothing__alpha" if smooths else "alpha": alpha})
+        classifier.set_params(smoothing__alpha=alpha)
     return classifier
 
 

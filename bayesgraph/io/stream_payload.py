@@ -20,6 +20,7 @@ from bayesgraph.io.classifier_payload import (
 )
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.payloads import Kind, RemovedKind
+from bayesgraph.learning import Smoothing
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches import SUMMARIES
 from bayesgraph.statistics.sketches.count_min import key_of
@@ -31,6 +32,10 @@ CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
 # Summaries that are read no more, and the last version that reads them.
 _REMOVED = {"kll": "0.1.0"}
 _NAMES = {"method": "discretizer", "n_intervals": "bins"}
+# Parameters of 0.1.0 that are now values of a Smoothing, which has them under the same names.
+_OF_SMOOTHING = ("alpha", "shrinkage", "var_smoothing")
+# Settings that are objects.
+_OBJECTS = ("detector", "smoothing")
 
 
 def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
@@ -50,7 +55,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         ],
         # Those in force: parameters may have been set since.
         "settings": asdict(star.settings)
-        | {"detector": encode_parameter("detector", star.settings.detector)},
+        | {name: encode_parameter(name, getattr(star.settings, name)) for name in _OBJECTS},
         "summary": star.summaries.kind.name,
         "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
     }
@@ -97,14 +102,17 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
 
 def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
     state = {name: arrays.take(reference) for name, reference in item["state"].items()}
-    detector = decode_parameter(item["settings"]["detector"])
-    settings = StreamSettings(**_renamed(item["settings"] | {"detector": detector}))
+    given = dict(item["settings"])
+    given |= {name: decode_parameter(given[name]) for name in _OBJECTS if name in given}
+    settings = StreamSettings(**_renamed(given))
     return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
 
 
 def _renamed(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters, of which files of 0.1.0 have two under other names."""
+    """Return parameters, of which files of 0.1.0 have some under other names."""
     found = {_NAMES.get(name, name): value for name, value in parameters.items()}
+    if "smoothing" not in found:
+        found["smoothing"] = Smoothing(**{name: found.pop(name) for name in _OF_SMOOTHING})
     if found["discretizer"] == "entropy":
         found["discretizer"] = "mdlp"
     return found

@@ -541,11 +541,8 @@ def test_a_row_of_no_weight_is_nothing():
     assert pickle.dumps(model) == before
 
 
-WORDS = ("alpha", "shrinkage", "decay", "epsilon", "size", "window", "bins")
+WORDS = ("decay", "epsilon", "size", "window", "bins")
 SETTINGS = {
-    "alpha": 0.0,
-    "shrinkage": -1.0,
-    "var_smoothing": np.inf,
     "bins": 0,
     "decay": 0.0,
     "summary": "any",
@@ -569,6 +566,25 @@ def test_parameters_are_checked_when_learning_begins(name, value):
 def test_words_are_no_numbers(name):
     with pytest.raises(ModelError, match=name):
         Weighted(**{name: "many"}).partial_fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "text"),
+    [
+        (0.0, "alpha is a positive number"),
+        (bg.Smoothing(alpha=[1.0, 2.0]), "alpha= takes a number"),
+        (bg.Smoothing(alpha={"x": 2.0}), "alpha= takes a number"),
+        ("m", "would ignore"),
+        (bg.Smoothing(ddof=1), "would ignore"),
+        (-1.0, "alpha"),
+    ],
+    ids=str,
+)
+def test_smoothing_of_streams_is_one_number_and_those_of_gaussians(smoothing, text):
+    model = NB(smoothing=smoothing)
+    with pytest.raises((ModelError, DataError), match=text):
+        model.partial_fit([[1.0], [2.0]], [0, 1])
+    assert not hasattr(model, "star_")
 
 
 def test_epsilon_is_of_quantiles_with_counts():

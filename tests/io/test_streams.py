@@ -111,10 +111,10 @@ def test_arrays_have_no_names(tmp_path):
 
 
 def test_parameters_set_after_learning_are_kept_beside_those_in_force(tmp_path):
-    model = Weighted(alpha=2.0).partial_fit([[1.0], [2.0]], [0, 1]).set_params(alpha=0.5)
+    model = Weighted(smoothing=2.0).partial_fit([[1.0], [2.0]], [0, 1]).set_params(smoothing=0.5)
     back = loaded(model, tmp_path)
-    assert back.alpha == 0.5
-    assert back.star_.settings.alpha == 2.0
+    assert back.smoothing == 0.5
+    assert back.star_.settings.smoothing.alpha == 2.0
 
 
 def test_a_model_that_learned_rows_one_by_one(tmp_path):
@@ -182,7 +182,7 @@ def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
 def test_numbers_of_numpy_as_parameters_are_saved(tmp_path):
     X, y = stream(200)
     options = {"window": np.int64(64), "max_categories": np.int64(9), "decay": np.float32(0.5)}
-    model = Weighted(step=np.float32(0.25), alpha=np.float32(2.0), **options).fit(X, y)
+    model = Weighted(step=np.float32(0.25), smoothing=np.float32(2.0), **options).fit(X, y)
     model.save(tmp_path / "m.bayesgraph")
     again = bg.load(tmp_path / "m.bayesgraph")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -349,8 +349,8 @@ HEADERS = {
     "another summary": lambda m: m.update(summary="gaussian"),
     "no summary": lambda m: m.update(summary="any"),
     "settings": lambda m: m["settings"].update(discretizer="any"),
-    "a setting": lambda m: m["settings"].update(alpha="much"),
-    "no alpha": lambda m: m["settings"].update(alpha=0.0),
+    "a setting": lambda m: m["settings"].update(decay="much"),
+    "no alpha": lambda m: m["settings"].update(smoothing={"value": 0.0}),
     "another setting": lambda m: m["settings"].update(more=1.0),
     "an array less": lambda m: m["state"].pop("clock"),
     "an array more": lambda m: m["state"].update({"numbers.any": m["state"]["clock"]}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesgraph.discretize.cells import CELL_METHODS
 from bayesgraph.errors import ModelError, quoted
+from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
 from bayesgraph.statistics.sketches.base import checked_size
 from bayesgraph.variables import plain
@@ -34,10 +35,9 @@ class StreamSettings:
         How summaries become intervals.
     bins : int
         Intervals, for the methods that do not choose how many.
-    alpha : float
-        Rows added to each interval, state and class.
-    shrinkage, var_smoothing : float
-        Of Gaussians.
+    smoothing : Smoothing
+        Its `alpha` is the number of rows added to each interval, state and class; its `shrinkage`
+        and `var_smoothing` are those of Gaussians.
     decay : float
         Factor of all weights after each row, in (0, 1].
     max_categories : int
@@ -55,9 +55,7 @@ class StreamSettings:
     domain: str = "free"
     discretizer: str = SMOOTH
     bins: int = 10
-    alpha: float = 1.0
-    shrinkage: float = 20.0
-    var_smoothing: float = 1e-9
+    smoothing: Smoothing = field(default_factory=Smoothing)
     decay: float = 1.0
     max_categories: int = 1000
     window: int | None = None
@@ -65,8 +63,8 @@ class StreamSettings:
     on_drift: str = "forget"
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # NumPy's numbers are not those of files
-            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        for one in fields(self):  # NumPy's numbers are not those of files
+            object.__setattr__(self, one.name, plain(getattr(self, one.name)))
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),
@@ -81,16 +79,13 @@ class StreamSettings:
         checked_size("bins", self.bins, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
-        if not 0.0 < _number("alpha", self.alpha) < np.inf:
+        values = {n: plain(v) for n, v in as_smoothing(self.smoothing).get_params().items()}
+        object.__setattr__(self, "smoothing", Smoothing(**values))
+        if not _number("alpha", self.smoothing.alpha) > 0.0:
             raise ModelError(
                 f"alpha is a positive number, so that all logarithms are finite; got "
-                f"{self.alpha!r}."
+                f"{self.smoothing.alpha!r}."
             )
-        for name in ("shrinkage", "var_smoothing"):
-            if not 0.0 <= _number(name, getattr(self, name)) < np.inf:
-                raise ModelError(
-                    f"{name} is a finite number that is not negative; got {getattr(self, name)!r}."
-                )
         if self.step is not None and not 0.0 < _number("step", self.step) < np.inf:
             raise ModelError(f"step is a positive number or None; got {self.step!r}.")
 

@@ -76,7 +76,7 @@ class StreamingStar:
             step=settings.step,
             domain=settings.domain,
             decay=settings.decay,
-            smoothing=settings.alpha,
+            smoothing=settings.smoothing.alpha,
         )
         self.watch = DriftReaction(settings.detector, _BLOCK)
         self.totals = np.zeros(n_classes)
@@ -228,7 +228,9 @@ class StreamingStar:
         together = self.summaries.together()
         self.numbers = DENSITIES[together.densities].from_summaries(together, set_)
         counts = self.counts
-        self.states = StateDensities.of(counts.tables, self.n_classes, set_.alpha, counts.sketches)
+        self.states = StateDensities.of(
+            counts.tables, self.n_classes, set_.smoothing.alpha, counts.sketches
+        )
         before, self._centre = self._centre, self._centre_now()
         self.exponents.shift(self._centre - before)
         self._looked, self._due = self._absorbed, False
@@ -260,7 +262,7 @@ class StreamingStar:
     @property
     def log_prior(self) -> Floats:
         """Log probability of each class, without its bias."""
-        held = self.totals + self.settings.alpha
+        held = self.totals + self.settings.smoothing.alpha
         return np.asarray(np.log(held / held.sum()))
 
     def is_sketched(self, column: int) -> bool:
@@ -282,7 +284,7 @@ class StreamingStar:
 
         Densities are widened, not made anew: rows go on waiting, and many classes may come.
         """
-        held = self.totals + self.settings.alpha
+        held = self.totals + self.settings.smoothing.alpha
         shares = held / held.sum()
         at, k = self.summaries.n_features, n_classes or self.n_classes
         self.summaries.grow(n_features=at + n_numbers, n_classes=k)

@@ -89,7 +89,10 @@ def test_schedules_and_alarms_count_rows_not_weights(options):
     found = []
     for factor in (1.0, 1e-3, 1e3):
         model = bg.StreamingNaiveBayesClassifier(
-            detector="adwin", summary="gaussian", alpha=factor, shrinkage=20.0 * factor, **options
+            detector="adwin",
+            summary="gaussian",
+            smoothing=bg.Smoothing(alpha=factor, shrinkage=20.0 * factor),
+            **options,
         )
         model.partial_fit(X, y, sample_weight=np.full(len(y), factor))
         star = model.star_

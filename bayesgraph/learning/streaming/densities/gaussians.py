@@ -76,7 +76,8 @@ class GaussianDensities(NumericDensities):
     ) -> GaussianDensities:
         """See NumericDensities."""
         assert isinstance(summaries, GaussianSummary)  # its card says so
-        return cls.of(summaries, settings.shrinkage, settings.var_smoothing)
+        smoothing = settings.smoothing
+        return cls.of(summaries, smoothing.shrinkage, smoothing.var_smoothing)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> GaussianDensities:
         """See Densities."""

@@ -96,7 +96,7 @@ class IntervalDensities(NumericDensities):
     ) -> IntervalDensities:
         """See NumericDensities."""
         assert isinstance(summaries, CutSummaries)  # their card says so
-        return cls.of(summaries, settings.discretizer, settings.bins, settings.alpha)
+        return cls.of(summaries, settings.discretizer, settings.bins, settings.smoothing.alpha)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
         """See Densities."""
