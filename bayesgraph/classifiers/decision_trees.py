@@ -16,12 +16,12 @@ from bayesgraph import late_methods
 from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.inputs import (
-    known_columns,
-    known_table,
+    known_rows,
     number_column,
     target_column,
     target_name,
     training_table,
+    unlike,
 )
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.layout import Layout
@@ -121,6 +121,32 @@ class _GrownTree(Smoothed):
         self.features_ = table.variables
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray[Any], Floats]:
+        """Return the rows that have a weight as a table, their y, and their weights."""
+        check_unseen(self.unseen)
+        # What was fitted before does not go with the columns to come.
+        self.__dict__.pop("network_", None)
+        table, y, weights = training_table(self, X, y, sample_weight)
+        return table, y, np.ones(len(y)) if weights is None else weights
+
+    @property
+    def _leaf_numbers(self) -> GaussianCPD | None:
+        """The distribution of a number at each leaf, if that is the target."""
+        return None
+
+    def tree_to_dot(self, **options: Any) -> str:
+        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
+        return str(late_methods.call("tree_to_dot", self.tree_, numbers=self._leaf_numbers, **options))
+
+    def render_tree(self, path: Any, **options: Any) -> None:
+        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
+        late_methods.call("render_tree", self.tree_, path, numbers=self._leaf_numbers, **options)
+
+    @property
+    def tree_(self) -> TreeCPD:
+        """The tree."""
+        raise NotImplementedError
+
     def _tree(self, variable: Variable) -> TreeCPD:
         check_is_fitted(self, "network_")
         cpd = self.network_[variable.name]
@@ -199,12 +225,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate its leaves; see NetworkClassifier.fit."""
         smoothing = self._smoothing()
-        check_unseen(self.unseen)
-        # What was fitted before does not go with the columns to come.
-        self.__dict__.pop("network_", None)
         labels, name = target_column(y)
-        table, labels, found = training_table(self, X, labels, sample_weight)
-        weights = np.ones(len(labels)) if found is None else found
+        table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
@@ -229,14 +251,6 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     def tree_(self) -> TreeCPD:
         """The tree: P(class | features)."""
         return self._tree(self.target_)
-
-    def tree_to_dot(self, **options: Any) -> str:
-        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(late_methods.call("tree_to_dot", self.tree_, **options))
-
-    def render_tree(self, path: Any, **options: Any) -> None:
-        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
-        late_methods.call("render_tree", self.tree_, path, **options)
 
 
 @estimator
@@ -310,11 +324,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self
         """
         smoothing = self._smoothing()
-        check_unseen(self.unseen)
-        self.__dict__.pop("network_", None)
         numbers, name = number_column(y)
-        table, numbers, found = training_table(self, X, numbers, sample_weight)
-        weights = np.ones(len(numbers)) if found is None else found
+        table, numbers, weights = self._table(X, numbers, sample_weight)
         splits, parents, roots = self._grow(DecisionTreeRegressor, table, numbers, weights)
         # Deviations from a number in their midst keep the digits of the squares.
         centre = float(np.average(numbers, weights=weights))
@@ -323,8 +334,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         sums = node_sums(splits, parents, roots, table, amounts)
         mean, variance = _leaf_moments(splits, sums, smoothing)
         taken = [v.name for v in table.variables]
-        self.target_ = Continuous(_unlike(name if name is not None else "target", taken))
-        leaf_name = _unlike("leaf", [*taken, self.target_.name])
+        self.target_ = Continuous(unlike(name if name is not None else "target", taken))
+        leaf_name = unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
         _check_size(splits)
         reached = np.zeros((splits.n_nodes, self.leaf_.cardinality))
@@ -344,8 +355,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")
-        found = known_columns(self, X, self.layout_.columns, sparse=False)
-        return known_table(found, self.layout_, self.features_, self.unseen).evidence()
+        return known_rows(self, X).evidence()
 
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Return the posterior mean of each row, shape (n_rows,).
@@ -359,7 +369,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
             Return the posterior standard deviations as well, as a second array.
         """
         evidence = self._evidence(X)
-        cpd = self._numbers
+        cpd = self._leaf_numbers
         result = np.empty((2, evidence.n_rows))
         step = max(1, _CHUNK_NUMBERS // self.leaf_.cardinality)
         for start in range(0, evidence.n_rows, step):
@@ -375,16 +385,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
         return self.network_.log_evidence_rows(self._evidence(X))
 
-    def tree_to_dot(self, **options: Any) -> str:
-        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(late_methods.call("tree_to_dot", self.tree_, numbers=self._numbers, **options))
-
-    def render_tree(self, path: Any, **options: Any) -> None:
-        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
-        late_methods.call("render_tree", self.tree_, path, numbers=self._numbers, **options)
-
     @property
-    def _numbers(self) -> GaussianCPD:
+    def _leaf_numbers(self) -> GaussianCPD:
         check_is_fitted(self, "network_")
         cpd = self.network_[self.target_.name]
         assert isinstance(cpd, GaussianCPD)  # fit makes it one
@@ -423,9 +425,3 @@ def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Flo
             "var_smoothing or shrinkage a positive value, or grow a smaller tree."
         )
     return mean, variance
-
-
-def _unlike(name: Name, taken: list[Name]) -> Name:
-    while name in taken:
-        name = f"{name}_"
-    return name

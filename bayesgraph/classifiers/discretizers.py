@@ -198,8 +198,26 @@ def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
     return Grouped(variable.name, [[variable.states[i] for i in group] for group in ordered])
 
 
-class EqualWidth(Discretizer):
-    """Intervals of equal width between the least and the greatest value of each column.
+class _EqualBins(Discretizer):
+    """Base of the discretisers that look at no classes."""
+
+    supervised = False
+    # The function of `bayesgraph.discretize` that finds the cuts.
+    _cuts: ClassVar[Any]
+
+    def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
+        self.bins = bins
+        self.categorical = categorical
+
+    def find_cuts(
+        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
+    ) -> Floats:
+        """See Discretizer and `bayesgraph.discretize`."""
+        return np.asarray(self._cuts(values, checked_bins(self.bins), weights))
+
+
+class EqualWidth(_EqualBins):
+    """Intervals of equal width between the minimum and the maximum of each column.
 
     Parameters
     ----------
@@ -214,20 +232,10 @@ class EqualWidth(Discretizer):
     """
 
     name = "width"
-    supervised = False
-
-    def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
-        self.bins = bins
-        self.categorical = categorical
-
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
-        """See Discretizer; :func:`bayesgraph.discretize.equal_width`."""
-        return equal_width(values, checked_bins(self.bins), weights)
+    _cuts = staticmethod(equal_width)
 
 
-class EqualFrequency(Discretizer):
+class EqualFrequency(_EqualBins):
     """Intervals of about as many rows each; equal values stay together.
 
     Parameters
@@ -238,17 +246,7 @@ class EqualFrequency(Discretizer):
     """
 
     name = "frequency"
-    supervised = False
-
-    def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
-        self.bins = bins
-        self.categorical = categorical
-
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
-        """See Discretizer; :func:`bayesgraph.discretize.equal_frequency`."""
-        return equal_frequency(values, checked_bins(self.bins), weights)
+    _cuts = staticmethod(equal_frequency)
 
 
 class MDLP(Discretizer):

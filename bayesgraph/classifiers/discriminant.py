@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from bayesgraph.classifiers.checks import check_fitted
-from bayesgraph.classifiers.inputs import known_columns, known_table
+from bayesgraph.classifiers.inputs import known_rows
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.classifiers.parameters import estimator
@@ -302,8 +302,7 @@ class DiscriminantAnalysisClassifier(
         """
         check_fitted(self, "network_")
         found = self._discriminants
-        columns = known_columns(self, X, self.layout_.columns, sparse=False)
-        table = known_table(columns, self.layout_, self.features_, self.unseen)
+        table = known_rows(self, X)
         return np.asarray((table.values - found.centre) @ found.axes()[0])
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import Discretizer
-from bayesgraph.classifiers.inputs import known_columns, known_table
+from bayesgraph.classifiers.inputs import Columns, known_columns, known_table
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.parameters import Smoothed
 from bayesgraph.classifiers.questions import ModelQuestions
@@ -28,6 +28,14 @@ from bayesgraph.variables import Discrete, Name, State, Variable
 
 # Rows that are encoded and predicted together: memory beyond the output does not grow with more.
 _CHUNK_ROWS = 1 << 15
+
+
+def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
+    """Yield stretches of rows, the number of all rows, and the stretch's columns."""
+    n = found.n_rows
+    for start in range(0, max(1, n), _CHUNK_ROWS):
+        rows = slice(start, min(start + _CHUNK_ROWS, n))
+        yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
 
 
 class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,22 +68,24 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         """Yield stretches of rows, the number of all rows, and the stretch's evidence."""
         check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        for start in range(0, found.n_rows, _CHUNK_ROWS):
-            rows = slice(start, min(start + _CHUNK_ROWS, found.n_rows))
-            part = found if found.n_rows <= _CHUNK_ROWS else found.take(rows)
-            table = known_table(part, self.layout_, self.features_, self.unseen)
-            yield rows, found.n_rows, table.evidence()
+        for rows, n_rows, chunk in chunks(found):
+            table = known_table(chunk, self.layout_, self.features_, self.unseen)
+            yield rows, n_rows, table.evidence()
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row), up to a term of the row, and how many rows are impossible."""
         return self.network_.rows_with_prior(self.target_, evidence)
 
+    def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
+        """Yield stretches of rows, the number of all rows, and what `_scores` returns of them."""
+        for rows, n_rows, evidence in self._evidence(X):
+            yield rows, n_rows, *self._scores(evidence)
+
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
-        for rows, n_rows, evidence in self._evidence(X):
-            joint, count = self._scores(evidence)
+        for rows, n_rows, joint, count in self._scored_chunks(X):
             impossible += count
             part = finish(joint)
             if len(part) == n_rows:
@@ -219,7 +229,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         """
         model = self._fitted_model
         if target is not None and model.variable(target) != self.target_:
-            return self._asked(Joint).contributions(
+            return self._answering(Joint).contributions(
                 target, evidence, positive=positive, negative=negative
             )
         contrast = Contrast.of(self.target_, positive, negative)
@@ -241,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return the natural log of each row's probability (density), shape (n_rows,)."""
-        model = self._asked(Mass)
+        model = self._answering(Mass)
         parts = [model.log_evidence_rows(part) for _, _, part in self._evidence(X)]
         return np.concatenate(parts)
 

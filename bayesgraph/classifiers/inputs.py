@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,7 +46,6 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import (
-    Continuous,
     CountVector,
     Discrete,
     Name,
@@ -217,7 +216,12 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     """Return X as columns, which must be those of fitting."""
     if is_frame(X):
         check_columns_of_dict(estimator, X)
-        if _is_small(X) and _has_names(estimator, X, names):
+        is_small = nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
+        if (
+            is_small
+            and hasattr(estimator, "feature_names_in_")
+            and tuple(X.columns.tolist()) == names
+        ):
             return Columns(names, len(X), _FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, _n_rows(columns), columns, None)
@@ -229,15 +233,6 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     return Columns(names, matrix.shape[0], None, matrix)
 
 
-def _is_small(X: Any) -> bool:
-    return nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
-
-
-def _has_names(estimator: Any, X: Any, names: tuple[Name, ...]) -> bool:
-    """Tell whether a pandas frame has the columns of fitting, which had names, in their order."""
-    return hasattr(estimator, "feature_names_in_") and tuple(X.columns.tolist()) == names
-
-
 def fit_table(found: Columns, layout: Layout) -> Table:
     """Return columns as an encoded table whose variables are inferred."""
     matrix, names = found.matrix, list(found.names)
@@ -246,7 +241,8 @@ def fit_table(found: Columns, layout: Layout) -> Table:
     if matrix is not None and not layout.groups:
         kind = matrix.dtype.kind
         if kind in "iuf" and not layout.categorical:
-            numeric = [_numeric(name, layout) for name in names]
+            families = [FAMILIES[layout.families.get(name, "gaussian")] for name in names]
+            numeric = [family.variable(n) for family, n in zip(families, names, strict=True)]
             return table_of_numbers(floats(matrix), numeric, fitting=True)
         if is_plain_integers(matrix) and layout.categorical == set(names):
             table = table_of_integers(matrix.astype(np.int64, copy=False), names)
@@ -271,6 +267,12 @@ def weighted(
     # A row of no weight must not even add a state.
     rows = np.flatnonzero(weights)
     return found.take(rows), y[rows], weights[rows]
+
+
+def known_rows(estimator: Any, X: Any) -> Table:
+    """Return rows as a table encoded with the features of a fitted estimator."""
+    found = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
+    return known_table(found, estimator.layout_, estimator.features_, estimator.unseen)
 
 
 def training_table(
@@ -322,11 +324,6 @@ def grown_variables(
     return tuple(
         with_states(v, columns[v.name]) if isinstance(v, Discrete) else v for v in variables
     )
-
-
-def _numeric(name: Name, layout: Layout) -> Continuous:
-    variable: Continuous = FAMILIES[layout.families.get(name, "gaussian")].variable(name)
-    return variable
 
 
 def _vector_table(matrix: Any, vector: CountVector) -> Table:
@@ -391,6 +388,21 @@ def _matching(
     return columns
 
 
+def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
+    """Return the values of a series or a frame of one column, else None; and the name of y."""
+    if y is None:
+        raise DataError(
+            f"This {kind} requires y to be passed, but the target y is None: supervised "
+            f"fitting needs a {item} for each row."
+        )
+    series = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
+        series = series.get_column(series.columns[0])
+    if isinstance(series, nw.Series):
+        return np.asarray(series.to_numpy()), series.name or None
+    return None, getattr(y, "name", None)
+
+
 def target_column(y: Any) -> tuple[Any, Name | None]:
     """Return labels as a one-dimensional array, and their name if they have one.
 
@@ -401,24 +413,22 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     ValueError
         As scikit-learn raises it: no labels, several columns, a continuous target.
     """
-    if y is None:
-        raise DataError(
-            "This classifier requires y to be passed, but the target y is None: supervised "
-            "fitting needs a label for each row."
-        )
-    series = nw.from_native(y, allow_series=True, pass_through=True)
-    name = getattr(y, "name", None)
-    if isinstance(series, nw.DataFrame):
-        series = series.get_column(series.columns[0]) if len(series.columns) == 1 else y
-    if isinstance(series, nw.Series):
-        name = series.name or None
-        labels = np.asarray(series.to_numpy())
-    else:
+    values, name = _single_column(y, "classifier", "label")
+    if values is None:
         labels = column_or_1d(y, warn=True)
         if np.ma.is_masked(y):
             labels = labels.astype(object)
             labels[np.ma.getmaskarray(y).ravel()] = None
-    missing = _missing_labels(labels)
+    else:
+        labels = values
+    if labels.dtype.kind in "biuUS":
+        return labels, name  # never missing, always classes
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise DataError("Input y contains infinity; labels must be finite.")
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels)
+    else:
+        missing = np.array([is_missing(v) for v in labels.tolist()], dtype=bool)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
@@ -426,8 +436,6 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             "Drop these rows, or fit without them: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
-    if labels.dtype.kind in "biuUS":
-        return labels, name  # always classes
     try:
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
@@ -447,30 +455,11 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     ValueError
         As scikit-learn raises it: a missing or infinite number, several columns, text.
     """
-    if y is None:
-        raise DataError(
-            "This regressor requires y to be passed, but the target y is None: supervised "
-            "fitting needs a number for each row."
-        )
-    series = nw.from_native(y, allow_series=True, pass_through=True)
-    name = getattr(y, "name", None)
-    if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
-        series = series.get_column(series.columns[0])
-    if isinstance(series, nw.Series):
-        name, y = series.name or None, series.to_numpy()
+    values, name = _single_column(y, "regressor", "number")
+    y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     return np.asarray(_check_y(y, y_numeric=True), dtype=np.float64), name
-
-
-def _missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    if labels.dtype.kind == "f":
-        if np.isinf(labels).any():
-            raise DataError("Input y contains infinity; labels must be finite.")
-        return np.asarray(np.isnan(labels))
-    if labels.dtype.kind == "O":
-        return np.fromiter((is_missing(v) for v in labels), dtype=bool, count=len(labels))
-    return np.zeros(len(labels), dtype=bool)
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
@@ -484,6 +473,11 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
             BayesGraphWarning,
             stacklevel=3,
         )
-    while chosen in taken:
-        chosen = f"{chosen}_"
-    return chosen
+    return unlike(chosen, taken)
+
+
+def unlike(name: Name, taken: Collection[Name]) -> Name:
+    """Return a name with underscores added until it is none of those taken."""
+    while name in taken:
+        name = f"{name}_"
+    return name

@@ -30,9 +30,6 @@ def coded_labels(
     DataTypeError
         If the types of labels, classes and those known before do not go together.
     """
-    if classes is None and known is None and labels.dtype.kind in "iu":
-        found = factorise(labels, "labels")
-        return np.array(found.states, dtype=labels.dtype), found.codes
     joined = joined_classes(known, labels, classes)
     return joined, class_codes(joined, labels)
 

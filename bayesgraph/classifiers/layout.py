@@ -68,7 +68,8 @@ class Layout:
             if kind is CountVector:
                 items = self.groups.get(name)
                 if items is None:
-                    items = tuple(range(_width(columns[name])))
+                    matrix: Any = columns[name]
+                    items = tuple(range(matrix.shape[1]))
                 found[name] = CountVector(name, items)
             elif kind is not Discrete:
                 found[name] = kind(name)
@@ -92,10 +93,6 @@ class Layout:
     def distributions_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
         """Return the chosen families of distributions by variable."""
         return {v: self.families[v.name] for v in features if v.name in self.families}
-
-
-def _width(column: Any) -> int:
-    return int(column.shape[1])
 
 
 def make_layout(

@@ -39,6 +39,7 @@ _HEADER = (
 )  # fmt: skip
 # Rows that came as mappings from name to value.
 _Rows = list[Mapping[Name, Any]]
+_Labels = NDArray[Any]
 
 
 # ------------------------------------------------------------------------------------ results
@@ -412,9 +413,7 @@ class _Trial(ABC):
         self._begun, self._known_alarms = self._learned()
 
     @abstractmethod
-    def test_then_train(
-        self, X: Any, labels: NDArray[Any], classes: ArrayLike | None
-    ) -> _Answers | None:
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """Predict rows, then learn them; None if a model that knows nothing could not predict."""
 
     def _learned(self) -> tuple[int, NDArray[np.int64]]:
@@ -430,24 +429,30 @@ class _Trial(ABC):
 
 
 class _ByRows(_Trial):
-    """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`."""
+    """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`.
+
+    Streaming classifiers predict each row of a table with all before it as well.
+    """
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.name = str(model)  # pipelines name their steps
+        self._is_own = isinstance(model, StreamingNaiveBayesClassifier)
+        if not self._is_own:
+            self.name = str(model)  # pipelines name their steps
 
-    def test_then_train(
-        self, X: Any, labels: NDArray[Any], classes: ArrayLike | None
-    ) -> _Answers | None:
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """See _Trial."""
+        if self._is_own and not _is_rows(X):
+            answers, proba = self.model.test_then_train(X, labels, classes=classes)
+            return _Answers.of(labels, answers, proba, self.model.classes_)
         right, given, known = np.zeros((3, len(labels)))
         for i, (x, label) in enumerate(zip(_as_rows(X), labels.tolist(), strict=True)):
-            answer, given[i] = self._asked(x, label)
+            answer, given[i] = self._answer(x, label)
             right[i], known[i] = answer == label, answer is not None
             self.model.learn_one(x, label)
         return _Answers(right, given, known.astype(np.bool_))
 
-    def _asked(self, x: Any, label: Any) -> tuple[Any, float]:
+    def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
         """Return the most probable class, or None, and the probability of a class."""
         try:
             ask = getattr(self.model, "predict_proba_one", None)
@@ -458,23 +463,6 @@ class _ByRows(_Trial):
             return self.model.predict_one(x), np.nan
         answer = max(found, key=found.get) if found and max(found.values()) > 0.0 else None
         return answer, found.get(label, 0.0)
-
-
-class _Own(_ByRows):
-    """A streaming classifier, which predicts each row with all before it in batches as well."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.name = type(model).__name__
-
-    def test_then_train(
-        self, X: Any, labels: NDArray[Any], classes: ArrayLike | None
-    ) -> _Answers | None:
-        """See _Trial."""
-        if _is_rows(X):
-            return super().test_then_train(X, labels, classes)
-        answers, proba = self.model.test_then_train(X, labels, classes=classes)
-        return _Answers.of(labels, answers, proba, self.model.classes_)
 
 
 class _ByBatches(_Trial):
@@ -494,9 +482,7 @@ class _ByBatches(_Trial):
         self.name = " | ".join(type(step).__name__ for step in (*self._steps, self._last))
         self._columns: list[Name] | None = None
 
-    def test_then_train(
-        self, X: Any, labels: NDArray[Any], classes: ArrayLike | None
-    ) -> _Answers | None:
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """See _Trial."""
         if _is_rows(X):
             X = _as_table(X, self._columns)
@@ -555,7 +541,7 @@ def _trial(model: Any) -> _Trial:
             f"prequential takes a model; got the class {model.__name__}. Write {model.__name__}()."
         )
     if isinstance(model, StreamingNaiveBayesClassifier):
-        return _Own(model)
+        return _ByRows(model)
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if hasattr(last, "partial_fit") and hasattr(last, "predict"):
         return _ByBatches(model)

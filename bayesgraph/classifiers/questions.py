@@ -17,36 +17,27 @@ from bayesgraph.typing import EvidenceLike, PathLike, RandomState, Targets
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_DRAWINGS = ("to_dot", "to_graphviz", "render")
 
 
 def _forwarded(
     method: Callable[Concatenate[Model, _P], _R],
 ) -> Callable[Concatenate[ModelQuestions, _P], _R]:
-    """Return a method of models as one of estimators, with its signature and docstring."""
+    """Return a method of models as one of estimators, with its signature and docstring.
+
+    Methods that draw the graph mark the target of the estimator.
+    """
     name = method.__name__
 
     @wraps(method)
-    def ask(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        model = self._asked(QUESTIONS[name][0]) if name in QUESTIONS else self._fitted_model
+    def forward(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        model = self._answering(QUESTIONS[name][0]) if name in QUESTIONS else self._fitted_model
+        if name in _DRAWINGS:
+            kwargs.setdefault("target", self.target_.name)
         answer: _R = getattr(model, name)(*args, **kwargs)
         return answer
 
-    return ask
-
-
-def _drawn(
-    method: Callable[Concatenate[Model, _P], _R],
-) -> Callable[Concatenate[ModelQuestions, _P], _R]:
-    """Return a method of models that draws the graph, with the target of the estimator."""
-
-    @wraps(method)
-    def draw(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        model = self._fitted_model
-        kwargs.setdefault("target", self.target_.name)
-        answer: _R = getattr(model, method.__name__)(*args, **kwargs)
-        return answer
-
-    return draw
+    return forward
 
 
 class ModelQuestions:
@@ -69,7 +60,7 @@ class ModelQuestions:
         model: Model = self.network_
         return model
 
-    def _asked(self, question: type[Any]) -> Model:
+    def _answering(self, question: type[Any]) -> Model:
         """Return the model that answers a question.
 
         Raises
@@ -123,15 +114,10 @@ class ModelQuestions:
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
         """
-        model = self._asked(Joint)
-        return model.query(
-            self.target_.name if targets is None else targets,
-            self._given(evidence),
-            method=method,
-            fallback=fallback,
-            memory_limit=memory_limit,
-            **options,
-        )
+        model = self._answering(Joint)
+        options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
+        chosen = self.target_.name if targets is None else targets
+        return model.query(chosen, self._given(evidence), **options)
 
     marginals = _forwarded(Model.marginals)
     most_probable = _forwarded(Model.most_probable)
@@ -155,12 +141,9 @@ class ModelQuestions:
 
         By default the table is of the kind that the estimator was fitted on.
         """
-        return self._asked(Sample).sample(
-            n,
-            evidence,
-            random_state=random_state,
-            frame=self._frame if frame is None else frame,
-            memory_limit=memory_limit,
+        frame = self._frame if frame is None else frame
+        return self._answering(Sample).sample(
+            n, evidence, random_state=random_state, frame=frame, memory_limit=memory_limit
         )
 
     def weighted_samples(
@@ -173,13 +156,10 @@ class ModelQuestions:
         random_state: RandomState = None,
     ) -> WeightedSamples:
         """Draw weighted samples; see `BayesianNetwork.weighted_samples`."""
-        model = self._asked(Samples)
+        model = self._answering(Samples)
+        chosen = self.target_.name if targets is None else targets
         return model.weighted_samples(
-            self.target_.name if targets is None else targets,
-            evidence,
-            n=n,
-            standard_error=standard_error,
-            random_state=random_state,
+            chosen, evidence, n=n, standard_error=standard_error, random_state=random_state
         )
 
     def plan(
@@ -196,14 +176,14 @@ class ModelQuestions:
         if targets is None and known is not None and known[1]:
             targets = self.target_.name
         plan = model.plan(targets, evidence, question=question, method=method)
-        self._asked(QUESTIONS[question][0])
+        self._answering(QUESTIONS[question][0])
         return plan
 
     # -------------------------------------------------------------------- pictures and files
 
-    to_dot = _drawn(Model.to_dot)
-    to_graphviz = _drawn(Model.to_graphviz)
-    render = _drawn(Model.render)
+    to_dot = _forwarded(Model.to_dot)
+    to_graphviz = _forwarded(Model.to_graphviz)
+    render = _forwarded(Model.render)
     to_pgmpy = _forwarded(Model.to_pgmpy)
 
     def save(self, path: PathLike, **options: Any) -> None:

@@ -70,30 +70,25 @@ def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:
             )
         elif not is_missing(value):
             columns[name] = [value]
-    counts = _documents(estimator, counts, by_column)
-    vectors = {names[name]: names[name].encode(value)[None] for name, value in counts.items()}
-    return Evidence(1, {**_encoded(estimator, columns), **vectors})
+    found: dict[Variable, Any] = _documents(estimator, names, counts, by_column)
+    if columns:
+        table = encode_table(columns_of(columns), estimator.features_, unseen=estimator.unseen)
+        found |= table.evidence().columns
+    return Evidence(1, found)
 
 
 def _documents(
-    estimator: Any, counts: Mapping[Any, Any], by_column: Mapping[Any, Mapping[Any, Any]]
-) -> dict[Any, Any]:
-    """Return vectors of counts given as a whole and by their columns, by name."""
+    estimator: Any,
+    names: Mapping[Any, Any],
+    counts: dict[Any, Any],
+    by_column: Mapping[Any, Mapping[Any, Any]],
+) -> dict[Variable, Any]:
+    """Return vectors of counts given as a whole and by their columns, encoded."""
     if twice := counts.keys() & by_column.keys():
         raise EvidenceError(
             f"The row has {quoted(twice)} as a whole and by column; give it one way."
         )
     # Columns that are not named are not observed; a document's other words were not there.
-    groups = estimator.layout_.groups
-    known = {
-        name: {item: values.get(item) for item in groups[name]}
-        for name, values in by_column.items()
-    }
-    return {**counts, **known}
-
-
-def _encoded(estimator: Any, columns: dict[Any, Any]) -> dict[Variable, Any]:
-    if not columns:
-        return {}
-    table = encode_table(columns_of(columns), estimator.features_, unseen=estimator.unseen)
-    return dict(table.evidence().columns)
+    for name, values in by_column.items():
+        counts[name] = {item: values.get(item) for item in estimator.layout_.groups[name]}
+    return {names[name]: names[name].encode(value)[None] for name, value in counts.items()}

@@ -74,24 +74,26 @@ class StreamColumns:
 
     # ------------------------------------------------------------------------------ tables
 
-    def learned(self, found: Columns, star: StreamingStar) -> Encoded:
-        """Return a table's numbers and codes, after new states have got codes of their own.
+    def learned(self, found: Columns | Mapping[Name, Any], star: StreamingStar) -> Encoded:
+        """Return numbers and codes of a table or a row, after new states have got codes.
 
         A table that is refused changes nothing.
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
-        looked = self._looked(found)
-        most = star.settings.max_categories
-        return numbers, self._codes(found, looked, lambda j, s: self._learn(j, s, most))
+        limit = star.settings.max_categories
+        return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
 
-    def known(self, found: Columns, star: StreamingStar, unseen: str) -> Encoded:
-        """Return a table's numbers and codes, -1 for states that are not known."""
-        looked = self._looked(found)
-        codes = self._codes(found, looked, lambda j, s: self._known(j, s, star, unseen))
+    def known(
+        self, found: Columns | Mapping[Name, Any], star: StreamingStar, unseen: str
+    ) -> Encoded:
+        """Return numbers and codes of a table or a row, -1 for states that are not known."""
+        codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
         return self._numbers(found), codes
 
-    def _numbers(self, found: Columns) -> Floats:
+    def _numbers(self, found: Columns | Mapping[Name, Any]) -> Floats:
+        if not isinstance(found, Columns):
+            return self._row_numbers(found, self.numbers)
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
             matrix = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan)
@@ -104,23 +106,18 @@ class StreamColumns:
         _check_finite(columns, self.numbers)
         return columns
 
-    def _looked(self, found: Columns) -> list[Factorised]:
-        """Return the states of each column, once none is of another kind than before."""
-        if not self.states:
-            return []
-        parts = found.as_columns()
-        looked = [factorise(parts[name], name) for name in self.states]
-        for j, factorised in enumerate(looked):
-            vocabulary = self.vocabularies[j]
-            if vocabulary and not any((type(s), s) in vocabulary for s in factorised.states):
-                check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
-        return looked
-
     def _codes(
-        self, found: Columns, looked: Sequence[Factorised], code_of: Callable[[int, Any], int]
+        self, found: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
     ) -> NDArray[np.int64]:
+        if not isinstance(found, Columns):
+            return self._row_codes(found, code_of)
+        columns = found.as_columns() if self.states else {}
+        factorised_columns = [factorise(columns[name], name) for name in self.states]
+        for j, factorised in enumerate(factorised_columns):
+            if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
+                self._check_kind(j, factorised)
         codes = np.empty((len(self.states), found.n_rows), dtype=np.int64)
-        for j, factorised in enumerate(looked):
+        for j, factorised in enumerate(factorised_columns):
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
             # In the order of their first rows, whatever the batches.
@@ -170,17 +167,15 @@ class StreamColumns:
             factorise(_cell(x[name]), name)
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
-            if not is_missing(value):
-                self._check_row_state(j, value)
+            known_state = _is_hashable(value) and self._key(j, value) in self.vocabularies[j]
+            if not (is_missing(value) or known_state):
+                self._check_kind(j, factorise(_cell(value), name))
         return StreamColumns(numbers, states, [{} for _ in states])
 
-    def _check_row_state(self, j: int, value: Any) -> None:
-        """Refuse a new state of another kind than those of a column."""
-        if _is_hashable(value) and self._key(j, value) in self.vocabularies[j]:
-            return
-        factorised = factorise(_cell(value), self.states[j])
+    def _check_kind(self, j: int, found: Factorised) -> None:
+        """Refuse states of another kind than those of a column."""
         if self.vocabularies[j]:
-            check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
+            check_kinds(Discrete(self.states[j], self._known_states(j)), found)
 
     def __bool__(self) -> bool:
         return bool(self.numbers or self.states)
@@ -195,19 +190,6 @@ class StreamColumns:
             [*self.vocabularies, *more.vocabularies],
         )
 
-    def learned_row(self, x: Mapping[Name, Any], star: StreamingStar) -> Encoded:
-        """Return a row's numbers and codes; as for `learned`."""
-        numbers = self._row_numbers(x, self.numbers)
-        _check_squares(numbers, self.numbers, star)
-        most = star.settings.max_categories
-        return numbers, self._row_codes(x, lambda j, s: self._learn(j, s, most))
-
-    def known_row(self, x: Mapping[Name, Any], star: StreamingStar, unseen: str) -> Encoded:
-        """Return a row's numbers and codes; as for `known`."""
-        _check_mapping(x)
-        codes = self._row_codes(x, lambda j, s: self._known(j, s, star, unseen))
-        return self._row_numbers(x, self.numbers), codes
-
     def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
         """Return the numbers of a row, shape (n_names, 1)."""
         get = x.get
@@ -220,6 +202,7 @@ class StreamColumns:
         return row
 
     def _row_codes(self, x: Mapping[Name, Any], code_of: Any) -> NDArray[np.int64]:
+        _check_mapping(x)
         codes = np.full((len(self.states), 1), -1, dtype=np.int64)
         for j, name in enumerate(self.states):
             value = plain(x.get(name))

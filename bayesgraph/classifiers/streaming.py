@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers import graph_classifier
 from bayesgraph.classifiers.checks import (
     bounded_weights,
     check_announced,
@@ -22,7 +20,7 @@ from bayesgraph.classifiers.checks import (
     single_weight,
 )
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
-from bayesgraph.classifiers.graph_classifier import GraphClassifier
+from bayesgraph.classifiers.graph_classifier import GraphClassifier, chunks
 from bayesgraph.classifiers.inputs import (
     Columns,
     fit_columns,
@@ -31,6 +29,7 @@ from bayesgraph.classifiers.inputs import (
     note_names,
     target_column,
     target_name,
+    unlike,
 )
 from bayesgraph.classifiers.labels import joined_classes
 from bayesgraph.classifiers.layout import Layout, make_layout
@@ -55,10 +54,6 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable, plain
-
-
-def _log_scores(star: StreamingStar, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
-    return star.log_scores(*encoded)
 
 
 @estimator
@@ -398,8 +393,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         names = (*self.layout_.columns, *fresh.names)
         self.layout_ = replace(self.layout_, columns=names)
         note_names(self, list(names))
-        while self.target_name_ in names:
-            self.target_name_ = f"{self.target_name_}_"
+        self.target_name_ = unlike(self.target_name_, names)
         self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
         self._is_open = True
 
@@ -482,7 +476,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             classes = self.classes_ if is_known else self._joined(np.array([label]), None)
             fresh = self._columns.fresh(x, self.categorical, star)
             columns = self._columns.joined(fresh)
-            encoded = columns.learned_row(x, star)
+            encoded = columns.learned(x, star)
         self._extend(fresh, columns)
         at = np.array([labels.index(label) if is_known else len(labels)])
         self._learn_rows(*encoded, at, classes, np.array([weight]), False)
@@ -523,29 +517,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
-        encoded = self._columns.known_row(x, self.star_, self.unseen)
-        return self._scored(encoded).reshape(-1)
+        return self._scored(self._columns.known(x, self.star_, self.unseen)).reshape(-1)
 
     def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
-        kernel = partial(_log_scores, self.star_)
-        scores = ClassScores(self.target_, "the summaries of a stream", kernel)
+        star = self.star_
+        scores = ClassScores(
+            self.target_, "the summaries of a stream", lambda rows: star.log_scores(*rows)
+        )
         return select(scores, Joint((0,)), OF_ROWS).run_rows(encoded)
 
     # ------------------------------------------------------------------------------ the model
 
-    def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+    def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
         """See GraphClassifier; the star scores its own densities, which is faster."""
         check_fitted(self, "star_")
-        found, _ = self._table(X)
-        result: NDArray[Any] = np.empty(0)
-        for start in range(0, max(1, found.n_rows), graph_classifier._CHUNK_ROWS):
-            rows = slice(start, min(start + graph_classifier._CHUNK_ROWS, found.n_rows))
-            encoded = self._columns.known(found.take(rows), self.star_, self.unseen)
-            part = finish(self._scored(encoded))
-            if not rows.start:
-                result = np.empty((found.n_rows, *part.shape[1:]), dtype=part.dtype)
-            result[rows] = part
-        return result
+        for rows, n_rows, found in chunks(self._table(X)[0]):
+            encoded = self._columns.known(found, self.star_, self.unseen)
+            yield rows, n_rows, self._scored(encoded), 0
 
     @property
     def target_(self) -> Discrete:  # type: ignore[override]

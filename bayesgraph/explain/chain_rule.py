@@ -15,12 +15,13 @@ observe growing sets of features.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms, counted, dense_row
@@ -105,22 +106,14 @@ def explain(
         contrast,
         float(contrast(prior)),
         tuple(
-            Contribution(
-                step.name,
-                step.value,
-                float(term),
-                float(by_itself) if step.alone is None else step.alone,
-                step.arcs,
-                step.log_likelihoods,
-            )
-            for step, term, by_itself in zip(steps, terms, alone, strict=True)
+            Contribution(name, value, float(term), float(own) if by is None else by, arcs, logs)
+            for (name, value, logs, by, arcs), term, own in zip(steps, terms, alone, strict=True)
         ),
         log_scores[-1],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
+class _Step(NamedTuple):
     """A term before classes are compared.
 
     Attributes
@@ -133,8 +126,8 @@ class _Step:
     name: Name
     value: Any
     log_likelihoods: Floats
-    alone: float | None
-    arcs: Mapping[Name, float]
+    alone: float | None = None
+    arcs: Mapping[Name, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,24 +196,14 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
         for n in range(len(above) + 1):
             known = {v: columns[v] for v in above[:n]}
             before = model.log_scores(Evidence(1, known))[0]
-            added = _tempered(model, cpd, {**known, cpd.variable: columns[cpd.variable]})
+            known[cpd.variable] = columns[cpd.variable]
+            logs = model.tempered(cpd, Evidence(1, known))
+            added = np.zeros(len(prior)) if logs is None else logs[0]
             moved.append(findings.moved(before, before + added))
-        steps.append(
-            _Step(
-                name=cpd.variable.name,
-                value=findings.value(cpd.variable),
-                log_likelihoods=added,
-                alone=moved[0],
-                arcs={p.name: b - a for p, a, b in zip(above, moved, moved[1:], strict=False)},
-            )
-        )
+        arcs = {p.name: b - a for p, a, b in zip(above, moved, moved[1:], strict=False)}
+        value = findings.value(cpd.variable)
+        steps.append(_Step(cpd.variable.name, value, added, moved[0], arcs))
     return prior, steps
-
-
-def _tempered(model: WeightedNetwork, cpd: CPD, columns: Mapping[Variable, NDArray[Any]]) -> Floats:
-    """Return what a feature adds to the log scores of the classes, shape (n_classes,)."""
-    logs = model.tempered(cpd, Evidence(1, columns))
-    return np.zeros(model.target.cardinality) if logs is None else logs[0]
 
 
 # ------------------------------------------------------------------------------------ networks
@@ -234,16 +217,21 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     known = {target, *columns}
     above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
     local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
-    prefixes = _prefixes(cpds, local)
-    chains = {
-        cpd.variable: _chain(cpd, columns)
-        for cpd in cpds
-        if cpd.variable not in local or set(cpd.parents) - {target}
-    }
-    sets = [_NOTHING]
-    sets += [s for before in prefixes.values() for s in before]
-    sets += [s for chain in chains.values() for pair in chain for s in pair]
-    scores = findings.log_scores(network, sets)
+    # The findings before and after each feature that is not local; and without and with a feature:
+    # alone, given one parent, given two, and so on.
+    prefixes: dict[Variable, tuple[_Set, _Set]] = {}
+    chains: dict[Variable, list[tuple[_Set, _Set]]] = {}
+    for i, cpd in enumerate(cpds):
+        variable = cpd.variable
+        if variable not in local:
+            before = frozenset(c.variable for c in cpds[:i])
+            prefixes[variable] = before, before | {variable}
+        if variable not in local or set(cpd.parents) - {target}:
+            parents = [p for p in cpd.parents if p in columns]
+            given = [frozenset(parents[:j]) for j in range(len(parents) + 1)]
+            chains[variable] = [(few, few | {variable}) for few in given]
+    pairs = [*prefixes.values(), *chain.from_iterable(chains.values())]
+    scores = findings.log_scores(network, [_NOTHING, *chain.from_iterable(pairs)])
 
     def log_likelihoods(cpd: CPD) -> Floats:
         if cpd.variable in local:
@@ -259,15 +247,13 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
         if cpd.parents == (target,) and (items := cpd.item_terms(findings.row)) is not None:
             steps += _item_steps(variable, items, taken)
             continue
-        alone, arcs = None, {}
+        step = _Step(variable.name, findings.value(variable), log_likelihoods(cpd))
         if variable in chains:
             moved = [findings.moved(scores[a], scores[b]) for a, b in chains[variable]]
-            alone = moved[0]
-            parents = [p.name for p in cpd.parents if p in columns]
-            arcs = dict(zip(parents, np.diff(moved).tolist(), strict=True))
-        steps.append(
-            _Step(variable.name, findings.value(variable), log_likelihoods(cpd), alone, arcs)
-        )
+            names = [p.name for p in cpd.parents if p in columns]
+            arcs = dict(zip(names, np.diff(moved).tolist(), strict=True))
+            step = step._replace(alone=moved[0], arcs=arcs)
+        steps.append(step)
     return scores[_NOTHING], steps
 
 
@@ -285,7 +271,7 @@ def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats
         with np.errstate(invalid="ignore"):
             logs = np.asarray(scores[after] - scores[before])
         moved = findings.moved(scores[_NOTHING], scores[alone[variable]])
-        steps.append(_Step(variable.name, findings.value(variable), logs, moved, {}))
+        steps.append(_Step(variable.name, findings.value(variable), logs, moved))
     return scores[_NOTHING], steps
 
 
@@ -295,28 +281,8 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
     for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
         name = item if item == vector.name or item not in taken else (vector.name, item)
         taken.add(name)
-        steps.append(_Step(name, value, logs, None, {}))
+        steps.append(_Step(name, value, logs))
     return steps
-
-
-def _prefixes(
-    cpds: Sequence[CPD], local: Collection[Variable]
-) -> dict[Variable, tuple[_Set, _Set]]:
-    """Return what is observed before and after each feature that the engine must answer for."""
-    found = {}
-    before: list[Variable] = []
-    for cpd in cpds:
-        if cpd.variable not in local:
-            found[cpd.variable] = (frozenset(before), frozenset([*before, cpd.variable]))
-        before.append(cpd.variable)
-    return found
-
-
-def _chain(cpd: CPD, observed: Collection[Variable]) -> list[tuple[_Set, _Set]]:
-    """Return what is observed without and with a feature: alone, given one parent, given two..."""
-    parents = [p for p in cpd.parents if p in observed]
-    given = [frozenset(parents[:j]) for j in range(len(parents) + 1)]
-    return [(few, few | {cpd.variable}) for few in given]
 
 
 # ------------------------------------------------------------------------------- factor graphs
@@ -347,7 +313,7 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
         if name in taken:
             name = (name, number)
         taken.add(name)
-        steps.append(_Step(name, value, logs, None, {}))
+        steps.append(_Step(name, value, logs))
     return prior, steps
 
 

@@ -81,11 +81,16 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
     if not (isinstance(chosen, CountVector) and chosen in vectors):
         known = quoted(v.name for v in vectors)
         raise DataError(f"feature= names a vector of counts, one of {known}; got {feature!r}.")
-    prior, logs = _log_prior(model, variable), vectors[chosen].T
-    found = {
-        state: _best(chosen, _against_the_rest(variable, code, prior, logs), n)
-        for code, state in enumerate(variable.states)
-    }
+    prior, logs, found = _log_prior(model, variable), vectors[chosen].T, {}
+    for code, state in enumerate(variable.states):
+        # How one occurrence of each item moves the log odds; ties in the order of the items.
+        values = np.zeros(len(logs))
+        if (n_states := variable.cardinality) > 1:
+            other = 1 - code if n_states == 2 else None
+            values = Contrast(variable, code, other).shift(prior, logs)
+        values = np.where(np.isnan(values), -np.inf, values)
+        order = np.argsort(-values, kind="stable")[:n].tolist()
+        found[state] = {chosen.items[i]: float(values[i]) for i in order}
     return TopItems(variable, found)
 
 
@@ -118,18 +123,3 @@ def _log_prior(model: Model, target: Discrete) -> Floats:
             assert isinstance(potential, Factor)  # over a discrete variable alone
             logs = logs + potential.log_values[0]
     return logs
-
-
-def _against_the_rest(target: Discrete, code: int, prior: Floats, logs: Floats) -> Floats:
-    """Return how one occurrence of each item moves the log odds, shape (n_items,)."""
-    n = target.cardinality
-    if n < 2:
-        return np.zeros(len(logs))
-    return Contrast(target, code, 1 - code if n == 2 else None).shift(prior, logs)
-
-
-def _best(vector: CountVector, values: Floats, n: int) -> dict[Name, float]:
-    """Return the items of the highest values; ties in the order of the items."""
-    kept = np.where(np.isnan(values), -np.inf, values)
-    order = np.argsort(-kept, kind="stable")[:n]
-    return {vector.items[i]: float(kept[i]) for i in order.tolist()}
