@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import networkx as nx
 
-from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, check_statistics
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network

@@ -14,8 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
+from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
-from bayesgraph.classifiers.inputs import (
+from bayesgraph.classifiers.labels import coded_labels
+from bayesgraph.classifiers.model_queries import ModelQuestions
+from bayesgraph.classifiers.parameters import Smoothed, estimator
+from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
+from bayesgraph.classifiers.validation import (
     known_rows,
     number_column,
     target_column,
@@ -23,11 +28,6 @@ from bayesgraph.classifiers.inputs import (
     training_table,
     unlike,
 )
-from bayesgraph.classifiers.labels import coded_labels
-from bayesgraph.classifiers.layout import Layout
-from bayesgraph.classifiers.parameters import Smoothed, estimator
-from bayesgraph.classifiers.questions import ModelQuestions
-from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.table import check_unseen
@@ -48,17 +48,6 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# What scikit-learn's learners are told; the others are ours.
-_GROWTH = (
-    "criterion",
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "min_weight_fraction_leaf",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "random_state",
-)
 # Numbers held at once while responsibilities of leaves become predictions.
 _CHUNK_NUMBERS = 2**22
 
@@ -113,7 +102,9 @@ class _GrownTree(Smoothed):
         self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
     ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
         """Return the splits, the features they ask, and the distributions of all features."""
-        growth = {name: getattr(self, name) for name in _GROWTH}
+        # Pruning and the weights of classes are not left to scikit-learn's learner.
+        names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
+        growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
         pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
         splits, parents, self.ccp_alpha_ = grow(
             learner, encoded(table), y, weights, growth, pruning

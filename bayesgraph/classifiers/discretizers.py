@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers.inputs import (
+from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.validation import (
     fit_columns,
     fit_table,
     is_frame,
@@ -20,7 +21,6 @@ from bayesgraph.classifiers.inputs import (
     target_column,
     weighted,
 )
-from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.discretize import (
     equal_frequency,
     equal_width,

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
-from bayesgraph.classifiers.checks import check_fitted
-from bayesgraph.classifiers.inputs import known_rows
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.validation import check_fitted, known_rows
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats

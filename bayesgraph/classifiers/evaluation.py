@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from bayesgraph.classifiers.inputs import is_frame, target_column
+from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats

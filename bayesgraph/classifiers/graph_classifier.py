@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import Discretizer
-from bayesgraph.classifiers.inputs import Columns, known_columns, known_table
-from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.feature_layout import Layout
+from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed
-from bayesgraph.classifiers.questions import ModelQuestions
-from bayesgraph.classifiers.row_evidence import row_evidence
+from bayesgraph.classifiers.single_row import row_evidence
+from bayesgraph.classifiers.validation import Columns, check_fitted, known_columns, known_table
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.explain import Contrast, Contributions, TopItems, explain
 from bayesgraph.factors import Evidence

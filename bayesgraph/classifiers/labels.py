@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from bayesgraph.classifiers.checks import check_one_type
-from bayesgraph.encoding.columns import factorise
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.encoding.columns import factorise, kind_of
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, is_missing, plain
 
 # Whole-number classes within this range of each other are found in a table.
 _LOOKUP_RANGE = 1 << 20
@@ -141,3 +140,76 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
     if not np.isclose(values.sum(), 1.0):
         raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.")
     return np.asarray(values / values.sum())
+
+
+def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
+    """Return the error for an array of objects that are not all text."""
+    kinds = sorted({kind_of(label) for label in labels})
+    if len(kinds) > 1:
+        return DataTypeError(
+            f"Labels must be of one type, text or numbers; y has {' and '.join(kinds)} values. "
+            "Convert them all to text or all to numbers."
+        )
+    if kinds == ["number"] or kinds == ["boolean"]:
+        # It begins with scikit-learn's words, so that code which looks for them finds them.
+        return DataError(
+            "Unknown label type: labels that are no text must be so by the type of y, too, which "
+            f"is object; it holds such as {labels[0]!r}. Convert it, by y.astype(int) say."
+        )
+    return DataTypeError(
+        f"Labels must be text, whole numbers or booleans; y holds such as {labels[0]!r:.80}. "
+        f"({error})"
+    )
+
+
+def check_one_type(sources: Mapping[str, Any]) -> None:
+    """Refuse classes that are partly text and partly numbers, given by whose they are.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    kinds = {whose: _kinds(part) for whose, part in sources.items()}
+    different = sorted(set().union(*kinds.values()))
+    if len(different) > 1:
+        told = (
+            f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
+            f"({quoted(map(plain, dict.fromkeys(part)), maximum=3)})"
+            for whose, part in sources.items()
+        )
+        raise DataTypeError(
+            f"The classes are of different types, {' and '.join(different)}: {'; '.join(told)}. "
+            "Convert them to one type."
+        )
+
+
+def _kinds(labels: Any) -> set[str]:
+    """Return whether labels are text or numbers, among which booleans count."""
+    kind = labels.dtype.kind if isinstance(labels, np.ndarray) else "O"
+    if kind in "biuf":
+        return {"numbers"}
+    if kind == "U":
+        return {"text"}
+    words = {"text": "text", "number": "numbers", "boolean": "numbers"}
+    found = {kind_of(label) for label in dict.fromkeys(labels)}
+    return {words.get(kind, kind) for kind in found}
+
+
+def check_announced(classes: ArrayLike) -> None:
+    """Refuse what is no list of classes."""
+    found = np.asarray(classes)
+    if found.ndim != 1 or not len(found):
+        raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
+    if any(is_missing(label) for label in found.tolist()):
+        raise DataError("classes= has a missing label.")
+
+
+def single_label(y: Any) -> Any:
+    """Return the label of a single row."""
+    label = plain(y)
+    if is_missing(label):
+        raise DataError("A row without its class teaches nothing here; got a missing label.")
+    whole = not isinstance(label, float) or label.is_integer()
+    if not isinstance(label, (str, bool, int, float)) or not whole:
+        raise DataTypeError(f"A label is a text, a whole number or a boolean; got {label!r:.60}.")
+    return label

@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
+from bayesgraph.classifiers.feature_layout import VECTORS
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
-from bayesgraph.classifiers.inputs import (
+from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.validation import (
     Columns,
+    check_fitted,
     grown_variables,
     known_columns,
     known_table,
@@ -23,9 +26,6 @@ from bayesgraph.classifiers.inputs import (
     training_table,
     weighted,
 )
-from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
-from bayesgraph.classifiers.layout import VECTORS
-from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.table import check_unseen

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.evaluation import rows_of
-from bayesgraph.classifiers.inputs import target_column
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.validation import target_column
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.drift.base import whole
 from bayesgraph.drift.detectors import alarms, chosen_detector
@@ -525,8 +524,6 @@ class _ByBatches(_Trial):
 
 def _is_ready(step: Any) -> bool:
     """Tell whether a step of a pipeline transforms as it is."""
-    if not get_tags(step).requires_fit:
-        return True
     try:
         check_is_fitted(step)
     except NotFittedError:

@@ -12,30 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers.checks import (
-    bounded_weights,
-    check_announced,
-    check_fitted,
-    single_label,
-    single_weight,
-)
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
+from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.graph_classifier import GraphClassifier, chunks
-from bayesgraph.classifiers.inputs import (
+from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
+from bayesgraph.classifiers.network_classifier import checked_batches
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.stream_columns import StreamColumns
+from bayesgraph.classifiers.validation import (
     Columns,
+    bounded_weights,
+    check_fitted,
     fit_columns,
     is_frame,
     known_columns,
     note_names,
+    single_weight,
     target_column,
     target_name,
     unlike,
 )
-from bayesgraph.classifiers.labels import joined_classes
-from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.network_classifier import checked_batches
-from bayesgraph.classifiers.parameters import estimator
-from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.table import check_unseen, length

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.classifiers.inputs import target_column
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.validation import target_column
 from bayesgraph.errors import BayesGraphWarning, ModelError
 from bayesgraph.learning.streaming import StreamSettings
 

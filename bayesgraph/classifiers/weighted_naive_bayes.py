@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import ClassVar
 
-from bayesgraph.classifiers.checks import check_fitted
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.smoothing import one_of

@@ -2,7 +2,7 @@
 
 from bayesgraph.explain.chain_rule import contributions, explain
 from bayesgraph.explain.contrast import Contrast
-from bayesgraph.explain.items import TopItems, top_items
+from bayesgraph.explain.item_ranking import TopItems, top_items
 from bayesgraph.explain.results import Contribution, Contributions
 
 __all__ = [

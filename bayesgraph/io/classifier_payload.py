@@ -13,7 +13,7 @@ import numpy as np
 from bayesgraph import classifiers
 from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
-from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
 from bayesgraph.io.archive import ArrayReader, ArrayWriter

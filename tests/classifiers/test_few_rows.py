@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.classifiers import inputs
+from bayesgraph.classifiers import validation
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError
 
 N = 60
@@ -50,10 +50,10 @@ MODELS = {
 @pytest.mark.parametrize("X", FRAMES.values(), ids=FRAMES)
 def test_small_frames_are_large_ones(X, model, monkeypatch):
     clf = model().fit(X, Y)
-    assert len(X) > inputs._FEW_ROWS
+    assert len(X) > validation._FEW_ROWS
     for rows in (slice(0, 1), slice(7, 12)):
         found = clf.predict_proba(X[rows])
-        monkeypatch.setattr(inputs, "_FEW_ROWS", 0)
+        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
         np.testing.assert_array_equal(found, clf.predict_proba(X[rows]))
         monkeypatch.undo()
 
@@ -86,7 +86,7 @@ def test_strange_rows_are_what_they_are_in_large_frames(kind, row, unseen, monke
     X = pd.DataFrame([row])
     for given in (X, X.astype("category")):
         found = outcome(clf, given)
-        monkeypatch.setattr(inputs, "_FEW_ROWS", 0)
+        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
         assert found == outcome(clf, given)
         monkeypatch.undo()
 

@@ -135,7 +135,7 @@ def test_the_terms_add_up_to_the_log_odds(case, kind, share):
         ):
             row = {name: column[i] for name, column in asked.columns.items()}
             found = classifier.contributions(evidence=row, **contrast)
-            # Words have a term each; see test_items.py.
+            # Words have a term each; see test_item_ranking.py.
             words = {word for group in classifier.layout_.groups.values() for word in group}
             words.update(classifier.layout_.groups)
             named, expected_names = set(found) - words, set(seen) - words
@@ -175,7 +175,7 @@ enumerable = pytest.mark.parametrize(
 def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     classifier = fitted(case, kind)
     if classifier.layout_.groups:
-        pytest.skip("words have a term each; see test_items.py")
+        pytest.skip("words have a term each; see test_item_ranking.py")
     oracle = enumerated(classifier)
     asked = cases.make_data(kind, 4, seed=4).with_missing(0.3)
     order = [name for name in classifier.network_.names if name != "class"]

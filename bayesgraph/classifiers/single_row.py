@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.classifiers.inputs import known_columns, known_table
-from bayesgraph.classifiers.layout import is_sparse
+from bayesgraph.classifiers.feature_layout import is_sparse
+from bayesgraph.classifiers.validation import known_columns, known_table
 from bayesgraph.encoding import columns_of, encode_table
 from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors import Evidence

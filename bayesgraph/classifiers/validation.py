@@ -1,4 +1,4 @@
-"""What arrives at an estimator: checked as scikit-learn does, encoded as bayesgraph needs it."""
+"""Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -18,22 +20,16 @@ from sklearn.utils.validation import (
     _check_y,
     check_array,
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
 )
 
-from bayesgraph.classifiers.checks import (
-    check_columns_of_dict,
-    check_names,
-    no_table,
-    unusable_labels,
-)
-from bayesgraph.classifiers.labels import class_weights
-from bayesgraph.classifiers.layout import Layout, is_sparse, make_layout
+from bayesgraph.classifiers.feature_layout import Layout, is_sparse, make_layout
+from bayesgraph.classifiers.labels import class_weights, unusable_labels
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.columns import (
     Column,
     as_counts,
-    sparse_view,
     with_states,
     without_duplicates,
 )
@@ -41,7 +37,7 @@ from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
-from bayesgraph.errors import BayesGraphWarning, DataError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
@@ -56,6 +52,8 @@ from bayesgraph.variables import (
 # Frames of at most so many rows are looked at as a whole: to take their columns apart takes longer
 # than all else.
 _FEW_ROWS = 32
+# No row of a stream counts for more: squares of weights stay finite.
+MAX_WEIGHT = 1e100
 
 
 def is_frame(X: Any) -> bool:
@@ -91,7 +89,7 @@ class Columns:
         """Return some of the rows."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         if self.columns is None:
-            return Columns(self.names, n_rows, None, _matrix_rows(self.matrix, rows))
+            return Columns(self.names, n_rows, None, self.matrix[rows])
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Columns(self.names, n_rows, columns, None)
 
@@ -146,21 +144,6 @@ class _FrameColumns(Mapping[Name, Column]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def _matrix_rows(matrix: Any, rows: slice | NDArray[np.intp]) -> Any:
-    """Return some rows of a matrix: of a sparse one without a copy, if they are a stretch."""
-    if not is_sparse(matrix) or not isinstance(rows, slice):
-        return matrix[rows]
-    first, last, _ = rows.indices(matrix.shape[0])
-    ends = matrix.indptr[first : last + 1]
-    inside = slice(ends[0], ends[-1])
-    return sparse_view(
-        matrix.data[inside],
-        matrix.indices[inside],
-        ends - ends[0],
-        (last - first, matrix.shape[1]),
-    )
 
 
 def fit_columns(
@@ -481,3 +464,105 @@ def unlike(name: Name, taken: Collection[Name]) -> Name:
     while name in taken:
         name = f"{name}_"
     return name
+
+
+def check_fitted(estimator: Any, attribute: str | None = None) -> None:
+    """Refuse an estimator that has learned nothing, naming the methods with which it learns.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    """
+    if attribute in vars(estimator):
+        return
+    try:
+        check_is_fitted(estimator, attribute)
+    except NotFittedError:
+        raise NotFittedError(_not_fitted(estimator)) from None
+
+
+def _not_fitted(estimator: Any) -> str:
+    methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
+    *others, last = (f"'{name}'" for name in methods)
+    call = f"{', '.join(others)} or {last}" if others else last
+    return (
+        f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with appropriate "
+        "arguments before using this estimator."
+    )
+
+
+def check_columns_of_dict(estimator: Any, X: Any) -> None:
+    """Refuse a dict of single values: a row, not columns.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    if not isinstance(X, Mapping):
+        return
+    for name, column in X.items():
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
+            raise no_table(estimator, f"a dict that holds {column!r:.80} for {name!r}")
+
+
+def no_table(estimator: Any, found: str) -> DataTypeError:
+    """Return the error for what is a row, several rows one by one, or one column."""
+    single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
+    hint = f" A single row to ask about goes to {single}, as a dict." if single else ""
+    return DataTypeError(
+        "X is a table: a data frame, a 2D array, or a dict that holds the list of values of each "
+        f"column; got {found}.{hint}"
+    )
+
+
+def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None:
+    """Refuse columns that are not those of fitting, in their order.
+
+    Raises
+    ------
+    DataError
+    """
+    if names == expected:
+        return
+    unseen = [name for name in names if name not in expected]
+    missing = [name for name in expected if name not in names]
+    if unseen or missing:
+        # scikit-learn's words, so that code which looks for them finds them.
+        message = "The feature names should match those that were passed during fit.\n"
+        if unseen:
+            message += f"Feature names unseen at fit time:\n- {quoted(unseen)}\n"
+            message += "(Leave them out: the model says nothing of them."
+            if hasattr(estimator, "learn_one"):
+                message += " Only rows given to learn_one may bring new features."
+            message += ")\n"
+        if missing:
+            message += (
+                f"Feature names seen at fit time, yet now missing:\n- {quoted(missing)}\n"
+                "(A column of missing values stands for a feature that is not observed.)\n"
+            )
+        raise DataError(message)
+    first = next(j for j, name in enumerate(expected) if names[j] != name)
+    after = f" after {names[first - 1]!r}" if first else ""
+    by_name = hasattr(estimator, "feature_names_in_")
+    hint = "(X[model.feature_names_in_] is a data frame in this order.)\n" if by_name else ""
+    raise DataError(
+        "The feature names should match those that were passed during fit.\n"
+        "Feature names must be in the same order as they were in fit.\n"
+        f"- expected {quoted(expected[first:])}{after}\n- got {quoted(names[first:])}\n"
+        f"{hint}"
+    )
+
+
+def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Return the weight of each row."""
+    weights = checked_weights(sample_weight, n_rows)
+    if len(weights) and weights.max() > MAX_WEIGHT:
+        raise DataError(f"Weights count rows: at most {MAX_WEIGHT:g}; got {weights.max():g}.")
+    return weights if len(weights) else np.ones(n_rows)
+
+
+def single_weight(w: Any) -> float:
+    """Return the weight of a single row."""
+    if not isinstance(w, Real) or not 0.0 <= float(w) <= MAX_WEIGHT:
+        raise DataError(f"The weight of a row is a number from 0 to {MAX_WEIGHT:g}; got {w!r}.")
+    return float(w)

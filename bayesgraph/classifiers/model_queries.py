@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph import late_methods
-from bayesgraph.classifiers.checks import check_fitted
+from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples
