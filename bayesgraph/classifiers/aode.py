@@ -6,14 +6,13 @@ from dataclasses import field
 from typing import ClassVar
 
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import ColumnClassifier
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.errors import DataError
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.one_dependence import aode
 from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.statistics import StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
 
 
@@ -58,9 +57,7 @@ class AODEClassifier(ColumnClassifier):
     smoothing: SmoothingLike = "m"
     min_rows: float = 1.0
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> NetworkMixture:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
         if not self.min_rows >= 0:
             raise DataError(f"min_rows is a number of rows, 0 or more; got {self.min_rows!r}.")
         priors = checked_priors(self.priors, target)

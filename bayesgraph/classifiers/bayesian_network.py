@@ -11,7 +11,7 @@ import networkx as nx
 
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import ColumnClassifier, check_statistics
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import DataError, quoted, unknown_variable
@@ -31,7 +31,7 @@ from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
 
 # Of a column of numbers, where the tables are trained to predict.
-_MOST_INTERVALS = 32
+_MAX_INTERVALS = 32
 
 
 @estimator
@@ -138,7 +138,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if self.discretizer is not None:
             return super()._discretizer()
         if self._predicts:
-            return EqualFrequency(_MOST_INTERVALS)
+            return EqualFrequency(_MAX_INTERVALS)
         return MDLP() if self._weighs else None
 
     def _counts_ahead(self) -> bool:
@@ -148,9 +148,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
             return self.structure in LEARNERS and counts_ahead(LEARNERS[self.structure].learn)
         return counts_ahead(self.structure) if callable(self.structure) else True
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> Any:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         self.__dict__.pop("choice_", None)
         if not self._predicts:
             network = super()._network(source, smoothing, target)
@@ -162,7 +160,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         structure = None if self._is_auto else self._learner()(source, smoothing)
         found = train_network(source, structure, priors=checked_priors(self.priors, target))
         self.choice_ = found.choice
-        # What it asks the source for is what `to_factor_graph` counts its tables from.
+        # The source collects here the statistics that `to_factor_graph` estimates its tables from.
         estimate_network(found.structure, source, smoothing)
         return found.network
 
@@ -170,7 +168,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         """Return the network as tables that are estimated by counting, raised to exponents.
 
         Each cell of a table has the exponent that makes it the cell of the network: 1 where
-        prediction asks for what was counted. For a network that is not trained to predict all
+        prediction agrees with what was counted. For a network that is not trained to predict all
         are 1. The factor graph answers every question as the network does; that of a weighted
         network only where all features are observed, see `WeightedNetwork.to_factor_graph`.
         """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import NetworkClassifier
+from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataTypeError, quoted
@@ -20,12 +20,12 @@ from bayesgraph.inference.contract import METHODS, Joint
 from bayesgraph.learning import Smoothing
 from bayesgraph.models.evidence import as_mapping
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.statistics import StatisticsSource, TableSource, Totals
+from bayesgraph.statistics import Totals
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import CountVector, Discrete
 
 # Below it, the logarithm of a word that all other classes lack would rule everything else out.
-_LEAST_ALPHA = 1e-10
+_MIN_ALPHA = 1e-10
 
 
 @estimator
@@ -97,9 +97,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     def _distributions(self) -> str:
         return "multinomial"
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> FactorGraph:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> FactorGraph:
         if others := [f.name for f in source.features if not isinstance(f, CountVector)]:
             raise DataTypeError(
                 f"Complement naive Bayes takes counts; {quoted(others)} are text, categories or "
@@ -157,7 +155,7 @@ def complement_shares(sums: Floats, alpha: Floats) -> Floats:
         Of the counts of each class.
     alpha : ndarray, shape () or (n_items,)
     """
-    others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _LEAST_ALPHA)
+    others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _MIN_ALPHA)
     return np.asarray(others / others.sum(axis=1, keepdims=True))
 
 

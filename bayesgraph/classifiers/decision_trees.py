@@ -69,7 +69,7 @@ class _GrownTree(Smoothed):
         Folds of that cross-validation.
     one_standard_error : bool, default False
         Take the smallest tree whose cross-validated error is within one standard error of the
-        least.
+        minimum.
     categorical : list of column names, or "all", optional
         Numeric columns to take as discrete.
     unseen : {"missing", "error"}
@@ -101,7 +101,7 @@ class _GrownTree(Smoothed):
     def _grow(
         self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
     ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
-        """Return the splits, the features they ask, and the distributions of all features."""
+        """Return the splits, the features they use, and the distributions of all features."""
         # Pruning and the weights of classes are not left to scikit-learn's learner.
         names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
@@ -147,7 +147,7 @@ class _GrownTree(Smoothed):
 
 @estimator
 class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
-    """A decision tree as a network: the features that it asks are the parents of the class.
+    """A decision tree as a network: the features that it splits on are the parents of the class.
 
     scikit-learn grows and prunes the tree; it becomes the CPD of the class given the features,
     which are independent of each other. Where nothing is missing the probabilities are those of
@@ -176,8 +176,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     Attributes
     ----------
     network_ : BayesianNetwork
-        The fitted model; ask it anything. Its arcs are scored with what the splits on a feature
-        tell of the class, in nats.
+        The fitted model, for any query. The score of an arc is the information of the splits on a
+        feature about the class, in nats.
     tree_ : TreeCPD
         P(class | features).
     ccp_alpha_ : float
@@ -269,7 +269,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     Attributes
     ----------
     network_ : BayesianNetwork
-        The fitted model; ask it anything.
+        The fitted model, for any query.
     tree_ : TreeCPD
         P(leaf | features), all ones and zeros.
     ccp_alpha_ : float

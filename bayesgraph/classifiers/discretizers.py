@@ -325,8 +325,8 @@ class MODL(Discretizer):
         self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> list[list[int]] | None:
         """See Discretizer; :func:`bayesgraph.discretize.modl_groups`."""
-        least = self.group_values if self.group_values is not True else 0
-        if least is False or len(np.unique(codes[codes >= 0])) <= least:
+        limit = self.group_values if self.group_values is not True else 0
+        if limit is False or len(np.unique(codes[codes >= 0])) <= limit:
             return None
         return modl_groups(codes, classes, n_classes, weights).groups
 

@@ -7,12 +7,10 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metaestimators import available_if
 
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import NetworkClassifier
+from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.validation import check_fitted, known_rows
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
@@ -24,7 +22,6 @@ from bayesgraph.inference.solver import select
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
 
 # Rows whose deviations stay in the cache.
@@ -78,15 +75,6 @@ class _Discriminants(NamedTuple):
         return self.root.T @ (rows * np.where(largest < 0, -1.0, 1.0)).T, values[:n] ** 2
 
 
-def _updatable(estimator: Any) -> bool:
-    if estimator.regularization == "ledoit_wolf":
-        raise AttributeError(
-            "regularization='ledoit_wolf' takes the rows themselves, so that there is no "
-            "partial_fit; choose 'oas' or a number."
-        )
-    return True
-
-
 @estimator
 class DiscriminantAnalysisClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -125,7 +113,7 @@ class DiscriminantAnalysisClassifier(
     Attributes
     ----------
     network_ : BayesianNetwork
-        The class and one block of jointly Gaussian features; ask it anything.
+        The class and one block of jointly Gaussian features, for any query.
     classes_ : ndarray, shape (n_classes,)
     means_ : ndarray, shape (n_classes, n_features)
     covariance_ : ndarray, shape (n_features, n_features) or (n_classes, n_features, n_features)
@@ -165,9 +153,7 @@ class DiscriminantAnalysisClassifier(
     tol: float = 1e-6
     max_iter: int = 1000
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> BayesianNetwork:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> BayesianNetwork:
         model = CovarianceModel(
             self.covariance, self.structure, self.regularization, smoothing, self.tol, self.max_iter
         )
@@ -176,16 +162,9 @@ class DiscriminantAnalysisClassifier(
         )
         return network
 
-    @available_if(_updatable)  # type: ignore[untyped-decorator]
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Any:
-        """See NetworkClassifier; not with regularization="ledoit_wolf", which takes the rows."""
-        return super().partial_fit(X, y, classes, sample_weight)
+    def _counts_ahead(self) -> bool:
+        # Ledoit and Wolf's formula takes the rows themselves.
+        return self.regularization != "ledoit_wolf"
 
     # ------------------------------------------------------------------------------- prediction
 

@@ -24,7 +24,7 @@ class _Split(NamedTuple):
 
 
 class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
-    """scikit-learn's tree, each split chosen for the rows that its parts then get right.
+    """scikit-learn's tree, grown by splits that minimise the classification error.
 
     The impurity of a node is ``1 - max_c p_c``, the share of its rows that the most frequent class
     misses (Breiman et al. 1984, section 4.1). Splits that change nothing yet are made as by
@@ -65,7 +65,7 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         return self
 
     def _rules(self, n: int, total: float) -> tuple[int, int, float]:
-        """Return the fewest rows of a node to split and of its parts, and a part's least weight."""
+        """Return the minimum rows of a node to split, and rows and weight of a child."""
         leaf, split = (
             int(given if isinstance(given, (int, np.integer)) else np.ceil(given * n))
             for given in (self.min_samples_leaf, self.min_samples_split)
@@ -106,7 +106,7 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         return nodes, values, deepest
 
 
-def _best_split(X: NDArray[Any], amounts: Floats, fewest: int, lightest: float) -> _Split | None:
+def _best_split(X: NDArray[Any], amounts: Floats, min_rows: int, weight: float) -> _Split | None:
     """Return the split after which the fewest rows are wrong, the first of equal ones.
 
     Parameters
@@ -115,8 +115,8 @@ def _best_split(X: NDArray[Any], amounts: Floats, fewest: int, lightest: float) 
         Of one node; NaN where missing.
     amounts : ndarray, shape (n_rows, n_classes)
         The weight of each row, in the column of its class.
-    fewest, lightest : int and float
-        Rows, and weight, that each part needs.
+    min_rows, weight : int and float
+        Minima of each child.
     """
     best: _Split | None = None
     whole, n = amounts.sum(axis=0), len(X)
@@ -137,8 +137,8 @@ def _best_split(X: NDArray[Any], amounts: Floats, fewest: int, lightest: float) 
             wrong = (left.sum(axis=1) - left.max(axis=1, initial=0.0)) + (
                 right.sum(axis=1) - right.max(axis=1, initial=0.0)
             )
-            small = np.minimum(n_left, n - n_left) < fewest
-            light = np.minimum(left.sum(axis=1), right.sum(axis=1)) < lightest
+            small = np.minimum(n_left, n - n_left) < min_rows
+            light = np.minimum(left.sum(axis=1), right.sum(axis=1)) < weight
             wrong = np.where(small | light, np.inf, wrong)
             at = int(np.argmin(wrong)) if len(wrong) else -1
             if at < 0 or not wrong[at] < (np.inf if best is None else best.wrong - 1e-12):

@@ -1,4 +1,4 @@
-"""Which columns make up which feature, and what family of distributions it has."""
+"""Assignment of the columns of X to features and their families of distributions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class Layout:
         return len(self.groups) == 1 and next(iter(self.groups.values())) == self.columns
 
     def grouped(self, columns: Mapping[Name, Column]) -> dict[Name, Column]:
-        """Return columns with those of each vector as one matrix, where the first one stood."""
+        """Return columns in which the columns of each vector are joined to one matrix.
+
+        The matrix takes the place of the first of them.
+        """
         first = {names[0]: feature for feature, names in self.groups.items()}
         inside = {name for names in self.groups.values() for name in names}
         found: dict[Name, Column] = {}
@@ -76,9 +79,9 @@ class Layout:
         return found
 
     def encoder(self, features: tuple[Variable, ...]) -> Encoder:
-        """Return what encodes columns as these features: the same as before if they are the same.
+        """Return the encoder of these features, which is cached for the features of the last call.
 
-        A fitted model asks with each row it predicts, always for its own features.
+        A fitted model needs it for each prediction, always with its own features.
         """
         known: Encoder | None = vars(self).get("_encoder")
         if known is None or known.variables is not features:
@@ -87,7 +90,7 @@ class Layout:
         return known
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is derived is derived anew.
+        # The cached encoder is left out of copies and pickles, and made again on demand.
         return {name: value for name, value in vars(self).items() if name != "_encoder"}
 
     def distributions_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
@@ -98,7 +101,7 @@ class Layout:
 def make_layout(
     columns: Mapping[Name, Column] | Sequence[Name], distributions: Any, categorical: Any
 ) -> Layout:
-    """Return the layout that the user asked for.
+    """Return the layout that the user chose.
 
     Parameters
     ----------
@@ -178,11 +181,11 @@ def _discrete_columns(
     """Return the columns that are text, categories or booleans by their type."""
     if not isinstance(columns, Mapping):
         return set()
-    asked = {name for key in chosen for name in key}
+    wanted = {name for key in chosen for name in key}
     return {
         name
         for name, column in columns.items()
-        if name in asked and not is_matrix(column) and is_discrete(column, name)
+        if name in wanted and not is_matrix(column) and is_discrete(column, name)
     }
 
 

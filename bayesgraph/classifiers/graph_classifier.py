@@ -1,4 +1,4 @@
-"""A fitted network with a class variable, asked through scikit-learn's methods."""
+"""Prediction with a fitted network through scikit-learn's methods."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
 
 
 class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all classifiers: what a fitted network is asked.
+    """Base of all classifiers: predictions and explanations of a fitted network.
 
     A subclass fits: it sets the attributes below.
     """

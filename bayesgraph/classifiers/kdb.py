@@ -17,8 +17,8 @@ from bayesgraph.statistics import CountSource
 class KDBClassifier(ColumnClassifier):
     """k-dependence Bayesian classifier: each feature has the class and k features as parents.
 
-    Features enter by what they tell of the class, and their parents are those before them that
-    tell most about them given the class (Sahami 1996).
+    Features enter by their mutual information with the class; their parents are those before them
+    of the highest mutual information given the class (Sahami 1996).
 
     Parameters
     ----------

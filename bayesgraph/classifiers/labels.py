@@ -1,4 +1,4 @@
-"""Classes: those of labels, their codes, their weights and their priors."""
+"""Labels of classes: validation, codes, weights and priors."""
 
 from __future__ import annotations
 
@@ -172,13 +172,13 @@ def check_one_type(sources: Mapping[str, Any]) -> None:
     kinds = {whose: _kinds(part) for whose, part in sources.items()}
     different = sorted(set().union(*kinds.values()))
     if len(different) > 1:
-        told = (
+        listed = (
             f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
             f"({quoted(map(plain, dict.fromkeys(part)), maximum=3)})"
             for whose, part in sources.items()
         )
         raise DataTypeError(
-            f"The classes are of different types, {' and '.join(different)}: {'; '.join(told)}. "
+            f"The classes are of different types, {' and '.join(different)}: {'; '.join(listed)}. "
             "Convert them to one type."
         )
 

@@ -1,4 +1,4 @@
-"""Every estimator is a model one can question: the model's questions, forwarded in one place."""
+"""Queries of the network of a fitted estimator, forwarded to the network."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,15 +45,18 @@ from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, Tab
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
 
+# Data to learn from: the rows themselves, or what was counted of them.
+Source: TypeAlias = TableSource | StatisticsSource
+
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
-    """Tell whether rows can be added; an AttributeError says why not."""
+    """Return True if rows can be added; an AttributeError says why not."""
     if not classifier._counts_ahead():
         raise AttributeError(
-            f"{classifier!r} chooses what to count from what it has seen, which takes further "
-            "passes over the data (or its learner does not declare what it counts, see "
-            "bayesgraph.learning.structure.learner): it cannot add or forget rows; fit it on the "
-            "whole table."
+            f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
+            "rows themselves, which takes further passes over the data (or its learner does not "
+            "declare what it counts, see bayesgraph.learning.structure.learner): it cannot add or "
+            "forget rows; fit it on the whole table."
         )
     return True
 
@@ -78,7 +81,7 @@ class NetworkClassifier(GraphClassifier):
     Attributes
     ----------
     network_ : BayesianNetwork
-        The fitted model; ask it anything.
+        The fitted model, for any query.
     classes_ : ndarray, shape (n_classes,)
     statistics_ : Statistics
         Of all rows so far: what `partial_fit` adds to and `forget` subtracts from.
@@ -101,7 +104,7 @@ class NetworkClassifier(GraphClassifier):
         return star
 
     def _counts_ahead(self) -> bool:
-        """Tell whether what is counted is known before the data are."""
+        """Return whether the statistics to collect are known before the data are seen."""
         return counts_ahead(self._learner())
 
     def _discretizer(self) -> Discretizer | None:
@@ -189,15 +192,13 @@ class NetworkClassifier(GraphClassifier):
                 f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
                 "columns that keep their numbers: distributions={'age': 'gaussian'}."
             )
-        kept = {n for n, f in self.layout_.families.items() if f != "categorical"}
+        numeric = {n for n, f in self.layout_.families.items() if f != "categorical"}
         # A class that has no rows yet says nothing of intervals.
         there = np.bincount(codes) > 0
-        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(kept))
+        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(numeric))
         return discretized(table, discretizer.find_variables(table, *args))
 
-    def _learn(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> Any:
+    def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Learn all that `fit` sets besides the classes and the layout."""
         if isinstance(smoothing.alpha, Mapping):
             names = [v.name for v in (target, *source.features)]
@@ -209,9 +210,7 @@ class NetworkClassifier(GraphClassifier):
         self.target_, self.features_ = target, source.features
         return self
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> Any:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network that a source gives: its structure, then its parameters."""
         structure = self._learner()(source, smoothing)
         return estimate_network(

@@ -47,13 +47,13 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
 def _bullet(family: LeafFamily) -> str:
     """Return the line of a family in the docstring of ``distributions=``."""
-    kept = "; keeps the distinct values of the column" if family.keeps_values else ""
-    text = f'* "{family.name}": {family.summary}{kept}.'
+    stored = "; keeps the distinct values of the column" if family.keeps_values else ""
+    text = f'* "{family.name}": {family.summary}{stored}.'
     return _indented(text, 10)
 
 
 def _indented(text: str, below: int) -> str:
-    """Return text wrapped as the description of a parameter; `below` its first line so deep."""
+    """Return text wrapped as the description of a parameter, with deeper lines below the first."""
     return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
 
 
@@ -69,14 +69,14 @@ class Smoothed:
     """Mixed into estimators whose parameter `smoothing` is a name, a number or a Smoothing."""
 
     smoothing: Any
-    # What the estimator reads of a Smoothing, where that is not all of it.
+    # The values of a Smoothing that the estimator reads, if it does not read all.
     _reads: ClassVar[Collection[str]] = ()
     # Attributes of a fitted estimator that files hold besides those that all have.
     _fitted: ClassVar[Collection[str]] = ()
     # The name on the command line, if it has one, and the arguments that it means.
     command: ClassVar[str | None] = None
     command_options: ClassVar[Mapping[str, Any]] = {}
-    # What `network_` is, for the docstring.
+    # The class of `network_`, for the docstring.
     _model_name: ClassVar[str] = "BayesianNetwork"
 
     def _smoothing(self) -> Smoothing:

@@ -98,24 +98,12 @@ class PrequentialResult(Displayed):
         return late_methods.call("prequential_figure", self, **options)
 
 
-class PrequentialComparison(Displayed, Mapping[str, PrequentialResult]):
+class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
     """Results of several models on the same rows of one stream, by their names.
 
     It prints as a table: accuracy and log loss over all rows that were judged, which are the same
     for all models, and the ends of the curves.
     """
-
-    def __init__(self, results: Mapping[str, PrequentialResult]) -> None:
-        self._results = dict(results)
-
-    def __getitem__(self, name: str) -> PrequentialResult:
-        return self._results[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        return len(self._results)
 
     def _display(self) -> DisplayTable:
         return _table(self)
@@ -330,8 +318,8 @@ class _Curves:
         found = np.zeros((len(labels), 2))
         for i, label in enumerate(map(plain, labels.tolist())):
             if self._counts:  # ties go to the label that came first
-                most = max(self._counts, key=self._counts.__getitem__)
-                found[i] = most == label, self._last == label
+                frequent = max(self._counts, key=self._counts.__getitem__)
+                found[i] = frequent == label, self._last == label
             self._counts[label] = self._counts.get(label, 0) + 1
             self._last = label
         return found
@@ -454,8 +442,8 @@ class _ByRows(_Trial):
     def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
         """Return the most probable class, or None, and the probability of a class."""
         try:
-            ask = getattr(self.model, "predict_proba_one", None)
-            found = None if ask is None else ask(x)
+            predict = getattr(self.model, "predict_proba_one", None)
+            found = None if predict is None else predict(x)
         except NotImplementedError:  # as river's classifiers that give labels only
             found = None
         if found is None:
@@ -497,7 +485,7 @@ class _ByBatches(_Trial):
             if answers or classes is not None:
                 raise
             raise DataError(
-                f"{self.name} could not begin ({error}) Batches do not tell all classes ahead: "
+                f"{self.name} could not begin ({error}) Batches do not name all classes ahead: "
                 "give prequential classes=."
             ) from error
         return answers

@@ -109,8 +109,8 @@ class _RiverMethods:
                     f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, known)} "
                     f"It has {quoted(known)}."
                 )
-        kept = copy.deepcopy(model) if include_attributes else clone(model)
-        return type(self)(kept.set_params(**others))
+        copied = copy.deepcopy(model) if include_attributes else clone(model)
+        return type(self)(copied.set_params(**others))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one row of a certain weight."""

@@ -1,4 +1,4 @@
-"""One row as users give it: a mapping, a list of values or a table of one row."""
+"""Evidence from a single row: a mapping, a list of values or a table of one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a stream: which are numbers and which are states, and the codes of the states."""
+"""Encoding of the columns of a stream: numbers as they are, states by codes."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class StreamColumns:
     def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
         """Return the numbers of a row, shape (n_names, 1)."""
         get = x.get
-        # Most rows have all the numbers in the order of the first: none is looked for then.
+        # Usually a row has all numbers in the order of the first row: no look-up is needed then.
         values = list(x.values()) if list(x) == names else [get(n) for n in names]
         if not _PLAIN.issuperset(map(type, values)):
             values = [_number(n, value) for n, value in zip(names, values, strict=True)]
@@ -253,9 +253,9 @@ class StreamColumns:
 
     def forget_rare(self, star: StreamingStar) -> None:
         """Forget the spelling of values beyond the first ones of a column that are not in use."""
-        most = 4 * star.settings.max_categories + 1024
+        limit = 4 * star.settings.max_categories + 1024
         for j, vocabulary in enumerate(self.vocabularies):
-            if len(vocabulary) > most:
+            if len(vocabulary) > limit:
                 used = star.keys_in_use(j)
                 self.vocabularies[j] = {
                     key: code

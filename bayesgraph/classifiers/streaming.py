@@ -108,7 +108,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         What becomes of a category that was never learned.
     max_categories : int
         States of a column. When a column has had more, its most frequent values are found by a
-        count-min sketch with a list of this length, and become groups of values that tell the same
+        count-min sketch with a list of this length, and become groups of values that say the same
         of the class (MODL); the others are one state, "(other)", to which every value that is not
         in the list belongs from then on, learned or not.
 
@@ -265,7 +265,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             Of the classes known at the end; 0 for one up to the row that brings it, so that the
             first row of a stream whose classes are not named has zeros only.
         """
-        found = self._learn(X, y, classes, sample_weight, asked=True)
+        found = self._learn(X, y, classes, sample_weight, predict=True)
         return self.classes_[found.argmax(axis=1)], found
 
     def refresh(self) -> Any:
@@ -294,7 +294,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
-        asked: bool = False,
+        predict: bool = False,
     ) -> Floats:
         with self._as_before_if_refused():
             labels, name = target_column(y)
@@ -321,8 +321,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._extend(fresh, columns)
         if star.n_classes < len(known):
             star.grow(n_classes=len(known))
-        out = self._learn_rows(*encoded, at, joined, weights, asked)
-        if asked and is_first and classes is None:
+        out = self._learn_rows(*encoded, at, joined, weights, predict)
+        if predict and is_first and classes is None:
             out[0] = 0.0
         columns.forget_rare(star)
         self._changed()
@@ -420,24 +420,24 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         at: NDArray[np.int64],
         classes: NDArray[Any],
         weights: Floats,
-        asked: bool,
+        predict: bool,
     ) -> Floats:
         """Learn rows in stretches, each of which begins where a class is new."""
-        out = np.zeros((len(at) if asked else 0, len(classes)))
+        out = np.zeros((len(at) if predict else 0, len(classes)))
         star, first, brings = self.star_, 0, False
         while first < len(at):
             known = star.n_classes
             strange = np.flatnonzero(at[first + brings :] >= known)
             last = first + brings + int(strange[0]) if len(strange) else len(at)
             rows = slice(first, last)
-            part = np.empty((last - first, known)) if asked else None
+            part = np.empty((last - first, known)) if predict else None
             star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
             if part is not None:
                 # The row that brings a class was predicted without it.
                 out[first + brings : last, :known] = part[int(brings) :]
             first, brings = last, last < len(at)
             if brings:
-                if asked:
+                if predict:
                     one = columns[:, first : first + 1], codes[:, first : first + 1]
                     out[first, :known] = normalised(star.log_scores(*one))[0]
                 star.grow(n_classes=int(at[first]) + 1)

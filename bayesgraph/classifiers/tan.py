@@ -11,14 +11,14 @@ import numpy as np
 
 from bayesgraph.checks import random_generator
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import ColumnClassifier
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import Smoothing, Structure, tan
 from bayesgraph.learning.tree_posterior import averaged_tan
 from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
+from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Name
 
 
@@ -102,9 +102,7 @@ class AveragedTANClassifier(ColumnClassifier):
     ess: float | None = None
     random_state: int | np.random.Generator | np.random.RandomState | None = 0
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> NetworkMixture:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise DataError(f"n_trees is a number of trees, 1 or more; got {n!r}.")

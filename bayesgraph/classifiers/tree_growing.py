@@ -26,7 +26,7 @@ from bayesgraph.variables import Discrete, Variable
 Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
 
 # Subtrees that cross-validation compares; of longer sequences it takes evenly spaced ones.
-_MOST_SUBTREES = 50
+_MAX_SUBTREES = 50
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Pruning:
     cv : int, splitter of scikit-learn, or iterable of (train, test)
         Folds.
     one_standard_error : bool
-        Take the smallest tree whose error is within one standard error of the least.
+        Take the smallest tree whose error is within one standard error of the minimum.
     random_state : int
         Of the folds.
     """
@@ -103,9 +103,9 @@ def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | Non
     # Not by code: tables of other libraries list the same states in other orders, and ties are
     # broken by the order of the columns.
     states = sorted(range(variable.cardinality), key=lambda code: repr(variable.states[code]))
-    kept = states[1:] if len(states) <= 2 else states
+    shown = states[1:] if len(states) <= 2 else states
     return [
-        (s, np.where(codes < 0, np.nan, np.asarray(codes == s, dtype=np.float64))) for s in kept
+        (s, np.where(codes < 0, np.nan, np.asarray(codes == s, dtype=np.float64))) for s in shown
     ]
 
 
@@ -127,7 +127,7 @@ def grow(
     parameters: Mapping[str, Any],
     pruning: Pruning,
 ) -> tuple[Tree, tuple[Variable, ...], float]:
-    """Return a tree, the features that it asks, and the complexity parameter it was pruned with.
+    """Return a tree, the features that it splits on, and the complexity parameter of pruning.
 
     The tree has no values yet: its column of them is zero.
 
@@ -171,7 +171,7 @@ def grow(
 def _taken_over(grown: Any, data: Encoded) -> Tree:
     """Return scikit-learn's arrays as ours, features by their position in the table.
 
-    A split that only tells missing values from others (its threshold is infinite) is left out:
+    A split that only separates missing values from others (its threshold is infinite) is left out:
     here a missing value says nothing of its own, and others go left.
     """
     order, below = _reached(grown)
@@ -237,7 +237,7 @@ def _cross_validated(
     parameters: Mapping[str, Any],
     pruning: Pruning,
 ) -> float:
-    """Return the complexity parameter of least cross-validated error (Breiman et al. 1984, 3.4).
+    """Return the complexity parameter of minimum cross-validated error (Breiman et al. 1984, 3.4).
 
     Each subtree in the sequence of the whole data stands for the geometric mean of the parameters
     at which it begins and ends. Errors are misclassified shares or squares. Of equal ones the
@@ -246,8 +246,8 @@ def _cross_validated(
     path = learner(**parameters).cost_complexity_pruning_path(matrix, y, sample_weight=weights)
     alphas = np.unique(np.maximum(path.ccp_alphas, 0.0))
     candidates = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
-    if len(candidates) > _MOST_SUBTREES:
-        at = np.linspace(0, len(candidates) - 1, _MOST_SUBTREES).round().astype(int)
+    if len(candidates) > _MAX_SUBTREES:
+        at = np.linspace(0, len(candidates) - 1, _MAX_SUBTREES).round().astype(int)
         candidates = candidates[at]
     if len(y) < 2 or len(candidates) == 1:
         return float(candidates[0])

@@ -49,8 +49,8 @@ from bayesgraph.variables import (
     is_missing,
 )
 
-# Frames of at most so many rows are looked at as a whole: to take their columns apart takes longer
-# than all else.
+# Frames of up to so many rows are encoded as one array: splitting them into columns would take
+# longer than everything else.
 _FEW_ROWS = 32
 # No row of a stream counts for more: squares of weights stay finite.
 MAX_WEIGHT = 1e100
@@ -58,7 +58,7 @@ MAX_WEIGHT = 1e100
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is a data frame of any library (or a mapping from name to column)."""
-    # Most are one of these, and to ask every library takes longer than to predict a row.
+    # The common types first: a query of every library takes longer than the prediction of a row.
     if isinstance(X, np.ndarray):
         return False
     if nw.dependencies.is_pandas_dataframe(X):
@@ -114,7 +114,7 @@ class Columns:
 
 
 class _FrameColumns(Mapping[Name, Column]):
-    """The columns of a small pandas frame, taken apart only if one is asked for.
+    """The columns of a small pandas frame, split only when one is requested.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
         return Columns(names, _n_rows(columns), columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
     if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-        # An array has no names: where there were none in fitting, there is nothing to ask.
+        # An array has no names: where there were none in fitting, there is nothing to compare.
         _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, matrix, reset=False)
     return Columns(names, matrix.shape[0], None, matrix)
@@ -343,7 +343,7 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
 
 
 def note_names(estimator: Any, names: list[Name]) -> None:
-    """Set scikit-learn's attributes of the features; names are kept if all are text."""
+    """Set scikit-learn's attributes of the features; names are set if all are text."""
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -478,17 +478,13 @@ def check_fitted(estimator: Any, attribute: str | None = None) -> None:
     try:
         check_is_fitted(estimator, attribute)
     except NotFittedError:
-        raise NotFittedError(_not_fitted(estimator)) from None
-
-
-def _not_fitted(estimator: Any) -> str:
-    methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
-    *others, last = (f"'{name}'" for name in methods)
-    call = f"{', '.join(others)} or {last}" if others else last
-    return (
-        f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with appropriate "
-        "arguments before using this estimator."
-    )
+        methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
+        *others, last = (f"'{name}'" for name in methods)
+        call = f"{', '.join(others)} or {last}" if others else last
+        raise NotFittedError(
+            f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with "
+            "appropriate arguments before using this estimator."
+        ) from None
 
 
 def check_columns_of_dict(estimator: Any, X: Any) -> None:
@@ -508,7 +504,7 @@ def check_columns_of_dict(estimator: Any, X: Any) -> None:
 def no_table(estimator: Any, found: str) -> DataTypeError:
     """Return the error for what is a row, several rows one by one, or one column."""
     single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
-    hint = f" A single row to ask about goes to {single}, as a dict." if single else ""
+    hint = f" A single row to query goes to {single}, as a dict." if single else ""
     return DataTypeError(
         "X is a table: a data frame, a 2D array, or a dict that holds the list of values of each "
         f"column; got {found}.{hint}"

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
-from bayesgraph.classifiers.network_classifier import ColumnClassifier
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.learning import Smoothing
@@ -14,7 +14,7 @@ from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics import StatisticsSource, TableSource
+from bayesgraph.statistics import TableSource
 from bayesgraph.variables import Discrete
 
 
@@ -38,7 +38,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
         * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
           filters, which look at the features one by one;
-        * "tree_depth": by how early trees ask for a feature (Hall 2007).
+        * "tree_depth": by how early trees split on a feature (Hall 2007).
     {parameters}
 
     Attributes
@@ -68,9 +68,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         one_of("exponents", self.exponents, ALL_SCHEMES)
         return MDLP() if self.discretizer is None else super()._discretizer()
 
-    def _network(
-        self, source: TableSource | StatisticsSource, smoothing: Smoothing, target: Discrete
-    ) -> WeightedNetwork:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> WeightedNetwork:
         assert isinstance(source, TableSource)  # there is no other way to fit
         network = super()._network(source, smoothing, target)
         return weighted_network(network, source, self.exponents)

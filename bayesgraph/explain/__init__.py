@@ -1,4 +1,4 @@
-"""Why an answer is what it is: log odds as a sum of what each finding adds."""
+"""Explanation of predictions: log odds as a sum of one term for each finding."""
 
 from bayesgraph.explain.chain_rule import contributions, explain
 from bayesgraph.explain.contrast import Contrast

@@ -80,7 +80,7 @@ def explain(
     target = contrast.target
     if target in row:
         raise EvidenceError(
-            f"The evidence has {target.name!r}, whose log odds are asked; leave it out."
+            f"The evidence has {target.name!r}, whose log odds are computed; leave it out."
         )
     row, _ = row.split()
     findings = _Findings(contrast, row)
@@ -132,7 +132,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """One row of evidence and what it is asked for."""
+    """One row of evidence and the contrast to explain."""
 
     contrast: Contrast
     row: Evidence
@@ -162,10 +162,10 @@ class _Findings:
         known = list(dict.fromkeys(sets))
         if not known:
             return {}
-        asked = frozenset().union(*known)
+        needed = frozenset().union(*known)
         columns = {}
         for variable, value in self.row.columns.items():
-            if variable in asked:
+            if variable in needed:
                 seen = np.array([variable in chosen for chosen in known])
                 gone = -1 if isinstance(variable, Discrete) else np.nan
                 if isinstance(variable, CountVector):
@@ -183,7 +183,7 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
     if model.target != findings.contrast.target:
         raise EvidenceError(
             f"The log odds of a weighted network are those of its class {model.target.name!r}; "
-            "ask its `network` for those of another variable."
+            "query its `network` for those of another variable."
         )
     columns = findings.row.columns
     prior = model.log_scores(Evidence(1, {}))[0]
@@ -294,7 +294,7 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
     if missing := [v.name for v in graph.variables if v != target and v not in columns]:
         raise EvidenceError(
             "The factors of a factor graph add up where every variable is observed; "
-            f"{quoted(missing)} are not. Give their values, or ask the BayesianNetwork."
+            f"{quoted(missing)} are not. Give their values, or query the BayesianNetwork."
         )
     prior = np.zeros(target.cardinality)
     steps: list[_Step] = []

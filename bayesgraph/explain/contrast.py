@@ -1,4 +1,4 @@
-"""What log odds compare: one class and another, or all others together."""
+"""Log odds of one class against another, or against all others together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Contrast:
     target : Discrete
         The class variable.
     positive : int
-        Code of the class whose log odds are asked.
+        Code of the class whose log odds are computed.
     negative : int or None
         Code of the class it is compared to; None for all others together.
     """

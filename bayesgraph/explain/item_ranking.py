@@ -1,4 +1,4 @@
-"""Which items of a vector of counts, such as words, speak most for each class."""
+"""Ranking of the items of a vector of counts, such as words, by their log odds for each class."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from bayesgraph.variables import Discrete, Name, State
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_LINES = 40
+_MAX_LINES = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +166,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         terms = self.sorted_terms()
         return {
             "feature": [term.name for term in terms],
-            "value": [term.value for term in terms],
-            "log_odds": [term.log_odds for term in terms],
-            "alone": [term.alone for term in terms],
+            **{n: [getattr(term, n) for term in terms] for n in ("value", "log_odds", "alone")},
             "arcs": [float(sum(term.arcs.values())) for term in terms],
         }
 
@@ -184,7 +182,7 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     def _display(self) -> DisplayTable:
         terms = self.sorted_terms()
-        shown = terms if len(terms) <= _MOST_LINES else terms[: _MOST_LINES - 1]
+        shown = terms if len(terms) <= _MAX_LINES else terms[: _MAX_LINES - 1]
         rows = [("prior", self.prior)]
         rows += [(f"{term.name} = {term.value!r}", term.log_odds) for term in shown]
         if rest := terms[len(shown) :]:
