@@ -127,7 +127,9 @@ class _GrownTree(Smoothed):
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(late_methods.call("tree_to_dot", self.tree_, numbers=self._leaf_numbers, **options))
+        return str(
+            late_methods.call("tree_to_dot", self.tree_, numbers=self._leaf_numbers, **options)
+        )
 
     def render_tree(self, path: Any, **options: Any) -> None:
         """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""

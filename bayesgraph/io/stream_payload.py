@@ -11,7 +11,6 @@ import numpy as np
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
-from bayesgraph.classifiers.validation import note_names
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
     decode_columns,
