@@ -79,6 +79,8 @@ class _GrownTree(Smoothed):
     """
 
     _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
+    # The attribute with the variable whose CPD is the tree.
+    _tree_variable: ClassVar[str] = "target_"
 
     network_: BayesianNetwork = field(init=False)
     layout_: Layout = field(init=False)
@@ -137,12 +139,9 @@ class _GrownTree(Smoothed):
 
     @property
     def tree_(self) -> TreeCPD:
-        """The tree."""
-        raise NotImplementedError
-
-    def _tree(self, variable: Variable) -> TreeCPD:
+        """The tree: P(class | features), or P(leaf | features) of a regression tree."""
         check_is_fitted(self, "network_")
-        cpd = self.network_[variable.name]
+        cpd = self.network_[getattr(self, self._tree_variable).name]
         assert isinstance(cpd, TreeCPD)  # fit makes it one
         return cpd
 
@@ -240,11 +239,6 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         self.target_ = target
         return self
 
-    @property
-    def tree_(self) -> TreeCPD:
-        """The tree: P(class | features)."""
-        return self._tree(self.target_)
-
 
 @estimator
 class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -294,6 +288,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     _reads = ("shrinkage", "var_smoothing", "ddof", "estimation")
 
     _fitted = ("ccp_alpha_", "leaf_")
+    _tree_variable = "leaf_"
 
     target_: Continuous = field(init=False)
     leaf_: Discrete = field(init=False)
@@ -340,11 +335,6 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         ]
         self.network_ = BayesianNetwork(cpds)
         return self
-
-    @property
-    def tree_(self) -> TreeCPD:
-        """The tree: P(leaf | features)."""
-        return self._tree(self.leaf_)
 
     def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")

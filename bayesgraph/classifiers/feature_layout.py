@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from bayesgraph.encoding.columns import Column, as_numbers, is_discrete, is_matrix
 from bayesgraph.encoding.encoder import Encoder
@@ -243,8 +242,3 @@ def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Nam
         number += 1
         found = f"{name}_{number}"
     return found
-
-
-def is_sparse(X: Any) -> bool:
-    """Tell whether X is a sparse matrix."""
-    return bool(issparse(X))

@@ -266,8 +266,8 @@ class NetworkClassifier(GraphClassifier):
     def _check_updatable(self) -> None:
         if isinstance(self.class_weight, str):
             raise DataError(
-                f"class_weight={self.class_weight!r} needs all labels at once; partial_fit takes "
-                "a mapping from class to weight."
+                f"class_weight={self.class_weight!r} needs all labels at once; to add or forget "
+                "rows give a mapping from class to weight."
             )
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
@@ -313,8 +313,7 @@ class NetworkClassifier(GraphClassifier):
         """
         check_fitted(self, "network_")
         check_statistics(self)
-        if isinstance(self.class_weight, str):
-            raise DataError(f"forget does not go with class_weight={self.class_weight!r}.")
+        self._check_updatable()
         found, labels, weights = self._rows(X, y, sample_weight)
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:

@@ -568,10 +568,13 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
     while several := list(itertools.islice(together, batch)):
         given = [plain(label) for _, label in several]
         one_type = len({type(label) for label in given}) == 1
-        yield (
-            [_row(x) for x, _ in several],
-            target_column(np.array(given, dtype=None if one_type else object))[0],
-        )
+        for x, _ in several:
+            if not isinstance(x, Mapping):
+                raise DataTypeError(
+                    f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
+                )
+        labels = target_column(np.array(given, dtype=None if one_type else object))[0]
+        yield [x for x, _ in several], labels
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
@@ -581,14 +584,6 @@ def _pair(item: Any) -> tuple[Any, Any]:
             f"{type(item).__name__}."
         )
     return item[0], item[1]
-
-
-def _row(x: Any) -> Mapping[Name, Any]:
-    if not isinstance(x, Mapping):
-        raise DataTypeError(
-            f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
-        )
-    return x
 
 
 def _labels_of(X: Any, y: Any) -> NDArray[Any]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from bayesgraph.classifiers.feature_layout import is_sparse
 from bayesgraph.classifiers.validation import known_columns, known_table
 from bayesgraph.encoding import columns_of, encode_table
 from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
@@ -41,7 +41,7 @@ def row_evidence(estimator: Any, row: Any) -> Evidence:
     elif isinstance(row, (list, tuple)) and not any(isinstance(v, (list, tuple)) for v in row):
         row = [list(row)]
     layout = estimator.layout_
-    found = known_columns(estimator, row, layout.columns, sparse=is_sparse(row))
+    found = known_columns(estimator, row, layout.columns, sparse=issparse(row))
     if found.n_rows != 1:
         raise DataError(f"Expected one row, such as X[:1]; got a table of {found.n_rows} rows.")
     return known_table(found, layout, estimator.features_, estimator.unseen).evidence()

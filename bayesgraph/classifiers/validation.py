@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -24,7 +25,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from bayesgraph.classifiers.feature_layout import Layout, is_sparse, make_layout
+from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, unusable_labels
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.columns import (
@@ -336,7 +337,7 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
         estimator=estimator,
         input_name="X",
     )
-    if is_sparse(checked):
+    if issparse(checked):
         return without_duplicates(checked)
     array = np.asarray(checked)
     return np.ma.array(array, mask=X.mask) if np.ma.is_masked(X) else array
