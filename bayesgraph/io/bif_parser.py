@@ -141,7 +141,7 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # In the order of the declarations, which is the order of the variables.
-        return network_of([cpds[name] for name in variables], rounded, self.source)
+        return network_of([cpds[name] for name in variables], rounded, self.source, 5)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
@@ -354,8 +354,11 @@ class _Parser:
             return np.ascontiguousarray(np.moveaxis(slowest_first, 0, -1))
         if len(entries.rows) < n_rows and entries.default is None:
             missing = next(row for row in range(n_rows) if row not in entries.rows)
-            codes = np.unravel_index(missing, shape) if parents else ()
-            row = ", ".join(str(p.states[c]) for p, c in zip(parents, codes, strict=True))
+            states: list[str] = []
+            for parent in reversed(parents):  # the last one varies fastest
+                missing, code = divmod(missing, parent.cardinality)
+                states.append(str(parent.states[code]))
+            row = ", ".join(reversed(states))
             what = f"the row ({row})" if parents else "its probabilities"
             raise self._error(
                 block.start,

@@ -56,8 +56,12 @@ class RoundedRows:
         )
 
 
-def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
+def network_of(
+    cpds: Sequence[TableCPD], rounded: RoundedRows, source: str, stacklevel: int
+) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
+
+    `stacklevel` counts from the caller.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> B
         network = BayesianNetwork(cpds)
     except BayesGraphError as error:
         raise FileFormatError(f"{source}: {error}") from error
-    rounded.warn(source, stacklevel=6)  # above bayesgraph.load
+    rounded.warn(source, stacklevel=stacklevel + 1)
     return network
 
 

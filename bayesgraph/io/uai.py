@@ -205,7 +205,7 @@ def _parse(
     if kind == "BAYES":
         rounded = RoundedRows(normalize=normalize)
         cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        return network_of([cpds[variable] for variable in known], rounded, source)
+        return network_of([cpds[variable] for variable in known], rounded, source, 4)
     first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
     return FactorGraph([*first, *(Factor(table.scope, table.values) for table in tables), *last])
 
@@ -315,7 +315,7 @@ def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
             line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
             advice = "A file of tables that are no conditional probabilities starts with MARKOV."
             if parents and sum_to_one(values.reshape(child.cardinality, -1).T):
-                advice = "In UAI the child varies fastest; here it seems to vary slowest."
+                advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
             raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
 
 

@@ -218,7 +218,7 @@ def test_a_table_with_the_child_fastest_is_told() -> None:
         (HEAD + "variables x { }", "line 12: expected 'network', 'variable'"),
         (HEAD, "line 12: expected a probability block for each of 'wet'"),
         (HEAD + ROWS[:-2], r"line 12: expected '\{' and '\}' around the probability block"),
-        (HEAD + 'variable "x { }', "line 12: .*quote does not end"),
+        (HEAD + 'variable "x { }', "line 12: .*end of a quote"),
         (HEAD + "/* ... ", r"line 12: expected '\*/'"),
         (HEAD + "variable { }", "line 12: expected one name after 'variable'"),
         (HEAD + 'variable "a" "b" { }', "line 12: expected one name after 'variable'"),
