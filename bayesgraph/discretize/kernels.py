@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
+
 # Differences of a cost below this are ties, which go to fewer intervals.
 _TIE = 1e-6
 # Of a row's cost, in nats.
@@ -16,11 +18,8 @@ _ROUNDING = 1e-12
 
 @numba.njit(cache=True, nogil=True)
 def elementary_bins(
-    values: NDArray[np.float64],
-    classes: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
-    n_classes: int,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    values: Floats, classes: NDArray[np.signedinteger], weights: Floats, n_classes: int
+) -> tuple[NDArray[np.int64], Floats]:
     """Return the first row of each elementary bin, and the class counts up to each bin.
 
     A bin is a distinct value, or a run of values whose rows are all of one class.
@@ -68,7 +67,7 @@ def elementary_bins(
 
 
 @numba.njit(cache=True, nogil=True)
-def _entropy(sums: NDArray[np.float64], a: int, b: int) -> tuple[float, float, int]:
+def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
     """Return weight, weight times class entropy (bits) and number of classes of bins a to b."""
     total, logs, present = 0.0, 0.0, 0
     for j in range(sums.shape[1]):
@@ -83,7 +82,7 @@ def _entropy(sums: NDArray[np.float64], a: int, b: int) -> tuple[float, float, i
 
 
 @numba.njit(cache=True, nogil=True)
-def split_recursively(sums: NDArray[np.float64]) -> NDArray[np.bool_]:
+def split_recursively(sums: Floats) -> NDArray[np.bool_]:
     """Return which bins begin an interval, by recursive splits that shorten the description.
 
     Parameters
@@ -132,12 +131,12 @@ def split_recursively(sums: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 @numba.njit(cache=True, nogil=True)
-def log_factorial(x: float, table: NDArray[np.float64]) -> float:
+def log_factorial(x: float, table: Floats) -> float:
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
 @numba.njit(cache=True, nogil=True)
-def part_cost(sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: int) -> float:
+def part_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
     """Return the cost of bins a to b as one interval (nats).
 
     That is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), where n! cancels.
@@ -154,7 +153,7 @@ def part_cost(sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: 
 
 
 @numba.njit(cache=True, nogil=True)
-def _lift(least: NDArray[np.int64], delta: NDArray[np.float64], size: int, leaf: int) -> None:
+def _lift(least: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
     """Renew a tree of minima above one of its leaves; ties go to the first leaf."""
     node = (size + leaf) // 2
     while node:
@@ -164,9 +163,7 @@ def _lift(least: NDArray[np.int64], delta: NDArray[np.float64], size: int, leaf:
 
 
 @numba.njit(cache=True, nogil=True)
-def merge_greedily(
-    sums: NDArray[np.float64], table: NDArray[np.float64], prior: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.bool_]:
     """Return which bins begin an interval, in the best partition met while merging all into one.
 
     Parameters
@@ -233,9 +230,7 @@ def merge_greedily(
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_split(
-    sums: NDArray[np.float64], table: NDArray[np.float64], a: int, b: int
-) -> tuple[float, int]:
+def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
     """Return the least cost of bins a to b as two intervals, and where the second begins."""
     n_classes = sums.shape[1]
     least, at = np.inf, -1
@@ -254,12 +249,7 @@ def _best_split(
 
 
 @numba.njit(cache=True, nogil=True)
-def improve(
-    sums: NDArray[np.float64],
-    table: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    begins: NDArray[np.bool_],
-) -> None:
+def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_]) -> None:
     """Change a partition in place by the best of four moves until none of them lowers the cost.
 
     The moves: split an interval; merge two; merge two and split them anew; merge three and split
@@ -352,9 +342,7 @@ def improve(
 
 
 @numba.njit(cache=True, nogil=True)
-def joined_cost(
-    one: NDArray[np.float64], other: NDArray[np.float64], sign: float, table: NDArray[np.float64]
-) -> float:
+def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
     """Return the cost of a group with the class counts ``one + sign * other``; see `part_cost`."""
     n_classes = len(one)
     total, cost = 0.0, 0.0
@@ -369,9 +357,7 @@ def joined_cost(
 
 
 @numba.njit(cache=True, nogil=True)
-def merge_groups(
-    counts: NDArray[np.float64], table: NDArray[np.float64], prior: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
     """Return the group of each value, in the best grouping met while merging all into one.
 
     Parameters
@@ -441,12 +427,7 @@ def merge_groups(
 
 
 @numba.njit(cache=True, nogil=True)
-def move_values(
-    counts: NDArray[np.float64],
-    table: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    group: NDArray[np.int64],
-) -> None:
+def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.int64]) -> None:
     """Move single values to other groups, or to one of their own, while that lowers the cost.
 
     Parameters as for `merge_groups`; `group` holds numbers below V and is changed in place.
@@ -501,7 +482,7 @@ def move_values(
 
 
 @numba.njit(cache=True, nogil=True)
-def _equal_weights(sums: NDArray[np.float64], bins: int, begins: NDArray[np.bool_]) -> None:
+def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
     """Mark where intervals of about equal weight begin."""
     n_cells = len(begins)
     total = sums[n_cells].sum()
@@ -517,7 +498,7 @@ def _equal_weights(sums: NDArray[np.float64], bins: int, begins: NDArray[np.bool
 
 @numba.njit(cache=True, nogil=True)
 def _one_dimensional_means(
-    sums: NDArray[np.float64], place: NDArray[np.float64], bins: int, begins: NDArray[np.bool_]
+    sums: Floats, place: Floats, bins: int, begins: NDArray[np.bool_]
 ) -> None:
     """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
     n_cells = len(begins)
@@ -549,7 +530,7 @@ def _one_dimensional_means(
 
 
 @numba.njit(cache=True, nogil=True)
-def class_sums(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_sums(counts: Floats) -> Floats:
     """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
     sums = np.zeros((len(counts) + 1, counts.shape[1]))
     for i in range(len(counts)):
@@ -559,9 +540,7 @@ def class_sums(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @numba.njit(cache=True, nogil=True)
-def most_probable_cuts(
-    sums: NDArray[np.float64], factorial: NDArray[np.float64], begins: NDArray[np.bool_]
-) -> None:
+def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
     """Mark where the intervals of MODL begin; sums are whole numbers."""
     n_cells = len(begins)
     total = int(sums[n_cells].sum())
@@ -590,11 +569,11 @@ def most_probable_cuts(
 
 @numba.njit(cache=True, nogil=True)
 def width_cells(
-    counts: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
     bins: int,
-    factorial: NDArray[np.float64],
+    factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
     """Mark intervals of equal width; a cell goes where its middle belongs."""
@@ -610,11 +589,11 @@ def width_cells(
 
 @numba.njit(cache=True, nogil=True)
 def frequency_cells(
-    counts: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
     bins: int,
-    factorial: NDArray[np.float64],
+    factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
     """Mark intervals of about equal weight."""
@@ -623,11 +602,11 @@ def frequency_cells(
 
 @numba.njit(cache=True, nogil=True)
 def kmeans_cells(
-    counts: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
     bins: int,
-    factorial: NDArray[np.float64],
+    factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
     """Mark the clusters of one-dimensional k-means of the middles (Lloyd's algorithm)."""
@@ -636,11 +615,11 @@ def kmeans_cells(
 
 @numba.njit(cache=True, nogil=True)
 def mdlp_cells(
-    counts: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
     bins: int,
-    factorial: NDArray[np.float64],
+    factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
     """Mark the intervals of recursive splits by minimum description length."""
@@ -652,11 +631,11 @@ def mdlp_cells(
 
 @numba.njit(cache=True, nogil=True)
 def modl_cells(
-    counts: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    counts: Floats,
+    low: Floats,
+    high: Floats,
     bins: int,
-    factorial: NDArray[np.float64],
+    factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
     """Mark the most probable intervals given the classes."""

@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
+
 STEADY, WARNING, DRIFT = 0, 1, 2
 
 
@@ -19,11 +21,7 @@ def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def _push(
-    x: float,
-    counts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    window: NDArray[np.float64],
+    x: float, counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
     """Put a number into the newest bucket; of too many of one size the two oldest are joined."""
     n = window[0]
@@ -50,10 +48,7 @@ def _push(
 
 @numba.njit(cache=True, nogil=True)
 def _drop_oldest(
-    counts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    window: NDArray[np.float64],
+    counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
     level = len(counts) - 1
     while counts[level] == 0:
@@ -73,11 +68,7 @@ def _drop_oldest(
 
 @numba.njit(cache=True, nogil=True)
 def _cut(
-    delta: float,
-    min_length: int,
-    counts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    window: NDArray[np.float64],
+    delta: float, min_length: int, counts: NDArray[np.int64], totals: Floats, window: Floats
 ) -> int:
     """Return whether the window is to be cut: 1 where the newer mean is higher, -1 where lower."""
     n, whole = window[0], window[1]
@@ -104,7 +95,7 @@ def _cut(
 
 @numba.njit(cache=True, nogil=True)
 def update_adwin(
-    values: NDArray[np.float64],
+    values: Floats,
     delta: float,
     clock: int,
     min_length: int,
@@ -112,9 +103,9 @@ def update_adwin(
     up: bool,
     down: bool,
     counts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    window: NDArray[np.float64],
+    totals: Floats,
+    squares: Floats,
+    window: Floats,
     flags: NDArray[np.int8],
 ) -> None:
     """Feed an adaptive window (ADWIN).
@@ -152,14 +143,14 @@ def update_adwin(
 
 @numba.njit(cache=True, nogil=True)
 def update_page_hinkley(
-    values: NDArray[np.float64],
+    values: Floats,
     min_instances: int,
     delta: float,
     threshold: float,
     alpha: float,
     up: bool,
     down: bool,
-    state: NDArray[np.float64],
+    state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
     """Feed the test of Page and Hinkley.
@@ -184,11 +175,11 @@ def update_page_hinkley(
 
 @numba.njit(cache=True, nogil=True)
 def update_ddm(
-    values: NDArray[np.float64],
+    values: Floats,
     warm_start: int,
     warning: float,
     drift: float,
-    state: NDArray[np.float64],
+    state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
     """Feed DDM; state: numbers, their mean, and the minimal mean and deviation so far."""

@@ -6,6 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
+
 # Rows counted for all pairs before the next ones are touched: their codes stay in the cache.
 _BLOCK = 4096
 
@@ -14,9 +16,9 @@ _BLOCK = 4096
 def count_singles(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     start: NDArray[np.int64],
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Add the weight of each row to ``out[group, start[j] + code]`` for each column j.
 
@@ -44,10 +46,10 @@ def count_singles(
 def count_pairs(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     cards: NDArray[np.int64],
     start: NDArray[np.int64],
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Add the weight of each row to the tables of all pairs of columns i < j.
 
@@ -90,9 +92,9 @@ def count_beside(
     columns: NDArray[np.intp],
     keys: NDArray[np.int64],
     size: int,
-    weights: NDArray[np.float64],
+    weights: Floats,
     start: NDArray[np.int64],
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Add the weight of each row to ``out[start[j] + code * size + key]`` for some columns j.
 
@@ -142,10 +144,7 @@ def _row_keys(
 
 @numba.njit(cache=True, nogil=True)
 def _count_all(
-    base: NDArray[np.int64],
-    right: NDArray[np.signedinteger],
-    card: int,
-    table: NDArray[np.float64],
+    base: NDArray[np.int64], right: NDArray[np.signedinteger], card: int, table: Floats
 ) -> None:
     for row in range(len(right)):
         table[base[row] * card + right[row]] += 1.0
@@ -156,8 +155,8 @@ def _count_some(
     base: NDArray[np.int64],
     right: NDArray[np.signedinteger],
     card: int,
-    weights: NDArray[np.float64],
-    table: NDArray[np.float64],
+    weights: Floats,
+    table: Floats,
 ) -> None:
     weighted = len(weights) > 0
     for row in range(len(right)):
@@ -166,7 +165,7 @@ def _count_some(
 
 
 @numba.njit(cache=True, nogil=True)
-def _first_observed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _first_observed(values: Floats) -> Floats:
     """Return the first value of each column that is not NaN, 0 if there is none."""
     first = np.zeros(values.shape[1])
     for j in range(values.shape[1]):
@@ -179,12 +178,12 @@ def _first_observed(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @numba.njit(cache=True, nogil=True)
 def group_moments(
-    values: NDArray[np.float64],
+    values: Floats,
     group: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
-    count: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    square: NDArray[np.float64],
+    weights: Floats,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
 ) -> None:
     """Write count, mean and sum of squared deviations of each column in each group.
 
@@ -235,13 +234,13 @@ def group_moments(
 def sum_sparse(
     indptr: NDArray[np.signedinteger],
     indices: NDArray[np.signedinteger],
-    data: NDArray[np.float64],
+    data: Floats,
     group: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     threshold: float,
-    sums: NDArray[np.float64],
-    missing: NDArray[np.float64],
-    totals: NDArray[np.float64],
+    sums: Floats,
+    missing: Floats,
+    totals: Floats,
 ) -> None:
     """Add up counts of compressed sparse rows by group.
 
@@ -279,13 +278,13 @@ def sum_sparse(
 
 @numba.njit(cache=True, nogil=True)
 def sum_dense(
-    values: NDArray[np.float64],
+    values: Floats,
     group: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     threshold: float,
-    sums: NDArray[np.float64],
-    missing: NDArray[np.float64],
-    totals: NDArray[np.float64],
+    sums: Floats,
+    missing: Floats,
+    totals: Floats,
 ) -> None:
     """Add up counts of a dense matrix by group; see sum_sparse."""
     weighted = len(weights) > 0

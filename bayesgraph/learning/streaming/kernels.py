@@ -8,6 +8,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
+
 # Which exponents move.
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
 # Nats: adaptive steps are shorter for features whose log densities vary by more.
@@ -15,7 +17,7 @@ _RANGE = 2.0
 
 
 @numba.njit(cache=True, nogil=True)
-def _posterior(scores: NDArray[np.float64]) -> None:
+def _posterior(scores: Floats) -> None:
     """Turn log scores into probabilities, in place."""
     most = scores.max()
     total = 0.0
@@ -27,12 +29,7 @@ def _posterior(scores: NDArray[np.float64]) -> None:
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def add_scores(
-    logs: NDArray[np.float64],
-    shared: NDArray[np.float64],
-    own: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def add_scores(logs: Floats, shared: Floats, own: Floats, out: Floats) -> None:
     """Add ``sum_f (shared_f + own_kf) logs_kf`` of one row to the score of each class.
 
     Parameters
@@ -52,14 +49,14 @@ def add_scores(
 # depends on what it has inlined, which is another thing in a fresh clone.
 @numba.njit(cache=True, nogil=True, fastmath={"nsz"})
 def _add_ranges(
-    logs: NDArray[np.float64],
-    centre: NDArray[np.float64],
+    logs: Floats,
+    centre: Floats,
     mode: int,
-    ranges: NDArray[np.float64],
-    own_ranges: NDArray[np.float64],
-    observed: NDArray[np.float64],
-    away: NDArray[np.float64],
-    scratch: NDArray[np.float64],
+    ranges: Floats,
+    own_ranges: Floats,
+    observed: Floats,
+    away: Floats,
+    scratch: Floats,
 ) -> None:
     """Add how far a row's log densities are apart, and from their means; see `learn_rows`.
 
@@ -91,25 +88,25 @@ def _add_ranges(
 # Without Python's check of each divisor: that keeps divisions and roots out of vector registers.
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _move(
-    logs: NDArray[np.float64],
-    error: NDArray[np.float64],
-    centre: NDArray[np.float64],
+    logs: Floats,
+    error: Floats,
+    centre: Floats,
     mode: int,
     step: float,
     own_step: float,
     adaptive: bool,
     least: float,
-    shared: NDArray[np.float64],
-    own: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    own_squares: NDArray[np.float64],
-    bias_squares: NDArray[np.float64],
-    ranges: NDArray[np.float64],
-    own_ranges: NDArray[np.float64],
-    observed: NDArray[np.float64],
-    away: NDArray[np.float64],
-    scratch: NDArray[np.float64],
+    shared: Floats,
+    own: Floats,
+    bias: Floats,
+    squares: Floats,
+    own_squares: Floats,
+    bias_squares: Floats,
+    ranges: Floats,
+    own_ranges: Floats,
+    observed: Floats,
+    away: Floats,
+    scratch: Floats,
 ) -> None:
     """Take one gradient step; see `learn_rows`.
 
@@ -165,32 +162,32 @@ def _move(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def learn_rows(
-    logs: NDArray[np.float64],
+    logs: Floats,
     classes: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    centre: NDArray[np.float64],
+    weights: Floats,
+    centre: Floats,
     mode: int,
     step: float,
     own_step: float,
     adaptive: bool,
     least: float,
     smoothing: float,
-    totals: NDArray[np.float64],
-    clock: NDArray[np.float64],
-    shared: NDArray[np.float64],
-    own: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    own_squares: NDArray[np.float64],
-    bias_squares: NDArray[np.float64],
-    mean_shared: NDArray[np.float64],
-    mean_own: NDArray[np.float64],
-    mean_bias: NDArray[np.float64],
-    ranges: NDArray[np.float64],
-    own_ranges: NDArray[np.float64],
-    observed: NDArray[np.float64],
+    totals: Floats,
+    clock: Floats,
+    shared: Floats,
+    own: Floats,
+    bias: Floats,
+    squares: Floats,
+    own_squares: Floats,
+    bias_squares: Floats,
+    mean_shared: Floats,
+    mean_own: Floats,
+    mean_bias: Floats,
+    ranges: Floats,
+    own_ranges: Floats,
+    observed: Floats,
     decay: float,
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Take one gradient step on the negative log likelihood of each row, in their order.
 
@@ -276,13 +273,7 @@ def learn_rows(
 
 
 @numba.njit(cache=True, nogil=True)
-def score_rows(
-    logs: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    shared: NDArray[np.float64],
-    own: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def score_rows(logs: Floats, prior: Floats, shared: Floats, own: Floats, out: Floats) -> None:
     """Write the log score of each class for each row, shape (n, n_classes); see `learn_rows`."""
     for row in range(len(logs)):
         for k in range(len(prior)):

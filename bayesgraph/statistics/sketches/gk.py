@@ -26,6 +26,8 @@ from bayesgraph.statistics.sketches.midpoints import halfway
 
 # Values below which one thread is enough.
 _THREAD = 1 << 12
+# The columns of tuples as files name them, and the minimum of each.
+_COLUMNS = {"value": -np.inf, "low": -np.inf, "own": 0.0, "delta": 0.0}
 
 
 class GKSummary(CutSummaries):
@@ -114,11 +116,7 @@ class GKSummary(CutSummaries):
         room = self.size if epsilon is None else 8
         self._merged = np.full(n_features, 2.0 / self.size)
         self._used = np.zeros(n_features, dtype=np.int64)
-        self._value = np.zeros((n_features, room))
-        self._low = np.zeros((n_features, room))
-        self._own = np.zeros((n_features, room))
-        self._delta = np.zeros((n_features, room))
-        self._gap = np.zeros((n_features, room, n_classes))
+        self._tuples = np.zeros((n_features, room, kernels.GAPS + n_classes))
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """See ColumnSummaries."""
@@ -132,8 +130,7 @@ class GKSummary(CutSummaries):
         def work(a: int, b: int) -> None:
             kernels.absorb_quantiles(
                 columns[a:b], np.argsort(columns[a:b], axis=1), classes, weights, share,
-                self._merged[a:b], self._used[a:b], self._value[a:b], self._low[a:b],
-                self._own[a:b], self._gap[a:b], self._delta[a:b], 0, b - a,
+                self._merged[a:b], self._used[a:b], self._tuples[a:b],
             )  # fmt: skip
 
         over_rows(work, len(columns), 1 + _THREAD // columns.shape[1], together=1)
@@ -141,19 +138,24 @@ class GKSummary(CutSummaries):
             self._set_room(max(8, int(self._used.max())))
 
     def _set_room(self, room: int) -> None:
-        for name in ("_value", "_low", "_own", "_delta", "_gap"):
-            old = getattr(self, name)[:, :room]
-            shape = (self.n_features, room, *old.shape[2:])
-            setattr(self, name, np.ascontiguousarray(widened(old, shape)))
+        n_features, _, width = self._tuples.shape
+        self._tuples = np.ascontiguousarray(
+            widened(self._tuples[:, :room], (n_features, room, width))
+        )
+
+    @property
+    def _is_used(self) -> NDArray[np.bool_]:
+        return np.asarray(np.arange(self._tuples.shape[1]) < self._used[:, None])
+
+    @property
+    def _weights(self) -> Floats:
+        """Weight of each class for each tuple, 0 where there is none."""
+        return np.asarray(self._tuples[..., kernels.GAPS :] * self._is_used[..., None])
 
     @property
     def counts(self) -> Floats:
         """See ColumnSummaries."""
-        return np.asarray((self._gap * self._is_used[..., None]).sum(axis=1))
-
-    @property
-    def _is_used(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self._value.shape[1]) < self._used[:, None])
+        return np.asarray(self._weights.sum(axis=1))
 
     @property
     def rank_error(self) -> Floats:
@@ -166,8 +168,9 @@ class GKSummary(CutSummaries):
 
     @property
     def _spread(self) -> Floats:
-        """How much weight may be on either side of a number before each tuple."""
-        return np.asarray((self._gap.sum(axis=2) - self._own + self._delta) * self._is_used)
+        """Weight that may be on either side of a number before each tuple."""
+        own, delta = self._tuples[..., kernels.OWN], self._tuples[..., kernels.DELTA]
+        return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
         """Return a value of each feature up to which lies a share of its weight.
@@ -177,15 +180,13 @@ class GKSummary(CutSummaries):
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
         found = np.full(self.n_features, np.nan)
-        for f in range(self.n_features):
-            n = self._used[f]
-            if not n:
-                continue
-            least = np.cumsum(self._gap[f, :n].sum(axis=1))
-            rank = share * least[-1]
-            # What equals a tuple's value fills the ranks up to its own.
-            above = least + self._delta[f, :n] - self._own[f, :n] - rank
-            found[f] = self._value[f, int(np.argmin(np.maximum(rank - least, above)))]
+        for f in np.flatnonzero(self._used).tolist():
+            values, weights, delta = self.tuples(f)
+            below = np.cumsum(weights.sum(axis=1))
+            rank = share * below[-1]
+            # The weight that equals a tuple's value fills the ranks up to its own.
+            above = below + delta - self._tuples[f, : len(below), kernels.OWN] - rank
+            found[f] = values[np.argmin(np.maximum(rank - below, above))]
         return found
 
     def rank(self, values: ArrayLike) -> Floats:
@@ -193,27 +194,22 @@ class GKSummary(CutSummaries):
 
         Off by at most `rank_error`.
         """
-        numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (self.n_features,))
         found = np.zeros(self.n_features)
-        for f, x in enumerate(numbers.tolist()):
-            n = int(self._used[f])
-            at = int(np.searchsorted(self._value[f, :n], x, side="right"))
-            found[f] = self._gap[f, :at].sum()
-            # Half of what may be on either side.
-            if at and self._value[f, at - 1] == x:
-                found[f] += self._delta[f, at - 1] / 2
-            elif at < n:
+        for f, x in enumerate(np.broadcast_to(np.asarray(values, dtype=np.float64), found.shape)):
+            known, weights, delta = self.tuples(f)
+            at = int(np.searchsorted(known, x, side="right"))
+            found[f] = weights[:at].sum()
+            # Half of the weight that may be on either side.
+            if at and known[at - 1] == x:
+                found[f] += delta[at - 1] / 2
+            elif at < len(known):
                 found[f] += self._spread[f, at] / 2
         return found
 
     def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
         """Return values, class weights and deltas of a feature's tuples."""
-        n = self._used[feature]
-        return (
-            self._value[feature, :n].copy(),
-            self._gap[feature, :n].copy(),
-            self._delta[feature, :n].copy(),
-        )
+        found = self._tuples[feature, : self._used[feature]].copy()
+        return found[:, kernels.VALUE], found[:, kernels.GAPS :], found[:, kernels.DELTA]
 
     def cells(self) -> Cells:
         """See CutSummaries: a tuple is a cell.
@@ -222,11 +218,12 @@ class GKSummary(CutSummaries):
         or the tuple's value where the next one reaches below it.
         """
         used = self._is_used
-        after = np.roll(self._low, -1, axis=1)
+        low, value = self._tuples[..., kernels.LOW], self._tuples[..., kernels.VALUE]
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        flat = halfway(self._value[used], after[used])
+        flat = halfway(value[used], np.roll(low, -1, axis=1)[used])
         flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells.joined(start, self._gap[used], flat, self._low[used], self._value[used])
+        held = self._tuples[used][:, kernels.GAPS :]
+        return Cells.joined(start, held, flat, low[used], value[used])
 
     @classmethod
     def united(cls, parts: Sequence[Self]) -> Self:
@@ -236,58 +233,44 @@ class GKSummary(CutSummaries):
         which adds half of that to the error.
         """
         first = parts[0]
-        room = max(part._value.shape[1] for part in parts)
-
-        def stacked(name: str) -> Any:
-            return np.stack([_roomy(getattr(part, name), room) for part in parts])
-
-        shape = (first.n_features, len(parts) * room)
-        made = cls(first.n_features, first.n_classes, size=shape[1])
-        made._gap = np.zeros((*shape, first.n_classes))
+        room = max(part._tuples.shape[1] for part in parts)
+        shape = (first.n_features, room, first._tuples.shape[2])
+        tuples = np.stack([widened(part._tuples, shape) for part in parts])
         used = np.stack([part._used for part in parts])
-        names = ("_value", "_low", "_own", "_gap", "_delta")
-        value, low, own, gap, delta = map(stacked, names)
+        made = cls(first.n_features, first.n_classes, size=len(parts) * room)
         share = first.epsilon or 1.0 / first.size
         over_rows(
             lambda a, b: kernels.unite_quantiles(
-                used, value, low, own, gap, delta, share, made._used, made._value, made._low,
-                made._own, made._gap, made._delta, a, b,
+                used, tuples, share, made._used, made._tuples, a, b
             ),
             first.n_features,
-            1 + _THREAD // shape[1],
-        )  # fmt: skip
+            1 + _THREAD // made.size,
+        )
         return made
 
     def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
-        kernels.fade_quantiles(
-            factor, LIGHT, NOTHING, self._used, self._value, self._low, self._own, self._gap,
-            self._delta,
-        )  # fmt: skip
+        kernels.fade_quantiles(factor, LIGHT, NOTHING, self._used, self._tuples)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
-        room = self._value.shape[1]
-        self._used = widened(self._used, (self.n_features,))
+        shape = (self.n_features, self._tuples.shape[1], kernels.GAPS + self.n_classes)
+        self._used = widened(self._used, shape[:1])
+        self._tuples = widened(self._tuples, shape)
         fresh = np.full(self.n_features - len(self._merged), 2.0 / self.size)
         self._merged = np.concatenate([self._merged, fresh])
-        for name in ("_value", "_low", "_own", "_delta"):
-            setattr(self, name, widened(getattr(self, name), (self.n_features, room)))
-        self._gap = widened(self._gap, (self.n_features, room, self.n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See ColumnSummaries."""
+        columns = np.moveaxis(self._tuples, -1, 0)
         return {
             "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
             "merged": self._merged,
-            "value": self._value,
-            "low": self._low,
-            "own": self._own,
-            "delta": self._delta,
-            "gap": self._gap,
+            **dict(zip(_COLUMNS, columns.copy(), strict=False)),
+            "gap": self._tuples[..., kernels.GAPS :].copy(),
         }
 
     @classmethod
@@ -299,19 +282,14 @@ class GKSummary(CutSummaries):
         if epsilon == 0.0 and room != size:
             raise DataError(f"A saved state has room for {size:g} tuples; got room for {room}.")
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        made._gap = gap
         made._used = state_array(arrays, "used", (n_features,), minimum=0, maximum=room, whole=True)
         made._merged = state_array(arrays, "merged", (n_features,), minimum=np.finfo(float).tiny)
-        made._value = state_array(arrays, "value", (n_features, room))
-        made._low = state_array(arrays, "low", (n_features, room))
-        made._own = state_array(arrays, "own", (n_features, room), minimum=0.0)
-        made._delta = state_array(arrays, "delta", (n_features, room), minimum=0.0)
-        check_ascending("value", made._value, made._is_used, ties=False)
-        if ((made._low > made._value) & made._is_used).any():
+        columns = [
+            state_array(arrays, name, (n_features, room), minimum=minimum)
+            for name, minimum in _COLUMNS.items()
+        ]
+        made._tuples = np.concatenate([np.stack(columns, axis=-1), gap], axis=-1)
+        check_ascending("value", columns[kernels.VALUE], made._is_used, ties=False)
+        if ((columns[kernels.LOW] > columns[kernels.VALUE]) & made._is_used).any():
             raise DataError("A saved state has tuples that begin after their end.")
         return made
-
-
-def _roomy(array: Floats, room: int) -> Floats:
-    """Return an array with room for so many tuples a feature."""
-    return widened(array, (len(array), room, *array.shape[2:]))

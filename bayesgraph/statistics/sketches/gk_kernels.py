@@ -1,4 +1,8 @@
-"""Compiled updates of quantile summaries of all features of a table side by side."""
+"""Compiled updates of quantile summaries of all features of a table side by side.
+
+A tuple is a row of numbers: its value, the smallest value that it counts, the weight of those that
+equal its value, how much more its rank may be (delta), and the weight of each class.
+"""
 
 from __future__ import annotations
 
@@ -6,182 +10,123 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.kernels import faded
 
+# Columns of a tuple; those of the classes are the last ones.
+VALUE, LOW, OWN, DELTA, GAPS = 0, 1, 2, 3, 4
+
 
 @numba.njit(cache=True, nogil=True)
-def _put(
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-    at: int,
-    from_value: NDArray[np.float64],
-    from_low: NDArray[np.float64],
-    from_own: NDArray[np.float64],
-    from_gap: NDArray[np.float64],
-    from_delta: NDArray[np.float64],
-    i: int,
-) -> None:
+def _put(into: Floats, at: int, source: Floats, i: int) -> None:
     """Put a copy of a tuple in a place among others."""
-    value[at], low[at] = from_value[i], from_low[i]
-    own[at], delta[at] = from_own[i], from_delta[i]
-    for k in range(gap.shape[1]):
-        gap[at, k] = from_gap[i, k]
+    for c in range(into.shape[1]):
+        into[at, c] = source[i, c]
 
 
 @numba.njit(cache=True, nogil=True)
-def _weight(gap: NDArray[np.float64], at: int, size: int) -> float:
-    """Return the weight of a tuple, 0 behind the last one."""
+def _weight(tuples: Floats, at: int) -> float:
+    """Return the weight of a tuple."""
     weight = 0.0
-    if at < size:
-        for k in range(gap.shape[1]):
-            weight += gap[at, k]
+    for c in range(GAPS, tuples.shape[1]):
+        weight += tuples[at, c]
     return weight
 
 
 @numba.njit(cache=True, nogil=True)
 def _merge_in(
-    values: NDArray[np.float64],
-    classes: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    n: int,
+    column: Floats,
+    order: NDArray[np.int64],
+    classes: NDArray[np.signedinteger],
+    weights: Floats,
     size: int,
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-    new_value: NDArray[np.float64],
-    new_low: NDArray[np.float64],
-    new_own: NDArray[np.float64],
-    new_gap: NDArray[np.float64],
-    new_delta: NDArray[np.float64],
-    total: NDArray[np.float64],
+    tuples: Floats,
+    new: Floats,
+    total: Floats,
 ) -> int:
     """Write the tuples of a feature with new values among them; return how many there are.
 
     A value that is a tuple's value already joins it, which adds nothing to anyone's uncertainty.
     `total` takes the weight of each tuple.
     """
-    n_classes = gap.shape[1]
     old, count = 0, 0
-    held = _weight(gap, 0, size)
-    for row in range(n):
-        x = values[row]
+    for place in range(len(order) + 1):
+        # Missing values are last, and behind all values are the tuples that are left.
+        row = order[place] if place < len(order) else -1
+        x = column[row] if row >= 0 and not np.isnan(column[row]) else np.inf
+        while old < size and tuples[old, VALUE] <= x:
+            _put(new, count, tuples, old)
+            total[count] = _weight(tuples, old)
+            old, count = old + 1, count + 1
+        if x == np.inf:
+            break
         w = weights[row] if len(weights) else 1.0
         if w <= 0.0:
             continue
-        while old < size and value[old] <= x:
-            _put(
-                new_value, new_low, new_own, new_gap, new_delta, count,
-                value, low, own, gap, delta, old,
-            )  # fmt: skip
-            total[count] = held
-            old, count = old + 1, count + 1
-            held = _weight(gap, old, size)
-        if count and new_value[count - 1] == x:
-            new_gap[count - 1, classes[row]] += w
-            new_own[count - 1] += w
-            total[count - 1] += w
-            continue
-        new_value[count], new_low[count], new_own[count] = x, x, w
-        for k in range(n_classes):
-            new_gap[count, k] = 0.0
-        new_gap[count, classes[row]] = w
-        # The largest value is known exactly, and so is the smallest unless it has faded. What lies
-        # in the gap of the next tuple, but for what equals its value, may be on either side of the
-        # new one.
-        between = delta[old] - own[old] + held if old < size else 0.0
-        new_delta[count] = max(between, 0.0)
-        total[count] = w
-        count += 1
-    while old < size:
-        _put(
-            new_value, new_low, new_own, new_gap, new_delta, count,
-            value, low, own, gap, delta, old,
-        )  # fmt: skip
-        total[count] = held
-        old, count = old + 1, count + 1
-        held = _weight(gap, old, size)
+        if not count or new[count - 1, VALUE] != x:
+            new[count, :] = 0.0
+            new[count, VALUE], new[count, LOW] = x, x
+            # The largest value is known exactly, and so is the smallest unless it has faded. What
+            # lies in the gap of the next tuple, but for what equals its value, may be on either
+            # side of the new one.
+            if old < size:
+                between = tuples[old, DELTA] - tuples[old, OWN] + _weight(tuples, old)
+                new[count, DELTA] = max(between, 0.0)
+            total[count] = 0.0
+            count += 1
+        new[count - 1, GAPS + classes[row]] += w
+        new[count - 1, OWN] += w
+        total[count - 1] += w
     return count
 
 
 @numba.njit(cache=True, nogil=True)
-def _left_after(
-    total: NDArray[np.float64], delta: NDArray[np.float64], count: int, most: float
-) -> int:
+def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
     """Return how many tuples a pass leaves that merges gaps up to a sum."""
     if count <= 2:
         return count
-    kept = 2  # the first and the last
-    g, room = total[count - 1], most - delta[count - 1]
+    left = 2  # the first and the last
+    g, room = total[count - 1], maximum - tuples[count - 1, DELTA]
     for i in range(count - 2, 0, -1):
         # Selected, not branched on: which it will be cannot be predicted.
         joined = total[i] + g
         fits = joined <= room
-        kept += 0 if fits else 1
+        left += 0 if fits else 1
         g = joined if fits else total[i]
-        room = room if fits else most - delta[i]
-    return kept
+        room = room if fits else maximum - tuples[i, DELTA]
+    return left
 
 
 @numba.njit(cache=True, nogil=True)
-def _compress(
-    new_value: NDArray[np.float64],
-    new_low: NDArray[np.float64],
-    new_own: NDArray[np.float64],
-    new_gap: NDArray[np.float64],
-    new_delta: NDArray[np.float64],
-    total: NDArray[np.float64],
-    count: int,
-    most: float,
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-) -> int:
+def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
     """Write what a pass leaves that merges gaps up to a sum; return how many tuples."""
-    n_classes = gap.shape[1]
-    # From the last to the first, into the end of the arrays; moved to their beginning after.
-    room = len(value)
+    # From the last to the first, into the end of the array; moved to its beginning after.
+    room = len(tuples)
     at, g = room, 0.0
     for i in range(count - 1, -1, -1):
-        if 0 < i < count - 1 and total[i] + g <= most - delta[at]:
-            for k in range(n_classes):
-                gap[at, k] += new_gap[i, k]
-            low[at] = min(low[at], new_low[i])
+        if 0 < i < count - 1 and total[i] + g <= maximum - tuples[at, DELTA]:
+            for c in range(GAPS, tuples.shape[1]):
+                tuples[at, c] += new[i, c]
+            tuples[at, LOW] = min(tuples[at, LOW], new[i, LOW])
             g += total[i]
-            continue
-        at, g = at - 1, total[i]
-        _put(
-            value, low, own, gap, delta, at,
-            new_value, new_low, new_own, new_gap, new_delta, i,
-        )  # fmt: skip
-    kept = room - at
-    for i in range(kept):
-        _put(value, low, own, gap, delta, i, value, low, own, gap, delta, at + i)
-    return kept
+        else:
+            at, g = at - 1, total[i]
+            _put(tuples, at, new, i)
+    for i in range(room - at):
+        _put(tuples, i, tuples, at + i)
+    return room - at
 
 
 @numba.njit(cache=True, nogil=True)
 def absorb_quantiles(
-    columns: NDArray[np.float64],
+    columns: Floats,
     order: NDArray[np.int64],
     classes: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     share: float,
-    guess: NDArray[np.float64],
+    guess: Floats,
     size: NDArray[np.int64],
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-    start: int,
-    stop: int,
+    tuples: Floats,
 ) -> None:
     """Put values into the summaries of some features and merge tuples until there is room.
 
@@ -193,94 +138,56 @@ def absorb_quantiles(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     share : float
-        Gaps are merged up to this share of all weight; 0 to merge no more than room asks for.
+        Gaps are merged up to this share of all weight; 0 to merge no more than room requires.
     guess : ndarray, shape (n_features,)
         The share of all weight up to which gaps were merged last.
     size : ndarray, shape (n_features,)
-    value, low, own, delta : ndarray, shape (n_features, room)
-        Of a tuple: its value, the smallest one among those it counts, the weight of those that
-        equal its value, and how much more its rank may be.
-    gap : ndarray, shape (n_features, room, n_classes)
-    start, stop : int
-        Of the features.
+    tuples : ndarray, shape (n_features, room, 4 + n_classes)
     """
-    room, n_classes = gap.shape[1], gap.shape[2]
-    most_tuples = room + columns.shape[1]
-    new_value, new_low, new_own = (
-        np.empty(most_tuples),
-        np.empty(most_tuples),
-        np.empty(most_tuples),
-    )
-    new_gap, new_delta = np.empty((most_tuples, n_classes)), np.empty(most_tuples)
-    total = np.empty(most_tuples)
-    values, codes = np.empty(columns.shape[1]), np.empty(columns.shape[1], dtype=np.int64)
-    held = np.empty(len(weights))
-    for f in range(start, stop):
-        n = 0
-        for row in order[f]:
-            if np.isnan(columns[f, row]):
-                break
-            values[n], codes[n] = columns[f, row], classes[row]
-            if len(weights):
-                held[n] = weights[row]
-            n += 1
-        count = _merge_in(
-            values, codes, held, n,
-            size[f], value[f], low[f], own[f], gap[f], delta[f],
-            new_value, new_low, new_own, new_gap, new_delta, total,
-        )  # fmt: skip
+    room = tuples.shape[1]
+    new = np.empty((room + columns.shape[1], tuples.shape[2]))
+    total = np.empty(len(new))
+    for f in range(len(columns)):
+        count = _merge_in(columns[f], order[f], classes, weights, size[f], tuples[f], new, total)
         weight = 0.0
         for i in range(count):
             weight += total[i]
         if share > 0.0:
-            most = share * weight
+            maximum = share * weight
         elif count <= room:
-            most = -1.0
+            maximum = -1.0
         else:
-            most = _least_sum(total, new_delta, count, room, guess[f] * weight)
-            guess[f] = most / weight
-        size[f] = _compress(
-            new_value, new_low, new_own, new_gap, new_delta, total, count, most,
-            value[f], low[f], own[f], gap[f], delta[f],
-        )  # fmt: skip
+            maximum = _smallest_sum(total, new, count, room, guess[f] * weight)
+            guess[f] = maximum / weight
+        size[f] = _compress(new, total, count, maximum, tuples[f])
 
 
 @numba.njit(cache=True, nogil=True)
-def _least_sum(
-    total: NDArray[np.float64], delta: NDArray[np.float64], count: int, room: int, guess: float
-) -> float:
-    """Return nearly the least sum up to which gaps must merge to leave so many tuples."""
+def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
+    """Return nearly the smallest sum up to which gaps must merge to leave so many tuples."""
     # The share of the weight that was right last time is nearly right again.
-    most, bottom = guess, 0.0
-    left = _left_after(total, delta, count, most)
+    maximum, bottom = guess, 0.0
+    left = _left_after(total, tuples, count, maximum)
     while left > room:
-        bottom = most
-        most *= min(1.5, max(1.02, left / room))
-        left = _left_after(total, delta, count, most)
+        bottom = maximum
+        maximum *= min(1.5, max(1.02, left / room))
+        left = _left_after(total, tuples, count, maximum)
     for _ in range(12):
         # Nearly full, or nearly the same sum.
-        if left >= 0.96 * room or most - bottom < 0.01 * most:
+        if left >= 0.96 * room or maximum - bottom < 0.01 * maximum:
             break
-        less = max((most + bottom) / 2, most * (left + 2.0) / room)
-        now = _left_after(total, delta, count, less)
+        less = max((maximum + bottom) / 2, maximum * (left + 2.0) / room)
+        now = _left_after(total, tuples, count, less)
         if now > room:
             bottom = less
         else:
-            most, left = less, now
-    return most
+            maximum, left = less, now
+    return maximum
 
 
 @numba.njit(cache=True, nogil=True)
 def fade_quantiles(
-    factor: float,
-    light: float,
-    nothing: float,
-    size: NDArray[np.int64],
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
+    factor: float, light: float, nothing: float, size: NDArray[np.int64], tuples: Floats
 ) -> None:
     """Multiply all weights, and join tuples that have become too light to their neighbours.
 
@@ -291,162 +198,115 @@ def fade_quantiles(
         Share of a feature's weight that a tuple needs.
     nothing : float
         Weights below this are none.
-    size, value, low, own, gap, delta
+    size, tuples
         See absorb_quantiles.
     """
-    n_classes = gap.shape[2]
     for f in range(len(size)):
-        weight, least = 0.0, np.inf
+        weight, minimum = 0.0, np.inf
         for i in range(size[f]):
-            own[f, i] = faded(own[f, i], factor, nothing)
-            delta[f, i] = faded(delta[f, i], factor, nothing)
-            held = 0.0
-            for k in range(n_classes):
-                gap[f, i, k] = faded(gap[f, i, k], factor, nothing)
-                held += gap[f, i, k]
+            for c in range(OWN, tuples.shape[2]):
+                tuples[f, i, c] = faded(tuples[f, i, c], factor, nothing)
+            held = _weight(tuples[f], i)
             weight += held
-            least = min(least, held)
+            minimum = min(minimum, held)
         if weight == 0.0:
             size[f] = 0
-        elif least < light * weight:
-            size[f] = _join_light(
-                size[f], light * weight, value[f], low[f], own[f], gap[f], delta[f]
-            )
+        elif minimum < light * weight:
+            size[f] = _join_light(size[f], light * weight, tuples[f])
 
 
 @numba.njit(cache=True, nogil=True)
-def _join_light(
-    n: int,
-    least: float,
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-) -> int:
+def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     """Join tuples of less than a weight to the next that has it; return how many are left."""
-    n_classes = gap.shape[1]
-    carried, carry = 0.0, np.zeros(n_classes)
-    kept, last = 0, 0
+    carry = np.zeros(tuples.shape[1] - GAPS)
+    left, last = 0, 0
     for i in range(n):
-        for k in range(n_classes):
-            carry[k] += gap[i, k]
-        carried = carry.sum()
-        if carried < least:
+        carry += tuples[i, GAPS:]
+        if carry.sum() < minimum:
             continue
-        value[kept], low[kept], own[kept], delta[kept] = value[i], low[i], own[i], delta[i]
-        gap[kept] = carry
+        _put(tuples, left, tuples, i)
+        tuples[left, GAPS:] = carry
         carry[:] = 0.0
-        kept, last = kept + 1, i
+        left, last = left + 1, i
     if last < n - 1:
-        gap[kept - 1] += carry
+        tuples[left - 1, GAPS:] += carry
         # The rank of what is the last one now is all weight: nothing lies beyond it.
-        delta[kept - 1] = 0.0
-    return kept
-
-
-# ------------------------------------------------------------------------- several summaries
+        tuples[left - 1, DELTA] = 0.0
+    return left
 
 
 @numba.njit(cache=True, nogil=True)
 def unite_quantiles(
     used: NDArray[np.int64],
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
+    summaries: Floats,
     share: float,
     size: NDArray[np.int64],
-    out_value: NDArray[np.float64],
-    out_low: NDArray[np.float64],
-    out_own: NDArray[np.float64],
-    out_gap: NDArray[np.float64],
-    out_delta: NDArray[np.float64],
+    out: Floats,
     start: int,
     stop: int,
 ) -> None:
     """Put the tuples of several quantile summaries in one order, those of equal values together.
 
-    Between two tuples of a part lie up to g + delta - own of its weight, which adds to the delta
-    of the other parts' tuples there. Where there are more than 2 / `share` tuples, neighbours are
-    joined up to a weight of that share.
+    Between two tuples of a summary lie up to g + delta - own of its weight, which adds to the delta
+    of the other summaries' tuples there. Where there are more than 2 / `share` tuples, neighbours
+    are joined up to a weight of that share.
 
     Parameters
     ----------
-    used : ndarray, shape (n_parts, n_features)
-    value, low, own, delta : ndarray, shape (n_parts, n_features, room)
-    gap : ndarray, shape (n_parts, n_features, room, n_classes)
+    used : ndarray, shape (n_summaries, n_features)
+    summaries : ndarray, shape (n_summaries, n_features, room, 4 + n_classes)
     share : float
     size : ndarray, shape (n_features,)
-        Written to, as all that follow: tuples of each feature.
-    out_value, out_low, out_own, out_delta : ndarray, shape (n_features, n_parts * room)
-    out_gap : ndarray, shape (n_features, n_parts * room, n_classes)
+        Written to: tuples of each feature.
+    out : ndarray, shape (n_features, n_summaries * room, 4 + n_classes)
+        Written to.
     start, stop : int
         Of the features.
     """
-    n_parts, n_classes = len(used), gap.shape[3]
-    at = np.zeros(n_parts, dtype=np.int64)
+    at = np.zeros(len(used), dtype=np.int64)
     for f in range(start, stop):
         at[:] = 0
         n, total = 0, 0.0
         while True:
             x = np.inf
-            for p in range(n_parts):
+            for p in range(len(used)):
                 if at[p] < used[p, f]:
-                    x = min(x, value[p, f, at[p]])
+                    x = min(x, summaries[p, f, at[p], VALUE])
             if x == np.inf:
                 break
-            out_value[f, n], out_low[f, n] = x, x
-            out_own[f, n], out_delta[f, n] = 0.0, 0.0
-            out_gap[f, n, :] = 0.0
-            for p in range(n_parts):
-                i = at[p]
-                if i == used[p, f]:
+            new = out[f, n]
+            new[:] = 0.0
+            new[VALUE], new[LOW] = x, x
+            for p in range(len(used)):
+                if at[p] == used[p, f]:
                     continue
-                held = 0.0
-                for k in range(n_classes):
-                    held += gap[p, f, i, k]
-                if value[p, f, i] > x:
-                    out_delta[f, n] += max(held + delta[p, f, i] - own[p, f, i], 0.0)
+                one = summaries[p, f, at[p]]
+                held = _weight(summaries[p, f], at[p])
+                if one[VALUE] > x:
+                    new[DELTA] += max(held + one[DELTA] - one[OWN], 0.0)
                     continue
-                for k in range(n_classes):
-                    out_gap[f, n, k] += gap[p, f, i, k]
-                out_own[f, n] += own[p, f, i]
-                out_delta[f, n] += delta[p, f, i]
-                out_low[f, n] = min(out_low[f, n], low[p, f, i])
+                for c in range(OWN, len(one)):
+                    new[c] += one[c]
+                new[LOW] = min(new[LOW], one[LOW])
                 total += held
                 at[p] += 1
             n += 1
-        if n * share > 2.0:
-            n = _join_neighbours(
-                n, share * total, out_value[f], out_low[f], out_own[f], out_gap[f], out_delta[f]
-            )
-        size[f] = n
+        size[f] = _join_neighbours(n, share * total, out[f]) if n * share > 2.0 else n
 
 
 @numba.njit(cache=True, nogil=True)
-def _join_neighbours(
-    n: int,
-    most: float,
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    own: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    delta: NDArray[np.float64],
-) -> int:
+def _join_neighbours(n: int, maximum: float, tuples: Floats) -> int:
     """Join tuples with those before them up to a weight; return how many are left."""
     last, held = -1, np.inf
     for i in range(n):
-        weight = gap[i].sum()
-        if held + weight <= most:
-            gap[last] += gap[i]
-            low[last] = min(low[last], low[i])
+        weight = _weight(tuples, i)
+        if held + weight <= maximum:
+            # The value and its own weight and delta are those of the later tuple.
+            tuples[i, GAPS:] += tuples[last, GAPS:]
+            tuples[i, LOW] = min(tuples[i, LOW], tuples[last, LOW])
             held += weight
         else:
             last += 1
-            gap[last] = gap[i]
-            low[last] = low[i]
             held = weight
-        value[last], own[last], delta[last] = value[i], own[i], delta[i]
+        _put(tuples, last, tuples, i)
     return last + 1

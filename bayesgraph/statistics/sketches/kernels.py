@@ -6,7 +6,8 @@ import math
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
 
 # Of the least positive number, as `frexp` gives it.
 FIRST_EXPONENT = -1073
@@ -20,13 +21,7 @@ def faded(weight: float, factor: float, nothing: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def part_neighbours(
-    below: NDArray[np.float64],
-    above: NDArray[np.float64],
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def part_neighbours(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
     """Write rounded numbers halfway between others, or the lower one if nothing is between.
 
     Parameters

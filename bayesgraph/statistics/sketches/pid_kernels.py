@@ -6,11 +6,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.kernels import faded
 
 
 @numba.njit(cache=True, nogil=True)
-def _bin_of(edge: NDArray[np.float64], size: int, x: float) -> int:
+def _bin_of(edge: Floats, size: int, x: float) -> int:
     """Return the bin of a number within the range; bins contain their upper end."""
     low, high = 0, size - 1
     while low < high:
@@ -23,7 +24,7 @@ def _bin_of(edge: NDArray[np.float64], size: int, x: float) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _split_bin(edge: NDArray[np.float64], count: NDArray[np.float64], size: int, at: int) -> bool:
+def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
     """Split a bin in the middle and its counts in halves, unless no number lies inside."""
     middle = edge[at] + (edge[at + 1] - edge[at]) / 2
     if not edge[at] < middle < edge[at + 1]:
@@ -40,7 +41,7 @@ def _split_bin(edge: NDArray[np.float64], count: NDArray[np.float64], size: int,
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge_smallest(edge: NDArray[np.float64], count: NDArray[np.float64], size: int) -> None:
+def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     """Merge the two neighbouring bins with the smallest sum."""
     least, at = np.inf, 0
     before = 0.0
@@ -64,13 +65,13 @@ def _merge_smallest(edge: NDArray[np.float64], count: NDArray[np.float64], size:
 
 @numba.njit(cache=True, nogil=True)
 def absorb_histograms(
-    columns: NDArray[np.float64],
+    columns: Floats,
     classes: NDArray[np.signedinteger],
-    weights: NDArray[np.float64],
+    weights: Floats,
     size: NDArray[np.int64],
-    edge: NDArray[np.float64],
-    count: NDArray[np.float64],
-    total: NDArray[np.float64],
+    edge: Floats,
+    count: Floats,
+    total: Floats,
     start: int,
     stop: int,
 ) -> None:
@@ -127,9 +128,9 @@ def fade_histograms(
     light: float,
     nothing: float,
     size: NDArray[np.int64],
-    edge: NDArray[np.float64],
-    count: NDArray[np.float64],
-    total: NDArray[np.float64],
+    edge: Floats,
+    count: Floats,
+    total: Floats,
 ) -> None:
     """Multiply all weights, and cut off bins at the ends that have become too light.
 

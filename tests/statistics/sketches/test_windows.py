@@ -104,9 +104,13 @@ def plain_union(parts):
             values, gaps, deltas = part.tuples()
             i = int(np.searchsorted(values, x))
             if i < len(values) and values[i] == x:
-                low, gap, delta = min(low, part._low[0, i]), gap + gaps[i], delta + deltas[i]
+                low, gap, delta = (
+                    min(low, part.arrays()["low"][0, i]),
+                    gap + gaps[i],
+                    delta + deltas[i],
+                )
             elif i < len(values):
-                delta += max(gaps[i].sum() + deltas[i] - part._own[0, i], 0.0)
+                delta += max(gaps[i].sum() + deltas[i] - part.arrays()["own"][0, i], 0.0)
         found.append((x, low, gap, delta))
     return found
 
@@ -132,7 +136,9 @@ def test_the_union_of_quantiles_is_the_plain_one(seed, ties, n_parts):
         expected = joined
     values, gaps, deltas = union.tuples()
     np.testing.assert_array_equal(values, [x for x, _, _, _ in expected])
-    np.testing.assert_array_equal(union._low[0, : len(values)], [low for _, low, _, _ in expected])
+    np.testing.assert_array_equal(
+        union.arrays()["low"][0, : len(values)], [low for _, low, _, _ in expected]
+    )
     if expected:
         np.testing.assert_allclose(gaps, [gap for _, _, gap, _ in expected])
     np.testing.assert_allclose(deltas, [delta for _, _, _, delta in expected])

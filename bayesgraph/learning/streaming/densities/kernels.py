@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.discretize.kernels import class_sums, most_probable_cuts
+from bayesgraph.factors.algebra import Floats
 
 # Of a Gaussian's log density, so that a number far out leaves everything finite.
 _LEAST_LOG = -1e100
@@ -48,9 +49,7 @@ def _normal_quantile(u: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _polynomials(
-    share: NDArray[np.float64], place: NDArray[np.float64], out: NDArray[np.float64]
-) -> int:
+def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     """Write polynomials orthonormal under the shares, from degree 1; return how many there are."""
     n = len(share)
     before, now = np.zeros(n), np.ones(n)
@@ -73,13 +72,7 @@ def _polynomials(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _tilt(
-    mean: NDArray[np.float64],
-    weight: float,
-    share: NDArray[np.float64],
-    basis: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> float:
+def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
     """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
 
     Newton's method on the log likelihood of a class of some weight, with one half of b's square
@@ -145,12 +138,7 @@ def _tilt(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _normal_scores(
-    counts: NDArray[np.float64],
-    totals: NDArray[np.float64],
-    share: NDArray[np.float64],
-    place: NDArray[np.float64],
-) -> float:
+def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats) -> float:
     """Write class totals, shares of the cells and normal scores of their ranks; return weight."""
     n, n_classes = counts.shape
     totals[:], share[:] = 0.0, 0.0
@@ -170,11 +158,7 @@ def _normal_scores(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def first_gains(
-    start: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    out: NDArray[np.float64],
-    first: int,
-    last: int,
+    start: NDArray[np.int64], counts: Floats, out: Floats, first: int, last: int
 ) -> None:
     """Write what the first degrees of `smooth_cells` gain for some features, as the score has it.
 
@@ -202,11 +186,11 @@ def first_gains(
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def smooth_cells(
     start: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    counts: Floats,
+    shares: Floats,
     begins: NDArray[np.bool_],
-    factorial: NDArray[np.float64],
-    belief: NDArray[np.float64],
+    factorial: Floats,
+    belief: Floats,
     first: int,
     last: int,
 ) -> None:
@@ -294,7 +278,7 @@ def smooth_cells(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> float:
+def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     """Return the log likelihood of intervals given the class, less that of the pooled ones."""
     n, n_classes = len(begins), sums.shape[1]
     gain, weight = 0.0, sums[n].sum()
@@ -316,11 +300,7 @@ def _gain_of_steps(sums: NDArray[np.float64], begins: NDArray[np.bool_]) -> floa
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _mark_intervals(
-    tilted: NDArray[np.float64],
-    share: NDArray[np.float64],
-    totals: NDArray[np.float64],
-    width: float,
-    begins: NDArray[np.bool_],
+    tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
     """Mark where the log ratio of a class to all has left the span of an interval.
 
@@ -364,11 +344,11 @@ _TOGETHER = 8
 
 @numba.njit(cache=True, nogil=True)
 def log_intervals(
-    columns: NDArray[np.float64],
+    columns: Floats,
     start: NDArray[np.int64],
-    cuts: NDArray[np.float64],
-    logs: NDArray[np.float64],
-    out: NDArray[np.float64],
+    cuts: Floats,
+    logs: Floats,
+    out: Floats,
     first: int,
     last: int,
 ) -> None:
@@ -408,12 +388,7 @@ def log_intervals(
 
 @numba.njit(cache=True, nogil=True)
 def log_gaussians(
-    columns: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    out: NDArray[np.float64],
-    first: int,
-    last: int,
+    columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
 ) -> None:
     """Write the log density of each number in each class, 0 where it is missing.
 
@@ -442,11 +417,7 @@ def log_gaussians(
 
 @numba.njit(cache=True, nogil=True)
 def log_states(
-    codes: NDArray[np.int64],
-    start: NDArray[np.int64],
-    logs: NDArray[np.float64],
-    out: NDArray[np.float64],
-    first: int,
+    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats, first: int
 ) -> None:
     """Write the log probability of each code in each class, 0 where it is missing or unseen.
 
