@@ -98,7 +98,6 @@ from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
 from .statistics import CountSource as CountSource
-from .statistics.sketches import CountMinSketch as CountMinSketch
 from .statistics.sketches import GaussianSummary as GaussianSummary
 from .statistics.sketches import GKSummary as GKSummary
 from .statistics.sketches import PiDSummary as PiDSummary

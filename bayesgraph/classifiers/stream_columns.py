@@ -28,7 +28,7 @@ from bayesgraph.encoding.table import categorical_names, check_magnitudes
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar
-from bayesgraph.statistics.sketches.count_min import FIRST_KEY, key_of
+from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY, key_of
 from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 
 # Of each row or column: numbers, shape (n_numbers, n_rows), and codes, shape (n_states, n_rows).

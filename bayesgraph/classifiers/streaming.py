@@ -107,10 +107,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     unseen : {"missing", "error"}
         What becomes of a category that was never learned.
     max_categories : int
-        States of a column. When a column has had more, its most frequent values are found by a
-        count-min sketch with a list of this length, and become groups of values that say the same
-        of the class (MODL); the others are one state, "(other)", to which every value that is not
-        in the list belongs from then on, learned or not.
+        States of a column. When a column has had more, its most frequent values are found by
+        Misra and Gries' list of this length, and become groups of values that say the same of the
+        class (MODL); the others are one state, "(other)", to which every value that is not in the
+        list belongs from then on, learned or not.
 
     Attributes
     ----------

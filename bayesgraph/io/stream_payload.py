@@ -23,7 +23,7 @@ from bayesgraph.io.payloads import Kind, RemovedKind
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches import SUMMARIES
-from bayesgraph.statistics.sketches.count_min import key_of
+from bayesgraph.statistics.sketches.frequent_values import key_of
 
 CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
     kind.__name__: kind

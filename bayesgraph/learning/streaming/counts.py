@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.window_counts import WindowCounts
-from bayesgraph.statistics.sketches import PANES, CountMinSketch
+from bayesgraph.statistics.sketches import PANES, FrequentValues
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
-from bayesgraph.statistics.sketches.count_min import FIRST_KEY
+from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY
 
 
 class StateCounts:
@@ -29,7 +29,7 @@ class StateCounts:
     Attributes
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
-    sketches : dict from int to CountMinSketch
+    sketches : dict from int to FrequentValues
         In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
         beyond those that are counted one by one.
     panes : WindowCounts
@@ -41,7 +41,7 @@ class StateCounts:
         self.n_classes = n_classes
         self.max_categories = max_categories
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
-        self.sketches: dict[int, CountMinSketch] = {}
+        self.sketches: dict[int, FrequentValues] = {}
         self.panes = WindowCounts(window, n_classes, n_columns)
 
     def __len__(self) -> int:
@@ -126,14 +126,14 @@ class StateCounts:
         self.tables = [state_array(arrays, name, shape, minimum=0.0) for name in names]
         for j in range(len(self.tables)):
             if part := part_of(arrays, f"sketch_{j}."):
-                self.sketches[j] = CountMinSketch.from_arrays(part)
+                self.sketches[j] = FrequentValues.from_arrays(part)
         self.panes.restore(part_of(arrays, "panes."))
 
 
-def _sketched(table: Floats, most: int) -> CountMinSketch:
+def _sketched(table: Floats, most: int) -> FrequentValues:
     """Return a sketch of what a table has counted."""
     n, k = table.shape
-    sketch = CountMinSketch(k, exact=most)
+    sketch = FrequentValues(k, size=most)
     sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
     return sketch
 

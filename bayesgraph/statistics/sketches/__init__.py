@@ -1,7 +1,7 @@
 """Summaries of streams in bounded memory, of all columns of a table side by side."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
-from bayesgraph.statistics.sketches.count_min import CountMinSketch
+from bayesgraph.statistics.sketches.frequent_values import FrequentValues
 from bayesgraph.statistics.sketches.gaussian import GaussianSummary
 from bayesgraph.statistics.sketches.gk import GKSummary
 from bayesgraph.statistics.sketches.pid import PiDSummary
@@ -17,8 +17,8 @@ __all__ = [
     "SUMMARIES",
     "Cells",
     "ColumnSummaries",
-    "CountMinSketch",
     "CutSummaries",
+    "FrequentValues",
     "GKSummary",
     "GaussianSummary",
     "PiDSummary",

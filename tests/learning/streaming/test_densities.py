@@ -20,7 +20,7 @@ from bayesgraph.learning.streaming.densities.intervals import _belief
 from bayesgraph.learning.streaming.densities.states import value_groups
 from bayesgraph.statistics.sketches import (
     Cells,
-    CountMinSketch,
+    FrequentValues,
     GaussianSummary,
     GKSummary,
     PiDSummary,
@@ -398,7 +398,7 @@ def test_states_and_groups_are_looked_up():
     rng = np.random.default_rng(9)
     keys, y = rng.integers(0, 20, 3000) * 7, rng.integers(0, 2, 3000)
     y = np.where((keys < 70) & (rng.random(3000) < 0.8), 0, y)
-    sketch = CountMinSketch(2, exact=25)
+    sketch = FrequentValues(2, size=25)
     sketch.absorb(keys, y, np.empty(0))
     sketch.absorb(np.arange(1000, 1400), np.arange(400) % 2, np.empty(0))
     known, places, counts = value_groups(sketch)

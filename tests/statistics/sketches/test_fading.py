@@ -9,8 +9,8 @@ from bayesgraph.errors import ModelError
 from bayesgraph.statistics.sketches import (
     SUMMARIES,
     Cells,
-    CountMinSketch,
     CutSummaries,
+    FrequentValues,
     GKSummary,
     PiDSummary,
     WindowedSummaries,
@@ -101,7 +101,7 @@ def test_nothing_left_is_as_if_nothing_had_been_seen(kind, factor):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("factor", [-0.1, 1.1, np.nan, np.inf, "0.5", True, None])
 def test_factors_that_are_refused(kind, factor):
-    for summary in (KINDS[kind](), CountMinSketch()):
+    for summary in (KINDS[kind](), FrequentValues()):
         with pytest.raises(ModelError, match=r"from 0 .* to 1"):
             summary.fade(factor)
 
@@ -144,35 +144,37 @@ STREAM = st.lists(
 )
 
 
+def added(found, value):
+    found.absorb(np.array([value]), np.array([0]), np.empty(0))
+
+
 @given(STREAM, st.integers(2, 9))
-def test_values_leave_the_list_when_they_have_faded(steps, exact):
-    sketch, held = CountMinSketch(1, exact=exact, epsilon=0.2, delta=0.3), np.zeros(7)
+def test_values_leave_the_list_when_they_have_faded(steps, size):
+    found, held = FrequentValues(1, size=size), np.zeros(7)
     for value, factor in steps:
-        sketch.update([value], [0])
+        added(found, value)
         held[value] += 1
-        sketch.fade(factor)
+        found.fade(factor)
         held *= factor
     total = held.sum()
-    np.testing.assert_allclose(sketch.totals, [total], rtol=1e-9, atol=1e-95)
-    assert sketch.copy().missed <= total / (exact + 1) + 1e-9 * total + 1e-95
-    listed = sketch.heavy_hitters()
-    assert len(listed) <= exact
-    for value, _ in listed:
-        assert held[value] >= 0.99e-12 * total
-    for value in range(7):
-        assert sketch.estimate(value)[0] >= held[value] - 1e-11 * total - 1e-95
-        if exact > 7:
-            assert sketch.is_exact
-            assert sketch.estimate(value)[0] <= held[value] * (1 + 1e-9)
+    np.testing.assert_allclose(found.totals, [total], rtol=1e-9, atol=1e-95)
+    assert found.copy().missed <= total / (size + 1) + 1e-9 * total + 1e-95
+    keys, seen = found.listed()
+    assert len(keys) <= size
+    assert (held[keys] >= 0.99e-12 * total).all()
+    assert (seen[:, 0] <= held[keys] * (1 + 1e-9)).all()
+    missing = held.copy()
+    missing[keys] -= seen[:, 0]
+    assert (missing <= found.missed + 1e-11 * total + 1e-95).all()
 
 
 def test_a_list_that_changes_stays_exact_while_it_has_room():
-    """With what is old forgotten, values that come one after another need no sketch."""
-    sketch = CountMinSketch(1, exact=10)
+    """With what is old forgotten, values that come one after another miss nothing."""
+    found = FrequentValues(1, size=10)
     for value in range(200):
-        sketch.fade(1e-3)
-        sketch.update([value], [0])
-    assert sketch.is_exact
-    assert len(sketch.values) <= 6
-    sketch.fade(0.0)
-    assert (sketch.totals.tolist(), sketch.missed, len(sketch.values)) == ([0.0], 0.0, 0)
+        found.fade(1e-3)
+        added(found, value)
+    assert found.missed <= 1e-11
+    assert len(found.listed()[0]) <= 6
+    found.fade(0.0)
+    assert (found.totals.tolist(), found.missed, len(found.listed()[0])) == ([0.0], 0.0, 0)

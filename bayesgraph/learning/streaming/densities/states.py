@@ -19,7 +19,7 @@ from bayesgraph.learning.streaming.densities.base import (
     smoothed_logs,
     table_plate,
 )
-from bayesgraph.statistics.sketches import CountMinSketch
+from bayesgraph.statistics.sketches import FrequentValues
 from bayesgraph.variables import Discrete, Variable
 
 
@@ -59,7 +59,7 @@ class StateDensities(Densities):
         counts: Sequence[Floats],
         n_classes: int,
         smoothing: float,
-        sketches: Mapping[int, CountMinSketch] | None = None,
+        sketches: Mapping[int, FrequentValues] | None = None,
     ) -> StateDensities:
         """Return the densities of tables of counts, each of shape (n_states, n_classes).
 
@@ -129,7 +129,7 @@ class StateDensities(Densities):
 
 
 def value_groups(
-    sketch: CountMinSketch,
+    sketch: FrequentValues,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Return groups of the frequent values of a column (MODL, Boulle 2005), and one of all others.
 

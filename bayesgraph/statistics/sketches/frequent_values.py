@@ -1,0 +1,217 @@
+"""The most frequent values of a column in bounded memory: the summary of Misra and Gries."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.sketches.base import (
+    LIGHT,
+    NOTHING,
+    checked_factor,
+    checked_size,
+    state_array,
+    widened,
+)
+from bayesgraph.variables import State
+
+# Keys of values are at least this; smaller ones are free for codes of known values.
+FIRST_KEY = 1 << 62
+
+Keys = NDArray[np.int64]
+
+
+def key_of(value: State) -> int:
+    """Return a number in [2^62, 2^63) for a value: of its type and repr, by BLAKE2b.
+
+    The same in every process, whatever its hash seed; `True`, `1`, `1.0` and `"1"` differ.
+    """
+    kind = type(value)
+    text = f"{kind.__module__}.{kind.__qualname__} {value!r}"
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % FIRST_KEY + FIRST_KEY
+
+
+class FrequentValues:
+    """Class counts of the most frequent values of one column, however many values it has.
+
+    While there are at most `size` values, their counts are exact. When there are more, the list
+    loses the credit of the first one that does not fit, from all, and those left with none. Every
+    value with more than a share 1 / (`size` + 1) of all weight is in the list, and has missed a
+    weight of `missed` at most, which is no more than that share.
+
+    `fade` is exact, but for values that have faded below 1e-12 of all weight: they leave the list,
+    so that there is room for others. Results depend on the batches of rows only in which rare
+    values the list has.
+
+    Parameters
+    ----------
+    n_classes : int
+    size : int
+        Maximal number of values in the list.
+
+    Attributes
+    ----------
+    totals : ndarray, shape (n_classes,)
+        Weight of all observed values, listed or not.
+    missed : float
+        Maximal weight of a value, listed or not, beyond its counts in the list.
+
+    References
+    ----------
+    J. Misra, D. Gries: Finding repeated elements. Science of Computer Programming 2 (1982).
+    P. Agarwal, G. Cormode, Z. Huang, J. Phillips, Z. Wei, K. Yi: Mergeable summaries. PODS 2012.
+
+    Examples
+    --------
+    >>> values = FrequentValues(2, size=2)
+    >>> values.absorb(np.array([7, 8, 7, -1]), np.array([0, 1, 1, 1]), np.empty(0))
+    >>> values.listed()
+    (array([7, 8]), array([[1., 1.],
+           [0., 1.]]))
+    >>> values.absorb(np.array([9]), np.array([0]), np.empty(0))
+    >>> values.listed()[0], values.missed
+    (array([7]), 1.0)
+    """
+
+    def __init__(self, n_classes: int = 1, *, size: int = 1000) -> None:
+        self.n_classes = checked_size("n_classes", n_classes, 1)
+        self.size = checked_size("size", size, 1)
+        self.totals = np.zeros(n_classes)
+        self.missed = 0.0
+        # Ascending keys, class counts since each came, and Misra and Gries' counters.
+        self._keys: Keys = np.zeros(0, dtype=np.int64)
+        self._seen = np.zeros((0, n_classes))
+        self._credit = np.zeros(0)
+
+    def absorb(self, keys: Keys, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        keys : ndarray of int, shape (n,)
+            Keys of the values, not negative; -1 where missing.
+        classes : ndarray of int, shape (n,)
+        weights : ndarray, shape (n,) or (0,)
+            Empty if every row weighs 1.
+        """
+        there = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
+        distinct, at = np.unique(keys[there], return_inverse=True)
+        cells = at.reshape(-1) * self.n_classes + classes[there]
+        weight = weights[there] if len(weights) else None
+        flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
+        counts = flat.reshape(-1, self.n_classes).astype(np.float64)
+        self.totals += counts.sum(axis=0)
+        together = np.union1d(self._keys, distinct)
+        seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
+        for k, s, c in (
+            (self._keys, self._seen, self._credit),
+            (distinct, counts, counts.sum(axis=1)),
+        ):
+            place = np.searchsorted(together, k)
+            seen[place] += s
+            credit[place] += c
+        self._keys, self._seen, self._credit = together, seen, credit
+        excess = len(together) - self.size
+        if excess > 0:
+            lost = float(np.partition(credit, excess - 1)[excess - 1])
+            self.missed += lost
+            self._credit = credit - lost
+            self._select(self._credit > 0)
+
+    def _select(self, chosen: NDArray[np.bool_]) -> None:
+        """Leave only some of the values in the list."""
+        self._keys, self._seen = self._keys[chosen], self._seen[chosen]
+        self._credit = self._credit[chosen]
+
+    def listed(self) -> tuple[Keys, Floats]:
+        """Return the keys of the values in the list, and the weights counted since they came.
+
+        The keys ascend; the weights have shape (n, n_classes) and are never too much.
+        """
+        return self._keys, self._seen
+
+    def fade(self, factor: float) -> None:
+        """Multiply the weight of all that was seen.
+
+        Parameters
+        ----------
+        factor : float
+            In [0, 1]; 0 forgets everything, and so does one that leaves less than 1e-100 rows.
+
+        Raises
+        ------
+        ModelError
+            For any other factor.
+        """
+        self.totals = self.totals * checked_factor(factor)
+        self.missed *= factor
+        self._seen, self._credit = self._seen * factor, self._credit * factor
+        weight = float(self.totals.sum())
+        if weight < NOTHING:
+            self.totals, self.missed = np.zeros(self.n_classes), 0.0
+        light = self._credit < max(LIGHT * weight, NOTHING)
+        if light.any():
+            # Values that leave the list have missed the counts that it had of them.
+            self.missed += float(self._credit[light].max()) if weight >= NOTHING else 0.0
+            self._select(~light)
+
+    def grow(self, *, n_classes: int) -> None:
+        """Make room for more classes, which follow those that there are."""
+        self.n_classes = n_classes
+        self.totals = widened(self.totals, (n_classes,))
+        self._seen = widened(self._seen, (len(self._seen), n_classes))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the state as arrays."""
+        return {
+            "limits": np.array([self.size, self.missed]),
+            "totals": self.totals,
+            "keys": self._keys,
+            "seen": self._seen,
+            "credit": self._credit,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the list in the state that `arrays` returned.
+
+        Raises
+        ------
+        DataError
+            For arrays that do not fit together.
+        """
+        # Files of 0.1.0 have the settings of a count-min sketch between the two.
+        size, *_, missed = state_array(arrays, "limits", (None,), minimum=0.0).tolist()
+        totals = state_array(arrays, "totals", (None,), minimum=0.0)
+        made = cls(len(totals), size=int(size))
+        made.totals, made.missed = totals, missed
+        made._keys = state_array(arrays, "keys", (None,), minimum=0, whole=True)
+        n = len(made._keys)
+        made._seen = state_array(arrays, "seen", (n, len(totals)), minimum=0.0)
+        made._credit = state_array(arrays, "credit", (n,), minimum=0.0)
+        if n > made.size or (np.diff(made._keys) <= 0).any():
+            raise DataError(f"A saved state lists at most {made.size} keys in ascending order.")
+        return made
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__} of {self.n_classes} classes, {len(self._keys)} values, "
+            f"weight {self.totals.sum():.6g}"
+        )
