@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,19 +30,22 @@ _OWN_SHARE = 0.2
 # The average weighs step t by about t to this power: half of it comes from the last eighth.
 _AVERAGE_POWER = 4.0
 
-# What each array holds before any step.
-_SHARED = {
-    "shared": 1.0,
-    "squares": _FIRST_SQUARES,
-    "mean_shared": 1.0,
-    "ranges": 0.0,
-    "own_ranges": 0.0,
-    "observed": 0.0,
+# The initial numbers of each array, and whether it has an axis of classes and one of features.
+_INITIAL = {
+    "shared": (1.0, False, True),
+    "squares": (_FIRST_SQUARES, False, True),
+    "mean_shared": (1.0, False, True),
+    "ranges": (0.0, False, True),
+    "own_ranges": (0.0, False, True),
+    "observed": (0.0, False, True),
+    "own": (0.0, True, True),
+    "own_squares": (_FIRST_SQUARES, True, True),
+    "mean_own": (0.0, True, True),
+    "bias": (0.0, True, False),
+    "bias_squares": (_FIRST_SQUARES, True, False),
+    "mean_bias": (0.0, True, False),
 }
-_OWN = {"own": 0.0, "own_squares": _FIRST_SQUARES, "mean_own": 0.0}
-_BIASES = {"bias": 0.0, "bias_squares": _FIRST_SQUARES, "mean_bias": 0.0}
-_FIRST = _SHARED | _OWN | _BIASES
-# On which the length of steps depends, and the least that they may be: by squared gradients is
+# The arrays on which the length of steps depends, and their minimum: by squared gradients is
 # divided.
 _PACE = dict.fromkeys(("squares", "own_squares", "bias_squares"), sys.float_info.min)
 _PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
@@ -66,30 +69,11 @@ class StreamExponents:
 
     Attributes
     ----------
-    shared, squares, mean_shared : ndarray, shape (n_features,)
-    own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
-    bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
-        Iterates, sums of squared gradients, and averages of the iterates.
-    ranges, own_ranges : ndarray, shape (n_features,)
-        Sums of squared ranges of log densities; see `kernels.learn_rows`.
-    observed : ndarray, shape (n_features,)
-        Rows in which a feature was not missing.
+    state : kernels.Steps
+        Exponents, biases, and the sums on which steps depend.
     clock : ndarray, shape (2,)
         Steps taken, and the power of the weights in the average.
     """
-
-    shared: Floats
-    squares: Floats
-    mean_shared: Floats
-    ranges: Floats
-    own_ranges: Floats
-    observed: Floats
-    own: Floats
-    own_squares: Floats
-    mean_own: Floats
-    bias: Floats
-    bias_squares: Floats
-    mean_bias: Floats
 
     def __init__(
         self,
@@ -102,20 +86,23 @@ class StreamExponents:
         decay: float,
         smoothing: float,
     ) -> None:
-        self._mode, self._least = MODES[mode], DOMAINS[domain]
+        self._mode, self._minimum = MODES[mode], DOMAINS[domain]
         self._decay, self._smoothing = decay, smoothing
         self._adaptive = step is None
         self._step = ADAPTIVE_STEP if step is None else step
         self.clock = np.array([0.0, _AVERAGE_POWER])
         self._shape = (n_classes, n_features)
-        for name, value in _FIRST.items():
-            setattr(self, name, np.full(self._shape_of(name), value))
+        self.state = self._beginning()
 
     def _shape_of(self, name: str) -> tuple[int, ...]:
-        n_classes, n_features = self._shape
-        if name in _OWN:
-            return n_classes, n_features
-        return (n_features,) if name in _SHARED else (n_classes,)
+        axes = zip(self._shape, _INITIAL[name][1:], strict=True)
+        return tuple(length for length, there in axes if there)
+
+    def _beginning(self) -> kernels.Steps:
+        """Return the state before any step."""
+        return kernels.Steps(
+            **{name: np.full(self._shape_of(name), value) for name, (value, *_) in _INITIAL.items()}
+        )
 
     @property
     def moves(self) -> bool:
@@ -125,7 +112,12 @@ class StreamExponents:
     @property
     def mean(self) -> Floats:
         """Averaged exponents, shape (n_classes, n_features)."""
-        return self.mean_shared + self.mean_own
+        return self.state.mean_shared + self.state.mean_own
+
+    @property
+    def mean_bias(self) -> Floats:
+        """Averaged biases, shape (n_classes,)."""
+        return self.state.mean_bias
 
     def step(
         self,
@@ -137,13 +129,9 @@ class StreamExponents:
         out: Floats,
     ) -> None:
         """Predict rows and take a step after each; parameters as for `kernels.learn_rows`."""
-        width = logs.shape[2]
         kernels.learn_rows(
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
-            self._least, self._smoothing, totals, self.clock, self.shared[:width],
-            self.own[:, :width], self.bias, self.squares, self.own_squares, self.bias_squares,
-            self.mean_shared[:width], self.mean_own[:, :width], self.mean_bias, self.ranges,
-            self.own_ranges, self.observed, self._decay, out,
+            self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
         )  # fmt: skip
 
     @property
@@ -159,35 +147,38 @@ class StreamExponents:
         Finer intervals are less probable, each of them: what an exponent other than 1 makes of
         that belongs to the bias.
         """
-        self.bias -= ((self.shared + self.own - 1.0) * moved).sum(axis=1)
-        self.mean_bias -= ((self.mean_shared + self.mean_own - 1.0) * moved).sum(axis=1)
+        now = self.state
+        now.bias[:] -= ((now.shared + now.own - 1.0) * moved).sum(axis=1)
+        now.mean_bias[:] -= ((now.mean_shared + now.mean_own - 1.0) * moved).sum(axis=1)
 
     def begin(self) -> None:
         """Return to exponents of 1 and biases of 0."""
-        for name, value in _FIRST.items():
-            if name not in _PACE:
-                getattr(self, name)[:] = value
+        self._reset(_INITIAL.keys() - _PACE.keys())
 
     def quicken(self) -> None:
         """Let the steps be as long as in the beginning: after a change of what is learned."""
-        for name, value in _FIRST.items():
-            if name in _PACE:
-                getattr(self, name)[:] = value
+        self._reset(_PACE)
         self.clock[0] = 0.0
+
+    def _reset(self, names: Iterable[str]) -> None:
+        for name in names:
+            getattr(self.state, name)[:] = _INITIAL[name][0]
 
     def grow(self, n_classes: int, n_features: int, at: int, n_inserted: int) -> None:
         """Make room for classes and features after the others, some of them at a place before."""
-        self._shape = (n_classes, n_features)
-        for name, value in _FIRST.items():
-            old = getattr(self, name)
-            if name in _BIASES:
-                setattr(self, name, np.append(old, np.full(n_classes - len(old), value)))
-            else:
-                setattr(self, name, inserted(old, self._shape_of(name), at, n_inserted, value))
+        before, self._shape = self.state, (n_classes, n_features)
+        self.state = self._beginning()
+        width = len(before.shared) + n_inserted
+        columns = np.delete(np.arange(width), slice(at, at + n_inserted))
+        for old, new, (_, by_class, by_feature) in zip(
+            before, self.state, _INITIAL.values(), strict=True
+        ):
+            part = new[: len(old)] if by_class else new
+            part[..., columns if by_feature else slice(None)] = old
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state as arrays."""
-        return {"clock": self.clock} | {name: getattr(self, name) for name in _FIRST}
+        return {"clock": self.clock} | self.state._asdict()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take the state that `arrays` returned.
@@ -198,25 +189,11 @@ class StreamExponents:
             For arrays that it never returns.
         """
         self.clock = state_array(arrays, "clock", (2,), minimum=0.0)
-        for name in _FIRST:
-            least = _PACE.get(name, -np.inf)
-            setattr(self, name, state_array(arrays, name, self._shape_of(name), minimum=least))
-
-
-def inserted(old: Floats, shape: tuple[int, ...], at: int, n_inserted: int, value: float) -> Floats:
-    """Return an array of a larger shape, with columns inserted, and rows and columns appended.
-
-    Parameters
-    ----------
-    old : ndarray, shape (width,) or (n, width)
-    shape : tuple of int
-    at, n_inserted : int
-        Where columns are inserted, and how many; what more there are follows all others.
-    value : float
-        Of what is new.
-    """
-    out = np.full(shape, value)
-    part = out[: len(old)] if old.ndim == 2 else out
-    part[..., :at] = old[..., :at]
-    part[..., at + n_inserted : old.shape[-1] + n_inserted] = old[..., at:]
-    return out
+        self.state = kernels.Steps(
+            **{
+                name: state_array(
+                    arrays, name, self._shape_of(name), minimum=_PACE.get(name, -np.inf)
+                )
+                for name in _INITIAL
+            }
+        )

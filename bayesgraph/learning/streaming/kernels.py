@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -14,6 +15,38 @@ from bayesgraph.factors.algebra import Floats
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
 # Nats: adaptive steps are shorter for features whose log densities vary by more.
 _RANGE = 2.0
+
+
+class Steps(NamedTuple):
+    """Arrays that the steps change.
+
+    Attributes
+    ----------
+    shared, squares, mean_shared : ndarray, shape (n_features,)
+        Exponents of all classes, sums of their squared gradients, and averages of the exponents.
+    own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
+        The same of the deviations of each class.
+    bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
+        The same of biases.
+    ranges, own_ranges : ndarray, shape (n_features,)
+        Sums of squares: of the distance between the minimal and the maximal log density of a row,
+        and of the maximal distance of one from its mean.
+    observed : ndarray, shape (n_features,)
+        Rows in which a feature was not missing.
+    """
+
+    shared: Floats
+    squares: Floats
+    mean_shared: Floats
+    ranges: Floats
+    own_ranges: Floats
+    observed: Floats
+    own: Floats
+    own_squares: Floats
+    mean_own: Floats
+    bias: Floats
+    bias_squares: Floats
+    mean_bias: Floats
 
 
 @numba.njit(cache=True, nogil=True)
@@ -52,9 +85,7 @@ def _add_ranges(
     logs: Floats,
     centre: Floats,
     mode: int,
-    ranges: Floats,
-    own_ranges: Floats,
-    observed: Floats,
+    steps: Steps,
     away: Floats,
     scratch: Floats,
 ) -> None:
@@ -65,7 +96,7 @@ def _add_ranges(
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
     for f in range(n_features):
-        observed[f] += 1.0 if logs[0, f] != 0.0 else 0.0
+        steps.observed[f] += 1.0 if logs[0, f] != 0.0 else 0.0
     if mode != CLASS:
         low[:] = logs[0]
         high[:] = logs[0]
@@ -74,7 +105,7 @@ def _add_ranges(
                 low[f] = min(low[f], logs[k, f])
                 high[f] = max(high[f], logs[k, f])
         for f in range(n_features):
-            ranges[f] += (high[f] - low[f]) ** 2
+            steps.ranges[f] += (high[f] - low[f]) ** 2
     if mode != VARIABLE:
         high[:] = 0.0
         for k in range(n_classes):
@@ -82,7 +113,7 @@ def _add_ranges(
                 away[k, f] = logs[k, f] - centre[k, f] if logs[k, f] != 0.0 else 0.0
                 high[f] = max(high[f], abs(away[k, f]))
         for f in range(n_features):
-            own_ranges[f] += high[f] * high[f]
+            steps.own_ranges[f] += high[f] * high[f]
 
 
 # Without Python's check of each divisor: that keeps divisions and roots out of vector registers.
@@ -95,16 +126,8 @@ def _move(
     step: float,
     own_step: float,
     adaptive: bool,
-    least: float,
-    shared: Floats,
-    own: Floats,
-    bias: Floats,
-    squares: Floats,
-    own_squares: Floats,
-    bias_squares: Floats,
-    ranges: Floats,
-    own_ranges: Floats,
-    observed: Floats,
+    minimum: float,
+    steps: Steps,
     away: Floats,
     scratch: Floats,
 ) -> None:
@@ -114,7 +137,9 @@ def _move(
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
+    shared, own, bias, observed = steps.shared, steps.own, steps.bias, steps.observed
     if mode != CLASS:
+        squares, ranges = steps.squares, steps.ranges
         for f in range(n_features):
             gradient[f] = 0.0
         for k in range(n_classes):
@@ -129,10 +154,11 @@ def _move(
         else:
             for f in range(n_features):
                 shared[f] -= step * gradient[f]
-        if least > -np.inf:
+        if minimum > -np.inf:
             for f in range(n_features):
-                shared[f] = max(shared[f], least)
+                shared[f] = max(shared[f], minimum)
     if mode != VARIABLE:
+        own_squares, own_ranges = steps.own_squares, steps.own_ranges
         for f in range(n_features):
             scale[f] = max(1.0, own_ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
         for k in range(n_classes):
@@ -149,13 +175,13 @@ def _move(
                 for f in range(n_features):
                     own[k, f] -= own_step * e * logs[k, f]
             bias[k] += lost
-            if least > -np.inf:
+            if minimum > -np.inf:
                 for f in range(n_features):
-                    own[k, f] = max(own[k, f], least - shared[f])
+                    own[k, f] = max(own[k, f], minimum - shared[f])
     for k in range(n_classes):
         if adaptive:
-            bias_squares[k] += error[k] * error[k]
-            bias[k] -= step * error[k] / math.sqrt(bias_squares[k])
+            steps.bias_squares[k] += error[k] * error[k]
+            bias[k] -= step * error[k] / math.sqrt(steps.bias_squares[k])
         else:
             bias[k] -= step * error[k]
 
@@ -170,22 +196,11 @@ def learn_rows(
     step: float,
     own_step: float,
     adaptive: bool,
-    least: float,
+    minimum: float,
     smoothing: float,
     totals: Floats,
     clock: Floats,
-    shared: Floats,
-    own: Floats,
-    bias: Floats,
-    squares: Floats,
-    own_squares: Floats,
-    bias_squares: Floats,
-    mean_shared: Floats,
-    mean_own: Floats,
-    mean_bias: Floats,
-    ranges: Floats,
-    own_ranges: Floats,
-    observed: Floats,
+    steps: Steps,
     decay: float,
     out: Floats,
 ) -> None:
@@ -209,22 +224,16 @@ def learn_rows(
     step, own_step : float
         Divided by the root of the sum of squared gradients if `adaptive`.
     adaptive : bool
-    least : float
-        The least exponent allowed.
+    minimum : float
+        Of the exponents.
     smoothing : float
         Rows added to each class in the prior.
     totals : ndarray, shape (n_classes,)
         Weight of the rows so far.
     clock : ndarray, shape (2,)
         Steps taken, and the power of the weights in the average.
-    shared, squares, mean_shared : ndarray, shape (n_features,)
-    own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
-    bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
-    ranges, own_ranges : ndarray, shape (n_features,)
-        Sums of squares: of the distance between the least and the greatest log density of a row,
-        and of the greatest distance of one from its mean.
-    observed : ndarray, shape (n_features,)
-        Rows in which a feature was not missing.
+    steps : Steps
+        Changed in place.
     decay : float
         Factor of the weight of all rows after each.
     out : ndarray, shape (n, n_classes) or (0, n_classes)
@@ -234,6 +243,8 @@ def learn_rows(
     error = np.empty(n_classes)
     prior = np.empty(n_classes)
     away, scratch = np.empty((n_classes, n_features)), np.empty((2, n_features))
+    shared, own, bias = steps.shared, steps.own, steps.bias
+    mean_shared, mean_own, mean_bias = steps.mean_shared, steps.mean_own, steps.mean_bias
     for row in range(n):
         total = totals.sum() + n_classes * smoothing
         for k in range(n_classes):
@@ -257,11 +268,10 @@ def learn_rows(
             error[k] *= weights[row]
         clock[0] += 1.0
         if adaptive:
-            _add_ranges(logs[row], centre, mode, ranges, own_ranges, observed, away, scratch)
+            _add_ranges(logs[row], centre, mode, steps, away, scratch)
         _move(
-            logs[row], error, centre, mode, step, own_step, adaptive, least, shared, own, bias,
-            squares, own_squares, bias_squares, ranges, own_ranges, observed, away, scratch,
-        )  # fmt: skip
+            logs[row], error, centre, mode, step, own_step, adaptive, minimum, steps, away, scratch
+        )
         share = (1.0 + clock[1]) / (clock[0] + clock[1])
         for f in range(n_features):
             mean_shared[f] += share * (shared[f] - mean_shared[f])

@@ -251,7 +251,7 @@ class StreamingStar:
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return the log score of each class for rows, shape (n, n_classes), averaged exponents."""
         out = np.empty((columns.shape[1], self.n_classes))
-        learned = self.exponents
+        learned = self.exponents.state
         prior = self.log_prior + learned.mean_bias
         for first in range(0, len(out), _STRETCH):
             rows = slice(first, first + _STRETCH)

@@ -43,14 +43,21 @@ def rows(n, seed=0):
     return logs, random.integers(K, size=n), weights, logs.mean(axis=0)
 
 
+def split(state):
+    """Return class totals, the clock, and what else the steps change."""
+    arrays = dict(state)
+    return arrays.pop("totals"), arrays.pop("clock"), kernels.Steps(**arrays)
+
+
 def learned(state, data, mode, *, step=0.2, own_step=0.02, adaptive=True, least=-np.inf, decay=1.0):
     """Return what the kernel makes of a state, and the probabilities before each row."""
     logs, classes, weights, centre = data
     made = {name: array.copy() for name, array in state.items()}
+    totals, clock, steps = split(made)
     out = np.empty((len(classes), K))
     kernels.learn_rows(
         logs, classes, weights, centre, MODES[mode], step, own_step, adaptive, least, 1.0,
-        *made.values(), decay, out,
+        totals, clock, steps, decay, out,
     )  # fmt: skip
     return made, out
 
@@ -153,7 +160,7 @@ def test_exponents_that_do_not_learn_stay():
     made, out = fresh(), np.empty((40, K))
     kernels.learn_rows(
         logs, classes, weights, centre, kernels.FIXED, 0.2, 0.02, True, -np.inf, 1.0,
-        *made.values(), 1.0, out,
+        *split(made), 1.0, out,
     )  # fmt: skip
     for name, array in fresh().items():
         if name != "totals":
@@ -170,7 +177,7 @@ def test_the_form_of_the_study_to_the_letter():
     step = 0.01
     model = bg.StreamingWeightedNaiveBayesClassifier("class", step=step)
     model.partial_fit(X[:300], y[:300], classes=[0, 1, 2])
-    star, steps = model.star_, model.star_.exponents
+    star, steps = model.star_, model.star_.exponents.state
     w, b = steps.shared + steps.own, steps.bias.copy()
     for x, label in zip(X[300:], y[300:], strict=True):
         logs = star.log_densities(x[:, None], np.empty((0, 1), dtype=np.int64))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.cpds import CPD, TablePlate
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.settings import StreamSettings
+from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -60,13 +62,48 @@ class Densities(ABC):
         n_classes : int
         """
 
-    @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the densities as arrays, from which the class is made again."""
+        """Return the densities as arrays, which are the arguments of the class."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class TableDensities(Densities):
+    """A probability of each cell (an interval, a state or a group) in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+        Position of the first cell of each feature.
+    logs : ndarray, shape (number of cells of all features, n_classes)
+    centre : ndarray, shape (n_classes, n_features)
+    """
+
+    start: NDArray[np.int64]
+    logs: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """See Densities."""
+        return len(self.start) - 1
 
 
 class NumericDensities(Densities):
     """Log densities of numeric columns."""
+
+    def write(self, columns: Any, out: Floats, first: int) -> None:
+        """See Densities."""
+        over_rows(
+            lambda a, b: self._write(columns, out[:, :, first:], a, b),
+            self.n_features,
+            1 + THREAD // max(1, columns.shape[1]),
+            together=8,
+        )
+
+    @abstractmethod
+    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        """Write the log densities of some features; see `write`."""
 
     @classmethod
     @abstractmethod

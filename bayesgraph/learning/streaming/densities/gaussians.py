@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, GaussianPlate
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
-from bayesgraph.learning.streaming.densities.base import THREAD, NumericDensities
+from bayesgraph.learning.streaming.densities.base import NumericDensities
 from bayesgraph.learning.streaming.settings import StreamSettings
-from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.sketches import ColumnSummaries, GaussianSummary
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
@@ -100,15 +98,8 @@ class GaussianDensities(NumericDensities):
             np.concatenate([centre, unknown.T], axis=1),
         )
 
-    def write(self, columns: Any, out: Floats, first: int) -> None:
-        """See Densities."""
-        part = out[:, :, first:]
-        over_rows(
-            lambda a, b: kernels.log_gaussians(columns, self.mean, self.variance, part, a, b),
-            self.n_features,
-            1 + THREAD // max(1, columns.shape[1]),
-            together=8,
-        )
+    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        kernels.log_gaussians(columns, self.mean, self.variance, out, start, stop)
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
         """See NumericDensities."""
@@ -118,10 +109,6 @@ class GaussianDensities(NumericDensities):
         """See NumericDensities; a feature of which nothing is known is a standard Gaussian."""
         variance = np.where(self.variance > 0, self.variance, 1.0)
         return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See Densities."""
-        return {"mean": self.mean, "variance": self.variance, "centre": self.centre}
 
 
 def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:

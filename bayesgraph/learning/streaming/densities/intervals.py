@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import (
     THREAD,
     NumericDensities,
+    TableDensities,
     grown_logs,
     smoothed_logs,
     table_plate,
@@ -33,27 +35,18 @@ _DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalDensities(NumericDensities):
+class IntervalDensities(TableDensities, NumericDensities):
     """A probability of each interval in each class.
 
     Attributes
     ----------
-    start : ndarray of int, shape (n_features + 1,)
+    start, logs, centre : ndarray
+        See TableDensities.
     cuts : ndarray, shape (number of intervals of all features,)
         Upper ends; infinite for the last interval of a feature.
-    logs : ndarray, shape (number of intervals of all features, n_classes)
-    centre : ndarray, shape (n_classes, n_features)
     """
 
-    start: NDArray[np.int64]
     cuts: Floats
-    logs: Floats
-    centre: Floats
-
-    @property
-    def n_features(self) -> int:
-        """See Densities."""
-        return len(self.start) - 1
 
     @classmethod
     def of(
@@ -88,7 +81,7 @@ class IntervalDensities(NumericDensities):
             cuts[known] = cells.cuts[np.append(places[1:], len(begins)) - 1]
         added = _pooled(start, counts, smoothing) if discretizer == SMOOTH else smoothing
         logs, centre = smoothed_logs(start, counts, added)
-        return cls(start, cuts, logs, centre)
+        return cls(start, logs, centre, cuts)
 
     @classmethod
     def from_summaries(
@@ -103,39 +96,25 @@ class IntervalDensities(NumericDensities):
         logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
         return IntervalDensities(
             np.append(self.start, self.start[-1] + np.arange(1, n_more + 1)),
-            np.append(self.cuts, np.full(n_more, np.inf)),
             np.concatenate([logs, np.zeros((n_more, n_classes))]),
             np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1),
+            np.append(self.cuts, np.full(n_more, np.inf)),
         )
 
-    def write(self, columns: Any, out: Floats, first: int) -> None:
-        """See Densities."""
-        part = out[:, :, first:]
-        over_rows(
-            lambda a, b: kernels.log_intervals(
-                columns, self.start, self.cuts, self.logs, part, a, b
-            ),
-            self.n_features,
-            1 + THREAD // max(1, columns.shape[1]),
-            together=8,
-        )
+    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        kernels.log_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
         """See NumericDensities: numbers known by their interval."""
-        ends = self.start.tolist()
         cuts = self.cuts.tolist()
+        ends = pairwise(self.start.tolist())
         return tuple(
-            Binned(name, cuts[a : b - 1])
-            for name, a, b in zip(names, ends[:-1], ends[1:], strict=True)
+            Binned(name, cuts[a : b - 1]) for name, (a, b) in zip(names, ends, strict=True)
         )
 
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
         """See NumericDensities."""
         return table_plate(variables, self.start, self.logs, target)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See Densities."""
-        return {"start": self.start, "cuts": self.cuts, "logs": self.logs, "centre": self.centre}
 
 
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:

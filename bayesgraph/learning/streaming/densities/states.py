@@ -14,7 +14,7 @@ from bayesgraph.discretize import modl_groups
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import (
-    Densities,
+    TableDensities,
     grown_logs,
     smoothed_logs,
     table_plate,
@@ -24,14 +24,13 @@ from bayesgraph.variables import Discrete, Variable
 
 
 @dataclass(frozen=True, eq=False)
-class StateDensities(Densities):
+class StateDensities(TableDensities):
     """A probability of each state in each class.
 
     Attributes
     ----------
-    start : ndarray of int, shape (n_features + 1,)
-    logs : ndarray, shape (number of states of all features, n_classes)
-    centre : ndarray, shape (n_classes, n_features)
+    start, logs, centre : ndarray
+        See TableDensities.
     grouped : ndarray of int, shape (n_grouped,)
         Features whose states are groups of values, the last one of all values that are not known.
     key_start : ndarray of int, shape (n_grouped + 1,)
@@ -40,18 +39,10 @@ class StateDensities(Densities):
         Ascending keys of values, and their groups.
     """
 
-    start: NDArray[np.int64]
-    logs: Floats
-    centre: Floats
     grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     key_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    @property
-    def n_features(self) -> int:
-        """See Densities."""
-        return len(self.start) - 1
 
     @classmethod
     def of(
@@ -121,11 +112,6 @@ class StateDensities(Densities):
         logs = np.insert(self.logs[list(order)], self.start[:-1][sizes == 0], 0.0, axis=0)
         start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))])
         return table_plate(variables, start, logs, target)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See Densities."""
-        names = ("start", "logs", "centre", "grouped", "key_start", "keys", "places")
-        return {name: getattr(self, name) for name in names}
 
 
 def value_groups(
