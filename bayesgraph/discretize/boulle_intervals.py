@@ -197,8 +197,8 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
     begins = _greedy(bins, table, prior)
     kernels.improve(bins.sums, table, prior, begins)
     ends = np.append(np.flatnonzero(begins), n_bins)
-    parts = [kernels.part_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
-    null = kernels.part_cost(bins.sums, table, 0, n_bins) + prior[1]
+    parts = [kernels.interval_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
+    null = kernels.interval_cost(bins.sums, table, 0, n_bins) + prior[1]
     counts = np.diff(bins.sums[ends], axis=0)
     cost = float(sum(parts) + prior[len(parts)])
     return Intervals(counts, cost, float(null), bins.cuts(begins))

@@ -136,20 +136,27 @@ def log_factorial(x: float, table: Floats) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def part_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
-    """Return the cost of bins a to b as one interval (nats).
+def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
+    """Return the cost of an interval or group with the class counts ``one + sign * other`` (nats).
 
     That is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), where n! cancels.
     """
-    n_classes = sums.shape[1]
+    n_classes = len(one)
     total, cost = 0.0, 0.0
     for j in range(n_classes):
-        n = sums[b, j] - sums[a, j]
+        # Differences of weights that are not whole may fall below zero by rounding.
+        n = max(one[j] + sign * other[j], 0.0)
         total += n
         cost -= log_factorial(n, table)
     return (
         cost + log_factorial(total + n_classes - 1, table) - log_factorial(n_classes - 1.0, table)
     )
+
+
+@numba.njit(cache=True, nogil=True)
+def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
+    """Return the cost of bins a to b as one interval; see `joined_cost`."""
+    return joined_cost(sums[b], sums[a], -1.0, table)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -190,10 +197,10 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     least = np.empty(2 * size, dtype=np.int64)
     total = 0.0
     for b in range(n_bins):
-        cost[b] = part_cost(sums, table, b, b + 1)
+        cost[b] = interval_cost(sums, table, b, b + 1)
         total += cost[b]
     for b in range(n_bins - 1):
-        delta[b] = part_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
+        delta[b] = interval_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
     for leaf in range(size):
         least[size + leaf] = leaf
     for node in range(size - 1, 0, -1):
@@ -216,11 +223,11 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
         delta[a] = np.inf
         if after[a] < n_bins:
             c = after[a]
-            delta[a] = part_cost(sums, table, a, after[c]) - cost[a] - cost[c]
+            delta[a] = interval_cost(sums, table, a, after[c]) - cost[a] - cost[c]
         _lift(least, delta, size, a)
         if before[a] >= 0:
             p = before[a]
-            delta[p] = part_cost(sums, table, p, after[a]) - cost[p] - cost[a]
+            delta[p] = interval_cost(sums, table, p, after[a]) - cost[p] - cost[a]
             _lift(least, delta, size, p)
         if total + prior[count] < best + _TIE:
             best, best_count = min(best, total + prior[count]), count
@@ -275,7 +282,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     growth = np.array([1, -1, 0, -1])
     b = 0
     while b < n_bins:
-        cost[b] = part_cost(sums, table, b, after[b])
+        cost[b] = interval_cost(sums, table, b, after[b])
         b = after[b]
     stale_from, stale_to = 0, n_bins
     # Costs grow with the weight, and so do their rounding errors: moves must not go in circles.
@@ -290,7 +297,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
             change[a, 0], cut[a, 0] = least - cost[a], at
             if b < n_bins:
                 c = after[b]
-                change[a, 1] = part_cost(sums, table, a, c) - cost[a] - cost[b]
+                change[a, 1] = interval_cost(sums, table, a, c) - cost[a] - cost[b]
                 least, at = _best_split(sums, table, a, c)
                 change[a, 2], cut[a, 2] = least - cost[a] - cost[b], at
                 if c < n_bins:
@@ -323,8 +330,8 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
         else:
             after[a], after[m] = m, end
             before[m], before[end] = a, m
-            cost[m] = part_cost(sums, table, m, end)
-        cost[a] = part_cost(sums, table, a, after[a])
+            cost[m] = interval_cost(sums, table, m, end)
+        cost[a] = interval_cost(sums, table, a, after[a])
         # The moves of two intervals before this one reach into it.
         stale_from = a
         for _ in range(2):
@@ -339,21 +346,6 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
 
 
 # --------------------------------------------------------------------------- groups of values
-
-
-@numba.njit(cache=True, nogil=True)
-def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
-    """Return the cost of a group with the class counts ``one + sign * other``; see `part_cost`."""
-    n_classes = len(one)
-    total, cost = 0.0, 0.0
-    for j in range(n_classes):
-        # Differences of weights that are not whole may fall below zero by rounding.
-        n = max(one[j] + sign * other[j], 0.0)
-        total += n
-        cost -= log_factorial(n, table)
-    return (
-        cost + log_factorial(total + n_classes - 1, table) - log_factorial(n_classes - 1.0, table)
-    )
 
 
 @numba.njit(cache=True, nogil=True)

@@ -71,8 +71,13 @@ class DriftDetector(ABC):
         """Write a flag for each number."""
 
     @abstractmethod
+    def _beginning(self) -> dict[str, NDArray[Any]]:
+        """Return the state before the first number, as the arguments of the kernel."""
+
     def reset(self) -> None:
         """Forget all numbers."""
+        self.drift_detected = self.warning_detected = False
+        self._state = self._beginning()
 
     @property
     @abstractmethod
@@ -114,9 +119,9 @@ class DriftDetector(ABC):
 
     # -------------------------------------------------------------------------------- files
 
-    @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what was seen as arrays; the arguments of the constructor are not in them."""
+        """Return the state as arrays; the arguments of the constructor are not in them."""
+        return self._state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Take the state that `arrays` returned.

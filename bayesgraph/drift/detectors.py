@@ -77,27 +77,28 @@ class ADWIN(DriftDetector):
         self.mode = direction(mode)
         self.reset()
 
-    def reset(self) -> None:
-        """See DriftDetector."""
-        self.drift_detected = self.warning_detected = False
-        self._counts = np.zeros(_LEVELS, dtype=np.int64)
-        self._totals = np.zeros((_LEVELS, self.max_buckets + 1))
-        self._squares = np.zeros((_LEVELS, self.max_buckets + 1))
-        self._window = np.zeros(4)
+    def _beginning(self) -> dict[str, NDArray[Any]]:
+        buckets = (_LEVELS, self.max_buckets + 1)
+        return {
+            "counts": np.zeros(_LEVELS, dtype=np.int64),
+            "totals": np.zeros(buckets),
+            "squares": np.zeros(buckets),
+            "window": np.zeros(4),
+        }
 
     def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
         kernels.update_adwin(
             values, self.delta, self.clock, self.min_window_length, self.grace_period,
-            self.mode != "down", self.mode != "up", self._counts, self._totals, self._squares,
-            self._window, flags,
+            self.mode != "down", self.mode != "up", *self._state.values(), flags,
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """See DriftDetector."""
         super().restore(arrays)
-        known = (self._counts >= 0) & (self._counts <= self.max_buckets)
-        held = float(self._counts @ 2.0 ** np.arange(_LEVELS))
-        if not known.all() or held != self._window[0] or (self._squares < 0).any():
+        counts, _, squares, window = self._state.values()
+        known = (counts >= 0) & (counts <= self.max_buckets)
+        held = float(counts @ 2.0 ** np.arange(_LEVELS))
+        if not known.all() or held != window[0] or (squares < 0).any():
             self.reset()
             raise DataError("The buckets of a saved window do not make up its width.")
         return self
@@ -105,42 +106,27 @@ class ADWIN(DriftDetector):
     @property
     def width(self) -> int:
         """Numbers in the window."""
-        return int(self._window[0])
+        return int(self._state["window"][0])
 
     @property
     def estimation(self) -> float:
         """Mean of the numbers in the window; NaN of none."""
-        return float(self._window[1] / self._window[0]) if self.width else math.nan
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See DriftDetector."""
-        return {
-            "counts": self._counts,
-            "totals": self._totals,
-            "squares": self._squares,
-            "window": self._window,
-        }
+        return float(self._state["window"][1] / self.width) if self.width else math.nan
 
 
 class _RateDetector(DriftDetector):
     """A detector whose state is one array that begins with the numbers seen and their mean."""
 
     _START: ClassVar[tuple[float, ...]]
-    _state: Floats
 
-    def reset(self) -> None:
-        """See DriftDetector."""
-        self.drift_detected = self.warning_detected = False
-        self._state = np.array(self._START)
+    def _beginning(self) -> dict[str, NDArray[Any]]:
+        return {"state": np.array(self._START)}
 
     @property
     def estimation(self) -> float:
         """Mean of the numbers since the last alarm; NaN of none."""
-        return float(self._state[1]) if self._state[0] else math.nan
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See DriftDetector."""
-        return {"state": self._state}
+        n, mean, *_ = self._state["state"].tolist()
+        return float(mean) if n else math.nan
 
 
 class PageHinkley(_RateDetector):
@@ -189,7 +175,7 @@ class PageHinkley(_RateDetector):
     def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
         kernels.update_page_hinkley(
             values, self.min_instances, self.delta, self.threshold, self.alpha,
-            self.mode != "down", self.mode != "up", self._state, flags,
+            self.mode != "down", self.mode != "up", *self._state.values(), flags,
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -240,8 +226,8 @@ class DDM(_RateDetector):
         if not np.isin(values, (0.0, 1.0)).all():
             raise DataError("DDM takes errors of 0 and 1; for other numbers take ADWIN.")
         kernels.update_ddm(
-            values, self.warm_start, self.warning_threshold, self.drift_threshold, self._state,
-            flags,
+            values, self.warm_start, self.warning_threshold, self.drift_threshold,
+            *self._state.values(), flags,
         )  # fmt: skip
 
 

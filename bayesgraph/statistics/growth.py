@@ -1,8 +1,11 @@
-"""Statistics under variables that have got more states, and statistics that lose rows."""
+"""Sums over rows that gain rows, lose rows, or gain states of their variables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +50,50 @@ def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int
     index[axis] = at
     grown[tuple(index)] = values
     return grown
+
+
+class Additive:
+    """A dataclass whose arrays are sums over rows, and whose other fields know + and - themselves.
+
+    The field `request` stays as it is.
+    """
+
+    def __add__(self, other: Self) -> Self:
+        return self._combined(other, operator.add)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combined(other, subtracted)
+
+    def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        found = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if isinstance(mine, tuple):
+                found[field.name] = tuple(map(combine, mine, theirs))
+            elif field.name != "request":
+                found[field.name] = combine(mine, theirs)
+        return replace(self, **found)  # type: ignore[type-var]
+
+
+def subtracted(whole: Any, part: Any) -> Any:
+    """Return a sum without a part of its rows; arrays lose their rounding errors."""
+    return removed(whole - part, whole) if isinstance(whole, np.ndarray) else whole - part
+
+
+_Request = TypeVar("_Request")
+
+
+def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
+    """Return a request under variables that have taken the place of others."""
+    found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
+    if hasattr(request, "columns"):
+        found["columns"] = tuple(renamed.get(v, v) for v in request.columns)
+    return replace(request, **found)  # type: ignore[type-var]
+
+
+def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:
+    """Return the positions of the groups of rows among those of a successor, and their number."""
+    return state_positions(old, new), 1 if new is None else new.cardinality
 
 
 def removed(rest: Floats, before: Floats) -> Floats:

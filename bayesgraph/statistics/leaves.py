@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +16,11 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.growth import (
+    Additive,
     grown_axis,
-    grown_variable,
+    grown_groups,
+    grown_request,
     removed,
-    state_positions,
 )
 from bayesgraph.statistics.moments import GroupMoments
 from bayesgraph.statistics.requests import Family, Moments, Samples, Totals
@@ -66,7 +67,7 @@ TRANSFORMS: dict[str, Transform] = {
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsSummary(LeafSummary):
+class MomentsSummary(Additive, LeafSummary):
     """Moments of functions of columns.
 
     Attributes
@@ -104,18 +105,11 @@ class MomentsSummary(LeafSummary):
         columns = np.concatenate(parts, axis=1)
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
-    def __add__(self, other: MomentsSummary) -> MomentsSummary:
-        return MomentsSummary(self.request, self.moments + other.moments)
-
-    def __sub__(self, other: MomentsSummary) -> MomentsSummary:
-        return MomentsSummary(self.request, self.moments - other.moments)
-
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
         """Return the summary under variables that have more states."""
-        request = replace(self.request, given=grown_variable(self.request.given, renamed))
-        at = state_positions(self.request.given, request.given)
-        n_groups = 1 if request.given is None else request.given.cardinality
-        return MomentsSummary(request, self.moments.grown(at, n_groups))
+        request = grown_request(self.request, renamed)
+        groups = grown_groups(self.request.given, request.given)
+        return MomentsSummary(request, self.moments.grown(*groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +166,10 @@ class SamplesSummary(LeafSummary):
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
         """Return the summary under variables that have more states."""
-        given = self.request.given
-        request = Samples(self.request.columns, grown_variable(given, renamed))
-        at = state_positions(given, request.given)
+        request = grown_request(self.request, renamed)
+        at, n_groups = grown_groups(self.request.given, request.given)
         if at is None:
             return self
-        n_groups = 1 if request.given is None else request.given.cardinality
         empty = np.empty(0)
 
         def placed(cells: tuple[Floats, ...]) -> tuple[Floats, ...]:
@@ -206,7 +198,7 @@ def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class TotalsSummary(LeafSummary):
+class TotalsSummary(Additive, LeafSummary):
     """Sums of counts.
 
     Attributes
@@ -252,34 +244,12 @@ class TotalsSummary(LeafSummary):
             _length_histogram(row_totals, group, weight, n_groups),
         )
 
-    def __add__(self, other: TotalsSummary) -> TotalsSummary:
-        return TotalsSummary(
-            self.request,
-            self.sums + other.sums,
-            self.seen + other.seen,
-            self.lengths + other.lengths,
-        )
-
-    def __sub__(self, other: TotalsSummary) -> TotalsSummary:
-        return TotalsSummary(
-            self.request,
-            removed(self.sums - other.sums, self.sums),
-            removed(self.seen - other.seen, self.seen),
-            removed(self.lengths - other.lengths, self.lengths),
-        )
-
     def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
         """Return the summary under variables that have more states."""
-        given = self.request.given
-        request = Totals(
-            self.request.vector, grown_variable(given, renamed), self.request.threshold
-        )
-        at = state_positions(given, request.given)
-        if at is None:
-            return self
-        n = 1 if request.given is None else request.given.cardinality
-        parts = (grown_axis(a, 0, at, n) for a in (self.sums, self.seen, self.lengths))
-        return TotalsSummary(request, *parts)
+        request = grown_request(self.request, renamed)
+        groups = grown_groups(self.request.given, request.given)
+        arrays = (self.sums, self.seen, self.lengths)
+        return TotalsSummary(request, *(grown_axis(array, 0, *groups) for array in arrays))
 
 
 def _length_histogram(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,31 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)
 
 
+def mean_without(
+    count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the weight and the mean of the rows that stay when others are removed.
+
+    Also the difference of the means of both, and the weight by which its square enters the sum of
+    squares of all.
+    """
+    left = removed(count - other_count, count)
+    shift = (mean - other_mean) * safe_divide(other_count, left)
+    found = np.where(left > 0, mean + shift, 0.0)
+    return left, found, other_mean - found, safe_divide(left * other_count, count)
+
+
+class _Grouped:
+    """Arrays whose first axis is that of groups of rows."""
+
+    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
+        """Return the moments with their groups moved to other places among more groups."""
+        arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
+
+
 @dataclass(frozen=True, eq=False)
-class GroupMoments:
+class GroupMoments(_Grouped):
     """Moments of each column within each group of rows.
 
     Attributes
@@ -89,19 +113,9 @@ class GroupMoments:
             If the rows cannot all have been part of them, or if so little of a column's spread
             would be left that the difference has lost more than half of its digits.
         """
-        count = removed(self.count - other.count, self.count)
-        there = count > 0
-        shift = (self.mean - other.mean) * safe_divide(other.count, count)
-        mean = np.where(there, self.mean + shift, 0.0)
-        delta = other.mean - mean
-        between = delta * delta * safe_divide(count * other.count, self.count)
-        square = np.where(there, self.square - other.square - between, 0.0)
+        count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
+        square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
         return GroupMoments(count, mean, settled_squares(square, self.square, count, mean))
-
-    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> GroupMoments:
-        """Return the moments with their groups moved to other places among more groups."""
-        parts = (self.count, self.mean, self.square)
-        return GroupMoments(*(grown_axis(a, 0, at, n_groups) for a in parts))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
         """Return the moments with the groups, seen as an array of a shape, merged along an axis."""
@@ -121,7 +135,7 @@ class GroupMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class PairMoments:
+class PairMoments(_Grouped):
     """Moments of each pair of columns within each group, from rows complete in both.
 
     Arrays broadcast to (n_groups, d, d): where no value was missing the first three hold one number
@@ -155,21 +169,14 @@ class PairMoments:
                 rows = np.flatnonzero(group == g)
                 weight = weights[rows] if len(weights) else np.ones(len(rows))
                 parts.append(_pair_moments(values[rows], weight))
-        if all(part.mean.shape == parts[0].mean.shape for part in parts):
-            return cls(
-                np.concatenate([p.count for p in parts]),
-                np.concatenate([p.mean for p in parts]),
-                np.concatenate([p.square for p in parts]),
-                np.concatenate([p.comoment for p in parts]),
-            )
         d = values.shape[1]
-        full = (1, d, d)
-        return cls(
-            np.concatenate([np.broadcast_to(p.count, full) for p in parts]),
-            np.concatenate([np.broadcast_to(p.mean, full) for p in parts]),
-            np.concatenate([np.broadcast_to(p.square, full) for p in parts]),
-            np.concatenate([p.comoment for p in parts]),
-        )
+        same = all(part.mean.shape == parts[0].mean.shape for part in parts)
+        whole = []
+        for field in fields(cls):
+            arrays = [getattr(part, field.name) for part in parts]
+            shown = arrays if same else [np.broadcast_to(a, (1, d, d)) for a in arrays]
+            whole.append(np.concatenate(shown))
+        return cls(*whole)
 
     def __add__(self, other: PairMoments) -> PairMoments:
         count = self.count + other.count
@@ -191,25 +198,14 @@ class PairMoments:
         DataError
             See GroupMoments.
         """
-        count = removed(self.count - other.count, self.count)
-        there = count > 0
-        mean = np.where(
-            there, self.mean + (self.mean - other.mean) * safe_divide(other.count, count), 0.0
-        )
-        delta = other.mean - mean
-        both = safe_divide(count * other.count, self.count)
-        square = np.where(there, self.square - other.square - delta * delta * both, 0.0)
+        count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
+        square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
         square = settled_squares(square, self.square, count, mean)
         between = delta * delta.swapaxes(1, 2) * both
         spread = np.broadcast_to(square > 0, self.comoment.shape)
         vary = spread & spread.swapaxes(1, 2)
         comoment = np.where(vary, self.comoment - other.comoment - between, 0.0)
         return PairMoments(count, mean, square, comoment)
-
-    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> PairMoments:
-        """Return the moments with their groups moved to other places among more groups."""
-        parts = (self.count, self.mean, self.square, self.comoment)
-        return PairMoments(*(grown_axis(a, 0, at, n_groups) for a in parts))
 
 
 def settled_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:

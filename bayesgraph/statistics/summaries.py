@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,20 @@ from bayesgraph.inference.memory import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.growth import (
+    Additive,
     grown_axis,
+    grown_groups,
+    grown_request,
     grown_variable,
-    removed,
     state_positions,
 )
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide, settled_squares
+from bayesgraph.statistics.moments import (
+    GroupMoments,
+    PairMoments,
+    mean_without,
+    safe_divide,
+    settled_squares,
+)
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -58,13 +65,11 @@ class FamilyStatistics:
         )
 
     def __sub__(self, other: FamilyStatistics) -> FamilyStatistics:
-        counts = removed(self.counts - other.counts, self.counts)
-        there = (counts > 0)[..., None]
-        shift = (self.mean - other.mean) * safe_divide(other.counts, counts)[..., None]
-        mean = np.where(there, self.mean + shift, 0.0)
-        delta = other.mean - mean
-        both = safe_divide(counts * other.counts, self.counts)[..., None, None]
-        between = delta[..., :, None] * delta[..., None, :] * both
+        counts, mean, delta, both = mean_without(
+            self.counts[..., None], self.mean, other.counts[..., None], other.mean
+        )
+        there, counts = counts > 0, counts[..., 0]
+        between = delta[..., :, None] * delta[..., None, :] * both[..., None]
         rest = np.where(there[..., None], self.comoment - other.comoment - between, 0.0)
         flat = (counts.size, mean.shape[-1])
         own, before = (
@@ -100,15 +105,6 @@ class FamilyStatistics:
 
 def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
-
-
-_Request = TypeVar("_Request", Singles, Pairs)
-
-
-def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
-    """Return a request under variables that have taken the place of others."""
-    columns = tuple(renamed.get(v, v) for v in request.columns)
-    return type(request)(columns, grown_variable(request.given, renamed))
 
 
 # Numbers in the joint moments of all columns that some families have.
@@ -173,7 +169,7 @@ def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class SinglesSummary:
+class SinglesSummary(Additive):
     """Statistics of each column given the states of one variable.
 
     Attributes
@@ -213,27 +209,10 @@ class SinglesSummary:
         """Where each column stands."""
         return _Columns(self.request.columns)
 
-    def __add__(self, other: SinglesSummary) -> SinglesSummary:
-        return SinglesSummary(
-            self.request,
-            self.totals + other.totals,
-            self.counts + other.counts,
-            self.moments + other.moments,
-        )
-
-    def __sub__(self, other: SinglesSummary) -> SinglesSummary:
-        return SinglesSummary(
-            self.request,
-            removed(self.totals - other.totals, self.totals),
-            removed(self.counts - other.counts, self.counts),
-            self.moments - other.moments,
-        )
-
     def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
         """Return the summary under variables that have more states."""
         request = grown_request(self.request, renamed)
-        at = state_positions(self.request.given, request.given)
-        n_groups = 1 if request.given is None else request.given.cardinality
+        at, n_groups = grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
         counts = grown_axis(self.counts, 0, at, n_groups)
         if places is not None:
@@ -290,7 +269,7 @@ class SinglesSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class PairsSummary:
+class PairsSummary(Additive):
     """Statistics of each column and each pair of columns given the states of one variable.
 
     Attributes
@@ -348,24 +327,6 @@ class PairsSummary:
     def starts(self) -> NDArray[np.int64]:
         """Where the table of each pair starts in `pair_counts`, shape (n_pairs + 1,)."""
         return _pair_starts(self.at.cards, len(self.singles.totals))
-
-    def __add__(self, other: PairsSummary) -> PairsSummary:
-        return PairsSummary(
-            self.request,
-            self.singles + other.singles,
-            self.pair_counts + other.pair_counts,
-            self.pair_moments + other.pair_moments,
-            self.mixed + other.mixed,
-        )
-
-    def __sub__(self, other: PairsSummary) -> PairsSummary:
-        return PairsSummary(
-            self.request,
-            self.singles - other.singles,
-            removed(self.pair_counts - other.pair_counts, self.pair_counts),
-            self.pair_moments - other.pair_moments,
-            self.mixed - other.mixed,
-        )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
         """Return the summary under variables that have more states."""
@@ -495,7 +456,7 @@ def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class FamiliesSummary:
+class FamiliesSummary(Additive):
     """Statistics of chosen families.
 
     Attributes
@@ -525,24 +486,12 @@ class FamiliesSummary:
                 found[family] = _collect_family(table, family, weights)
         return cls(request, tuple(found[family] for family in request.families))
 
-    def __add__(self, other: FamiliesSummary) -> FamiliesSummary:
-        pairs = zip(self.found, other.found, strict=True)
-        return FamiliesSummary(self.request, tuple(a + b for a, b in pairs))
-
-    def __sub__(self, other: FamiliesSummary) -> FamiliesSummary:
-        pairs = zip(self.found, other.found, strict=True)
-        return FamiliesSummary(self.request, tuple(a - b for a, b in pairs))
-
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
         """Return the summary under variables that have more states."""
         families = self.request.families
         request = Families(
             tuple(
-                Family(
-                    tuple(renamed.get(v, v) for v in f.discrete),  # type: ignore[misc]
-                    f.continuous,
-                )
-                for f in families
+                Family.of(*(renamed.get(v, v) for v in f.discrete), *f.continuous) for f in families
             )
         )
         pairs = zip(families, self.found, strict=True)
