@@ -16,7 +16,7 @@ from bayesgraph.factors.algebra import Floats
 
 # Values beyond this many are first put together by the class that most of their rows have, the
 # rarest first: the search compares all pairs.
-_MOST = 1000
+_MAX_VALUES = 1000
 # Numbers to which logs of the partial sums of 1/e differ from -1.
 _SERIES = 170
 
@@ -37,7 +37,7 @@ class Groups(Partition):
 def modl_groups(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Groups:
-    """Return the groups of values of least cost that a greedy search and its improvement find.
+    """Return the groups of values of minimum cost that a greedy search and its improvement find.
 
     The cost of K groups of V values, N rows and J classes is (Boulle 2005, Theorem 1)
 
@@ -107,29 +107,29 @@ def _together(counts: Floats) -> NDArray[np.int64]:
     majority = counts.argmax(axis=1)
     bound = (counts > 0).sum(axis=1) == 1
     free = np.flatnonzero(~bound)
-    if free.size > _MOST:
+    if free.size > _MAX_VALUES:
         # Of those as rare, the last ones first.
         rarest = np.lexsort((-free, counts[free].sum(axis=1)))
-        bound[free[rarest[: free.size - _MOST]]] = True
+        bound[free[rarest[: free.size - _MAX_VALUES]]] = True
     key = np.where(bound, majority, n_classes + np.arange(n_values))
     return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 
-def grouping_prior(n_values: int, most: int) -> Floats:
-    """Return ln V + ln B(V, K) for K from 0 (which is no grouping) to `most`.
+def grouping_prior(n_values: int, maximum: int) -> Floats:
+    """Return ln V + ln B(V, K) for K from 0 (which is no grouping) to `maximum`.
 
     B(V, K) = sum_{i=1..K} i^V / i! sum_{j=0..K-i} (-1)^j / j!, whose terms are not negative (from
     the explicit form of the Stirling numbers of the second kind).
     """
-    i = np.arange(1, most + 1)
+    i = np.arange(1, maximum + 1)
     powers = n_values * np.log(i) - gammaln(i + 1)
-    j = np.arange(min(most, _SERIES))
+    j = np.arange(min(maximum, _SERIES))
     sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
     # Exactly zero, but for rounding: 1 - 1.
     sums[1:2] = 0.0
     with np.errstate(divide="ignore"):
         logs = np.log(sums)
-    series = np.concatenate([logs, np.full(max(0, most - len(logs)), -1.0)])
+    series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
     found = [logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
     return np.concatenate([[np.inf], np.log(n_values) + np.array(found)])
 

@@ -20,7 +20,7 @@ from bayesgraph.factors.algebra import Floats
 # Counts up to here have their factorials in a table.
 _TABLE = 1 << 22
 # Elementary bins that are merged one by one.
-_MOST = 1 << 14
+_MAX_BINS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,14 @@ class Intervals(Partition):
 def modl(
     values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Intervals:
-    """Return the intervals of least cost that a greedy search and its improvement find.
+    """Return the intervals of minimum cost that a greedy search and its improvement find.
 
     The cost of I intervals of N rows and J classes is (Boulle 2006, equation of the MODL criterion)
 
         ln N + ln C(N + I - 1, I - 1)
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
 
-    Intervals are merged, beginning with elementary ones, always the two whose merge costs least,
+    Intervals are merged, beginning with elementary ones, always the two of the cheapest merge,
     down to a single one; the best partition on the way is improved by splits, merges, and merges of
     two or three that are split anew, until none of these lowers the cost. Ties go to fewer
     intervals. The search takes O(n log n); the result need not be the best of all partitions.
@@ -85,7 +85,7 @@ def modl_granular(
     *,
     n_columns: int = 1,
 ) -> Intervals:
-    """Return the intervals of least cost where the precision of the cuts costs too, as in Khiops.
+    """Return the intervals of minimum cost where the precision of the cuts costs too, as in Khiops.
 
     For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency (equal
     values together, where the middle one of their rows belongs). A single interval costs ln 2
@@ -96,8 +96,8 @@ def modl_granular(
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!),
 
     where L is Rissanen's universal code of whole numbers, cut off at its second argument. The
-    granularity of least cost is taken; ties go to the smaller one. (Khiops leaves some of them out
-    to save time.)
+    cheapest granularity is taken; ties go to the smaller one. (Khiops leaves some of them out to
+    save time.)
 
     Parameters
     ----------
@@ -128,39 +128,41 @@ def modl_granular(
     return best
 
 
-def _equal_bins(ascending: Floats, below: Floats, most: int) -> Floats:
+def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
     """Return for each row the number of its bin (from 1), of at most so many of equal frequency."""
     starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
     ends = np.append(starts[1:], ascending.size) - 1
     before = np.append(0.0, below[ends[:-1]])
     # Edges of bins lie between rows: the middle of a value's rows is a place of the same scale.
     middle = before + (below[ends] - before) / 2
-    place = np.floor(middle * most / below[-1])
+    place = np.floor(middle * maximum / below[-1])
     rank = np.cumsum(np.append(True, place[1:] > place[:-1]))
     return np.repeat(rank.astype(np.float64), ends - starts + 1)
 
 
-def _granular_prior(most: int, total: float, granularity: int, last: int, n_columns: int) -> Floats:
-    """Return the cost of each number of intervals from 0 (which is no partition) to `most`."""
+def _granular_prior(
+    maximum: int, total: float, granularity: int, last: int, n_columns: int
+) -> Floats:
+    """Return the cost of each number of intervals from 0 (which is no partition) to `maximum`."""
     size = max(2.0, min(2.0**granularity, total))
-    cuts = np.arange(1, most)
+    cuts = np.arange(1, maximum)
     several = (
         math.log(n_columns)
         + universal_code(np.array([granularity]), last)[0]
-        + universal_code(cuts, max(size - 1, most - 1))
+        + universal_code(cuts, max(size - 1, maximum - 1))
         + cuts * math.log(size - 1)
         - gammaln(cuts + 1)
     )
     return math.log(2.0) + np.concatenate([[np.inf, 0.0], several])
 
 
-def universal_code(numbers: NDArray[np.integer[Any]], most: float) -> Floats:
-    """Return the length of Rissanen's code (nats) of numbers from 1 to `most`.
+def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
+    """Return the length of Rissanen's code (nats) of numbers from 1 to `maximum`.
 
-    ln C(most) + ln 2 * (log2 n + log2 log2 n + ...), positive terms only, where C makes the sum of
-    all code words' probabilities one (Rissanen 1983).
+    ln C(maximum) + ln 2 * (log2 n + log2 log2 n + ...), positive terms only, where C makes the sum
+    of all code words' probabilities one (Rissanen 1983).
     """
-    highest = int(max(most, numbers.max(initial=1)))
+    highest = int(max(maximum, numbers.max(initial=1)))
     normaliser = np.log(np.sum(2.0 ** -_log_star(np.arange(1, highest + 1))))
     return np.asarray(normaliser + math.log(2.0) * _log_star(numbers))
 
@@ -174,15 +176,15 @@ def _log_star(numbers: NDArray[np.integer[Any]]) -> Floats:
     return total
 
 
-def published_prior(total: float, most: int) -> Floats:
-    """Return ln N + ln C(N + I - 1, I - 1) for I from 0 (which is no partition) to `most`."""
-    count = np.arange(1, most + 1)
+def published_prior(total: float, maximum: int) -> Floats:
+    """Return ln N + ln C(N + I - 1, I - 1) for I from 0 (which is no partition) to `maximum`."""
+    count = np.arange(1, maximum + 1)
     chosen = gammaln(total + count) - gammaln(count) - gammaln(total + 1)
     return np.concatenate([[np.inf], np.log(max(total, 1e-300)) + chosen])
 
 
 def best_intervals(bins: Bins, prior: Floats) -> Intervals:
-    """Return the partition of bins of least cost that is found.
+    """Return the partition of bins of minimum cost that the search finds.
 
     Parameters
     ----------
@@ -210,15 +212,15 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
     Very many bins are first put together by equal weight: the improvement that comes after finds
     the places of the cuts among all of them.
     """
-    if len(bins.low) <= _MOST:
+    if len(bins.low) <= _MAX_BINS:
         return np.asarray(kernels.merge_greedily(bins.sums, table, prior))
     below = bins.sums.sum(axis=1)
-    place = np.floor(below[:-1] * (_MOST / below[-1]))
+    place = np.floor(below[:-1] * (_MAX_BINS / below[-1]))
     starts = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
     coarse = bins.sums[np.append(starts, len(bins.low))]
-    kept = kernels.merge_greedily(coarse, table, prior[: len(starts) + 1])
+    merged = kernels.merge_greedily(coarse, table, prior[: len(starts) + 1])
     begins = np.zeros(len(bins.low), dtype=np.bool_)
-    begins[starts[kept]] = True
+    begins[starts[merged]] = True
     return begins
 
 

@@ -23,7 +23,7 @@ class Bins:
     Attributes
     ----------
     low, high : ndarray, shape (B,)
-        The least and the greatest value of each bin.
+        The minimum and the maximum of each bin.
     sums : ndarray, shape (B + 1, n_classes)
         Class counts (weights) of all bins before each one; the last row is that of all.
     """
@@ -117,7 +117,7 @@ def bins_of(
         As `observed` returns them.
     n_classes : int
     coarse : ndarray, shape (n,)
-        What tells candidates apart: the values, or numbers of coarser bins, ascending too.
+        Candidates differ in it: the values, or numbers of coarser bins, ascending too.
     """
     first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
     low = ascending[first]

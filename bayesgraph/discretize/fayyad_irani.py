@@ -15,7 +15,7 @@ def mdlp(
 ) -> Floats:
     """Return the cuts of Fayyad and Irani's recursive minimal entropy partitioning.
 
-    A set S of N rows is split at the boundary with the least class entropy, if the gain exceeds
+    A set S of N rows is split at the boundary with the minimum class entropy, if the gain exceeds
     log2(N - 1)/N + [log2(3^k - 2) - (k Ent(S) - k1 Ent(S1) - k2 Ent(S2))]/N, where k, k1, k2 are
     the numbers of classes in S and its parts; then so are the parts. Ties go to the lowest cut.
 

@@ -106,11 +106,11 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
         n, whole, k = _entropy(sums, a, b)
         if k < 2 or n <= 1.0:
             continue
-        least, at = np.inf, -1
+        minimum, at = np.inf, -1
         for m in range(a + 1, b):
             parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
-            if parts < least:
-                least, at = parts, m
+            if parts < minimum:
+                minimum, at = parts, m
         if at < 0:
             continue
         n1, left, k1 = _entropy(sums, a, at)
@@ -118,7 +118,7 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
         # log2(3^k - 2), whatever k.
         types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
         change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
-        if whole - least > math.log2(n - 1.0) + change:
+        if whole - minimum > math.log2(n - 1.0) + change:
             begins[at] = True
             # An interval is taken from the stack before two are put there, none of them empty.
             stack[depth, 0], stack[depth, 1] = a, at
@@ -160,12 +160,12 @@ def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _lift(least: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
+def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
     """Renew a tree of minima above one of its leaves; ties go to the first leaf."""
     node = (size + leaf) // 2
     while node:
-        one, other = least[2 * node], least[2 * node + 1]
-        least[node] = other if delta[other] < delta[one] else one
+        one, other = minimum[2 * node], minimum[2 * node + 1]
+        minimum[node] = other if delta[other] < delta[one] else one
         node //= 2
 
 
@@ -194,7 +194,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     before = np.arange(-1, n_bins - 1)
     cost = np.empty(n_bins)
     delta = np.full(size, np.inf)
-    least = np.empty(2 * size, dtype=np.int64)
+    minimum = np.empty(2 * size, dtype=np.int64)
     total = 0.0
     for b in range(n_bins):
         cost[b] = interval_cost(sums, table, b, b + 1)
@@ -202,15 +202,15 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     for b in range(n_bins - 1):
         delta[b] = interval_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
     for leaf in range(size):
-        least[size + leaf] = leaf
+        minimum[size + leaf] = leaf
     for node in range(size - 1, 0, -1):
-        one, other = least[2 * node], least[2 * node + 1]
-        least[node] = other if delta[other] < delta[one] else one
+        one, other = minimum[2 * node], minimum[2 * node + 1]
+        minimum[node] = other if delta[other] < delta[one] else one
     # At how many intervals the boundary before each bin went away.
     gone = np.zeros(n_bins, dtype=np.int64)
     best, best_count = total + prior[n_bins], n_bins
     for count in range(n_bins - 1, 0, -1):
-        a = least[1]
+        a = minimum[1]
         b = after[a]
         total += delta[a]
         cost[a] += cost[b] + delta[a]
@@ -219,16 +219,16 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
         if after[b] < n_bins:
             before[after[b]] = a
         delta[b] = np.inf
-        _lift(least, delta, size, b)
+        _lift(minimum, delta, size, b)
         delta[a] = np.inf
         if after[a] < n_bins:
             c = after[a]
             delta[a] = interval_cost(sums, table, a, after[c]) - cost[a] - cost[c]
-        _lift(least, delta, size, a)
+        _lift(minimum, delta, size, a)
         if before[a] >= 0:
             p = before[a]
             delta[p] = interval_cost(sums, table, p, after[a]) - cost[p] - cost[a]
-            _lift(least, delta, size, p)
+            _lift(minimum, delta, size, p)
         if total + prior[count] < best + _TIE:
             best, best_count = min(best, total + prior[count]), count
     begins = gone < best_count
@@ -238,9 +238,9 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
 
 @numba.njit(cache=True, nogil=True)
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
-    """Return the least cost of bins a to b as two intervals, and where the second begins."""
+    """Return the minimum cost of bins a to b as two intervals, and where the second begins."""
     n_classes = sums.shape[1]
-    least, at = np.inf, -1
+    minimum, at = np.inf, -1
     for m in range(a + 1, b):
         left, right, cost = 0.0, 0.0, 0.0
         for j in range(n_classes):
@@ -250,9 +250,9 @@ def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int
             cost -= log_factorial(n1, table) + log_factorial(n2, table)
         cost += log_factorial(left + n_classes - 1, table)
         cost += log_factorial(right + n_classes - 1, table)
-        if cost < least:
-            least, at = cost, m
-    return least - 2 * log_factorial(n_classes - 1.0, table), at
+        if cost < minimum:
+            minimum, at = cost, m
+    return minimum - 2 * log_factorial(n_classes - 1.0, table), at
 
 
 @numba.njit(cache=True, nogil=True)
@@ -293,16 +293,16 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
             b = after[a]
             change[a, :] = np.inf
             cut[a, :] = -1
-            least, at = _best_split(sums, table, a, b)
-            change[a, 0], cut[a, 0] = least - cost[a], at
+            minimum, at = _best_split(sums, table, a, b)
+            change[a, 0], cut[a, 0] = minimum - cost[a], at
             if b < n_bins:
                 c = after[b]
                 change[a, 1] = interval_cost(sums, table, a, c) - cost[a] - cost[b]
-                least, at = _best_split(sums, table, a, c)
-                change[a, 2], cut[a, 2] = least - cost[a] - cost[b], at
+                minimum, at = _best_split(sums, table, a, c)
+                change[a, 2], cut[a, 2] = minimum - cost[a] - cost[b], at
                 if c < n_bins:
-                    least, at = _best_split(sums, table, a, after[c])
-                    change[a, 3], cut[a, 3] = least - cost[a] - cost[b] - cost[c], at
+                    minimum, at = _best_split(sums, table, a, after[c])
+                    change[a, 3], cut[a, 3] = minimum - cost[a] - cost[b] - cost[c], at
             a = b
         best, best_at, best_move = -tie, -1, -1
         a = 0
@@ -385,15 +385,15 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
     merges = np.zeros((size, 2), dtype=np.int64)
     best, best_count = total + prior[size], size
     for count in range(size - 1, 0, -1):
-        a, least = -1, np.inf
+        a, minimum = -1, np.inf
         for i in range(size):
-            if alive[i] and delta[i, near[i]] < least:
-                a, least = i, delta[i, near[i]]
+            if alive[i] and delta[i, near[i]] < minimum:
+                a, minimum = i, delta[i, near[i]]
         b = near[a]
         a, b = min(a, b), max(a, b)
         merges[count, 0], merges[count, 1] = a, b
-        total += least
-        cost[a] += cost[b] + least
+        total += minimum
+        cost[a] += cost[b] + minimum
         sums[a] += sums[b]
         alive[b] = False
         delta[b, :] = np.inf

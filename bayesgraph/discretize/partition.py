@@ -12,7 +12,7 @@ from bayesgraph.factors.algebra import Floats
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Parts of a column, intervals or groups, and what they cost.
+    """Parts of a column, intervals or groups, and their costs.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ def checked_bins(bins: int) -> int:
 
 
 def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
-    """Return the cuts of intervals of equal width between the least and the greatest value.
+    """Return the cuts of intervals of equal width between the minimum and the maximum.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     """
     checked_bins(bins)
     ascending, weight, _ = observed(values, weights)
-    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # of each distinct value but the greatest
+    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # of each distinct value but the last
     if not last.size:
         return np.empty(0)
     below = np.cumsum(weight)[last] if weight.size else last + 1.0

@@ -1,4 +1,4 @@
-"""When what is learned from a stream has changed."""
+"""Detectors of drift: they watch the errors of a model and say when their mean changes."""
 
 from bayesgraph.drift.base import DriftDetector
 from bayesgraph.drift.detectors import ADWIN, DDM, DETECTORS, PageHinkley

@@ -18,7 +18,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 class DriftDetector(ABC):
-    """Watches numbers, such as the errors (0 or 1) of a model, and tells when their mean changes.
+    """Watches numbers, such as the errors (0 or 1) of a model, and says when their mean changes.
 
     It has the protocol of river's detectors (`update`, `drift_detected`, `warning_detected`,
     `clone`) and that of scikit-learn's parameters (`get_params`, `set_params`).
@@ -26,7 +26,7 @@ class DriftDetector(ABC):
     Attributes
     ----------
     drift_detected, warning_detected : bool
-        What the number that came last has brought.
+        Whether the last number brought an alarm, or a warning.
     """
 
     drift_detected = False
@@ -51,7 +51,7 @@ class DriftDetector(ABC):
         Raises
         ------
         DataError
-            For what is not one row of finite numbers.
+            For anything but one row of finite numbers.
         """
         try:
             values = np.asarray(errors, dtype=np.float64)

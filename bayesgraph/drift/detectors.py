@@ -20,25 +20,25 @@ _LEVELS = 48
 
 
 class ADWIN(DriftDetector):
-    """A window that shrinks as soon as two parts of it have different means (ADWIN2).
+    """A window that shrinks as soon as two pieces of it have different means (ADWIN2).
 
-    The window is kept in buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory
-    grows with the log of its length. Whenever an older and a newer part differ by more than chance
+    The window consists of buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory
+    grows with the log of its length. Whenever an older and a newer piece differ by more than chance
     (Bernstein's inequality, corrected for the number of places), the oldest bucket is dropped.
     What remains is the stretch since the change, whose mean is `estimation`.
 
     Parameters
     ----------
     delta : float
-        Of the bound: about the probability of a false alarm at a look.
+        Of the bound: about the probability of a false alarm at a check.
     clock : int
-        A look comes after each so many numbers.
+        The window is checked after each so many numbers.
     max_buckets : int
         Of each size.
     min_window_length : int
-        Minimum of either part.
+        Minimum of either piece.
     grace_period : int
-        Numbers in the window before the first look.
+        Numbers in the window before the first check.
     mode : {"up", "down", "both"}
         Which change of the mean is an alarm (river's detector takes "both"); the window shrinks in
         any case.

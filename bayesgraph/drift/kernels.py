@@ -28,13 +28,13 @@ def _push(
     if n > 0.0:
         window[2] += _joined_squares(n, window[1], 1.0, x)
     window[0], window[1] = n + 1.0, window[1] + x
-    most = totals.shape[1] - 1
+    maximum = totals.shape[1] - 1
     total, square, level = x, 0.0, 0
     while True:
         at = counts[level]
         totals[level, at], squares[level, at] = total, square
         counts[level] += 1
-        if counts[level] <= most or level + 1 == len(counts):
+        if counts[level] <= maximum or level + 1 == len(counts):
             return
         size = 2.0**level
         total = totals[level, 0] + totals[level, 1]

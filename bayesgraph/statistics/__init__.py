@@ -1,4 +1,4 @@
-"""Additive summaries of tables, and the sources that learners ask for them."""
+"""Additive summaries of tables, and the sources that learners request them from."""
 
 from bayesgraph.statistics.requests import (
     Families,

@@ -49,7 +49,7 @@ def group_comoments(
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))
     chosen = weights if rows is None or not len(weights) else weights[rows]
-    # Added up as counts are elsewhere: equal counts tell that no row was left out.
+    # Added up as counts are elsewhere: equal counts show that no row was left out.
     weight_of = np.bincount(group, weights=chosen if len(chosen) else None, minlength=n_groups)
     if rows is not None:
         order = rows[order]

@@ -131,7 +131,7 @@ def _row_keys(
     card: int,
     base: NDArray[np.int64],
 ) -> bool:
-    """Write group * card + code of each row, -1 where either is missing; tell whether none is."""
+    """Write group * card + code of each row, -1 where either is missing; return whether none is."""
     complete = True
     for row in range(len(left)):
         if left[row] >= 0 and group[row] >= 0:

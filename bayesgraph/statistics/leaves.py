@@ -15,7 +15,7 @@ from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import kernels
-from bayesgraph.statistics.growth import (
+from bayesgraph.statistics.additive import (
     Additive,
     grown_axis,
     grown_groups,
@@ -32,7 +32,7 @@ class LeafSummary:
     """A summary that no family's statistics can be read off."""
 
     def covers(self, family: Family) -> bool:
-        """Tell whether the statistics of a family can be read off: never."""
+        """Return whether the statistics of a family can be read off: never."""
         return False
 
     def family(self, family: Family) -> FamilyStatistics:
@@ -48,7 +48,7 @@ class Transform(NamedTuple):
     apply : callable
         Of an array, element by element.
     defined : callable
-        Tells for each element whether the function is defined there; for NaN it does not matter.
+        Says for each element whether the function is defined there; for NaN it does not matter.
     domain : str
         The same in words.
     """
@@ -193,8 +193,8 @@ def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]
     values, at = np.unique(np.concatenate([a, b]), return_inverse=True)
     before = np.bincount(at[: len(a)], weights=w, minlength=len(values)).astype(np.float64)
     change = np.bincount(at[len(a) :], weights=v, minlength=len(values))
-    kept = removed(before + change, before)
-    return values[kept > 0], kept[kept > 0]
+    left = removed(before + change, before)
+    return values[left > 0], left[left > 0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import kernels
-from bayesgraph.statistics.growth import grown_axis, not_fitted, removed
+from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
 
 # A sum of squares that is below such a share of what it was has lost half of its digits, or all.
-_FEWEST_DIGITS, _NO_DIGITS = 1e-8, 1e-12
+_HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
 # A group's rounding errors are harmless if it never had more than so many times the spread that the
 # whole column has now: they are then far below the share of it that smooths variances.
 _HARMLESS = 100.0
@@ -115,7 +115,7 @@ class GroupMoments(_Grouped):
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
-        return GroupMoments(count, mean, settled_squares(square, self.square, count, mean))
+        return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
         """Return the moments with the groups, seen as an array of a shape, merged along an axis."""
@@ -200,7 +200,7 @@ class PairMoments(_Grouped):
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
-        square = settled_squares(square, self.square, count, mean)
+        square = remaining_squares(square, self.square, count, mean)
         between = delta * delta.swapaxes(1, 2) * both
         spread = np.broadcast_to(square > 0, self.comoment.shape)
         vary = spread & spread.swapaxes(1, 2)
@@ -208,8 +208,8 @@ class PairMoments(_Grouped):
         return PairMoments(count, mean, square, comoment)
 
 
-def settled_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
-    """Return what is left of sums of squares, those that are nothing but rounding errors as zero.
+def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
+    """Return sums of squares after rows were removed; mere rounding errors become zero.
 
     Parameters
     ----------
@@ -224,12 +224,12 @@ def settled_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -
         If most digits of a group were lost, and what is left of the spread of the whole column is
         no larger either.
     """
-    if (rest < -_FEWEST_DIGITS * before.sum(axis=0)).any():
+    if (rest < -_HALF_DIGITS * before.sum(axis=0)).any():
         raise not_fitted()
     weight = np.broadcast_to(count, rest.shape)
     centre = safe_divide((weight * mean).sum(axis=0), weight.sum(axis=0))
     whole = np.maximum(rest, 0.0).sum(axis=0) + (weight * (mean - centre) ** 2).sum(axis=0)
-    lost = (weight > 0) & (before > 0) & (rest < _FEWEST_DIGITS * before)
+    lost = (weight > 0) & (before > 0) & (rest < _HALF_DIGITS * before)
     if (lost & (before > _HARMLESS * whole)).any():
         raise DataError(
             "Nearly all the spread of a column is in the rows to forget; what is left of its "

@@ -1,4 +1,4 @@
-"""What a learner may ask of the data: single columns, all pairs, or chosen families."""
+"""Requests for statistics: of single columns, of all pairs of columns, or of chosen families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count sources: what a learner asks, and where the answers come from."""
+"""Count sources: they answer the requests of learners from a table or from collected statistics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Summary: TypeAlias = (
     | TotalsSummary
 )
 
-# What a request is answered with: each collects itself from a table.
+# The summary that answers each kind of request, and collects itself from a table.
 _SUMMARIES: dict[type[Request], Any] = {
     Singles: SinglesSummary,
     Pairs: PairsSummary,
@@ -91,7 +91,7 @@ class Statistics:
 
 
 class CountSource(Protocol):
-    """What structure and parameter learners see of the data.
+    """The view that learners of structure and parameters have of the data.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class CountSource(Protocol):
     features: tuple[Variable, ...]
 
     def holds(self, request: Singles) -> bool:
-        """Tell whether the statistics of single columns are there already."""
+        """Return whether the statistics of single columns are there already."""
         ...
 
     def singles(self, request: Singles) -> SinglesSummary:
@@ -120,16 +120,16 @@ class CountSource(Protocol):
         ...
 
     def summary(self, request: Moments | Samples | Totals) -> Any:
-        """Return the statistics that only leaves of a star ask for."""
+        """Return the statistics that only leaves of a star request."""
         ...
 
     def families(
         self, families: Iterable[Family], *, keep: bool = True
     ) -> dict[Family, FamilyStatistics]:
-        """Return the statistics of families, from what was collected already where it covers them.
+        """Return the statistics of families, from collected summaries where these cover them.
 
         All families that nothing covers are collected in one pass. With ``keep=False`` they are
-        forgotten again: a search asks for many more than its model will have.
+        forgotten again: a search requests many more than its model will have.
         """
         ...
 
@@ -138,7 +138,7 @@ class CountSource(Protocol):
         ...
 
     def with_features(self, features: tuple[Variable, ...]) -> Self:
-        """Return the source as if it had these features only; what is collected, both know."""
+        """Return the source with these features only; both share the collected summaries."""
         ...
 
 
@@ -214,7 +214,7 @@ class _Source:
         return found
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """See CountSource: structure and parameters ask for the same ones, which are kept."""
+        """See CountSource: they are cached for structure and parameters."""
         families = {v: Family((), (v,)) for v in columns if v not in self._variances}
         found = self.families(families.values())
         for v, family in families.items():
@@ -273,7 +273,7 @@ class StatisticsSource(_Source):
 
     def _collected(self, request: Request) -> Any:
         raise DataError(
-            f"The statistics do not hold the {type(request).__name__.lower()} asked for. This "
+            f"The statistics do not hold the requested {type(request).__name__.lower()}. This "
             "structure chooses what to count from what it has seen, which takes further passes "
             "over the data; fit it on the whole table."
         )

@@ -1,4 +1,4 @@
-"""The answers to requests: additive, and able to give the statistics of a family they cover."""
+"""Summaries of single columns, of pairs and of families: additive answers to requests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import default_memory_limit, format_bytes
 from bayesgraph.statistics import kernels
-from bayesgraph.statistics.comoments import group_comoments
-from bayesgraph.statistics.growth import (
+from bayesgraph.statistics.additive import (
     Additive,
     grown_axis,
     grown_groups,
@@ -24,12 +23,13 @@ from bayesgraph.statistics.growth import (
     grown_variable,
     state_positions,
 )
+from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
     mean_without,
+    remaining_squares,
     safe_divide,
-    settled_squares,
 )
 from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -75,7 +75,7 @@ class FamilyStatistics:
         own, before = (
             np.diagonal(a, axis1=-2, axis2=-1).reshape(flat) for a in (rest, self.comoment)
         )
-        squares = settled_squares(own, before, counts.reshape(-1, 1), mean.reshape(flat))
+        squares = remaining_squares(own, before, counts.reshape(-1, 1), mean.reshape(flat))
         vary = squares.reshape(mean.shape) > 0
         return FamilyStatistics(
             counts, mean, np.where(vary[..., :, None] & vary[..., None, :], rest, 0.0)
@@ -108,7 +108,7 @@ def _without_moments(counts: Floats) -> FamilyStatistics:
 
 
 # Numbers in the joint moments of all columns that some families have.
-_MOST_JOINT = 1 << 24
+_MAX_JOINT = 1 << 24
 
 
 class _Columns:
@@ -225,7 +225,7 @@ class SinglesSummary(Additive):
         )
 
     def answers(self, request: Singles) -> bool:
-        """Tell whether the summary has all that another request would collect."""
+        """Return whether the summary has all that another request would collect."""
         same = request.given == self.request.given
         return same and all(column in self.at for column in request.columns)
 
@@ -235,7 +235,7 @@ class SinglesSummary(Additive):
         return self.moments.merged((len(self.totals),), 0)
 
     def covers(self, family: Family) -> bool:
-        """Tell whether the statistics of a family can be read off."""
+        """Return whether the statistics of a family can be read off."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if given is not None and given not in family.discrete:
@@ -365,7 +365,7 @@ class PairsSummary(Additive):
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
 
     def covers(self, family: Family) -> bool:
-        """Tell whether the statistics of a family can be read off."""
+        """Return whether the statistics of a family can be read off."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if len(rest) < 2:
@@ -498,7 +498,7 @@ class FamiliesSummary(Additive):
         return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
 
     def covers(self, family: Family) -> bool:
-        """Tell whether the family was asked for."""
+        """Return whether the family was requested."""
         return family in self.request.families
 
     def family(self, family: Family) -> FamilyStatistics:
@@ -555,7 +555,7 @@ def _collect_within(
     for discrete, members in groups.items():
         numbers = tuple(dict.fromkeys(v for family in members for v in family.continuous))
         cells = np.prod([v.cardinality for v in discrete], dtype=np.float64) * len(numbers) ** 2
-        if len(members) < 2 or cells > _MOST_JOINT:
+        if len(members) < 2 or cells > _MAX_JOINT:
             continue
         whole = _collect_family(table, Family(discrete, numbers), weights)
         place = {v: i for i, v in enumerate(numbers)}

@@ -84,7 +84,7 @@ def test_very_many_bins_are_put_together_first(monkeypatch):
     values = random.uniform(0, 4, 4000)
     classes = np.where(random.random(4000) < 0.9, np.floor(values).astype(int) % 2, 0)
     exact = modl(values, classes, 2)
-    monkeypatch.setattr(boulle_intervals, "_MOST", 50)
+    monkeypatch.setattr(boulle_intervals, "_MAX_BINS", 50)
     found = modl(values, classes, 2)
     np.testing.assert_allclose(found.cuts, [1, 2, 3], atol=0.01)
     assert found.cost == pytest.approx(exact.cost)

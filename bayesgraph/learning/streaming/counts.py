@@ -1,4 +1,4 @@
-"""Counts of columns of states in a stream, and of what a window holds of them."""
+"""Counts of columns of states in a stream, of all rows or of a window."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ class StateCounts:
         self.panes.restore(part_of(arrays, "panes."))
 
 
-def _sketched(table: Floats, most: int) -> FrequentValues:
+def _sketched(table: Floats, maximum: int) -> FrequentValues:
     """Return a sketch of what a table has counted."""
     n, k = table.shape
-    sketch = FrequentValues(k, size=most)
+    sketch = FrequentValues(k, size=maximum)
     sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
     return sketch
 

@@ -33,8 +33,8 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import part_of
 
-# Weight of what was seen that an alarm leaves.
-KEPT = 50.0
+# Weight of the rows seen before an alarm that remains after it.
+REMAINING_WEIGHT = 50.0
 
 
 class DriftReaction:
@@ -74,7 +74,10 @@ class DriftReaction:
         self._errors[at] = probabilities.argmax(axis=1) != classes
 
     def alarmed(self, n: int, first: int) -> bool:
-        """Feed the n errors that wait, the first of which is of a certain row; tell of alarms."""
+        """Feed the n errors that wait and return whether there is an alarm.
+
+        `first` is the row of the first error.
+        """
         if not self.is_on:
             return False
         found = alarms(self.detector, self._errors[:n])

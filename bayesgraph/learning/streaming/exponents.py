@@ -136,7 +136,7 @@ class StreamExponents:
 
     @property
     def _own_step(self) -> float:
-        """Of the deviations, where an exponent has both parts."""
+        """Of the deviations, where an exponent is the sum of two."""
         if not self._adaptive or self._mode != kernels.MIXED:
             return self._step
         return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self._shape[1])))
@@ -156,7 +156,7 @@ class StreamExponents:
         self._reset(_INITIAL.keys() - _PACE.keys())
 
     def quicken(self) -> None:
-        """Let the steps be as long as in the beginning: after a change of what is learned."""
+        """Let the steps be as long as in the beginning: after drift."""
         self._reset(_PACE)
         self.clock[0] = 0.0
 

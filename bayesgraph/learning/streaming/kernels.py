@@ -52,10 +52,10 @@ class Steps(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def _posterior(scores: Floats) -> None:
     """Turn log scores into probabilities, in place."""
-    most = scores.max()
+    maximum = scores.max()
     total = 0.0
     for k in range(len(scores)):
-        scores[k] = math.exp(scores[k] - most)
+        scores[k] = math.exp(scores[k] - maximum)
         total += scores[k]
     for k in range(len(scores)):
         scores[k] /= total
@@ -237,7 +237,7 @@ def learn_rows(
     decay : float
         Factor of the weight of all rows after each.
     out : ndarray, shape (n, n_classes) or (0, n_classes)
-        The probabilities that the averaged model gave before it saw each row, if asked for.
+        The probabilities that the averaged model gave before it saw each row, if requested.
     """
     n, n_classes, n_features = logs.shape
     error = np.empty(n_classes)

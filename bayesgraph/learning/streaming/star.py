@@ -14,7 +14,7 @@ from bayesgraph.learning.streaming.block import Block
 from bayesgraph.learning.streaming.checks import check_star
 from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
-from bayesgraph.learning.streaming.drift_reaction import KEPT, DriftReaction
+from bayesgraph.learning.streaming.drift_reaction import REMAINING_WEIGHT, DriftReaction
 from bayesgraph.learning.streaming.exponents import StreamExponents
 from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
@@ -127,11 +127,11 @@ class StreamingStar:
             rows = slice(first, last)
             block = (columns[:, rows], codes[:, rows], classes[rows], weights[rows])
             here = self._waiting.add(*block)
-            n_asked = last - first if self.watch.is_on else 0
-            asked = np.empty((n_asked, self.n_classes)) if out is None else out[rows]
-            self._step(*block, asked)
+            n_predicted = last - first if self.watch.is_on else 0
+            predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
+            self._step(*block, predicted)
             if self.watch.is_on:
-                self.watch.note(here, asked, classes[rows])
+                self.watch.note(here, predicted, classes[rows])
             self.n_seen += last - first
             first = last
             if self._waiting.filled == self._block_size():
@@ -215,9 +215,9 @@ class StreamingStar:
         self.exponents.quicken()
         if self.settings.on_drift == "forget":
             self.exponents.begin()
-            kept = min(1.0, KEPT / max(self._held, 1.0))
-            self._fade(kept)
-            self.totals = kept * np.maximum(self.totals - waiting, 0.0) + waiting
+            share = min(1.0, REMAINING_WEIGHT / max(self._held, 1.0))
+            self._fade(share)
+            self.totals = share * np.maximum(self.totals - waiting, 0.0) + waiting
             # Blocks come as in the beginning, and the next look after this one.
             self.watch.begun = self._absorbed
             self._due = True
@@ -266,11 +266,11 @@ class StreamingStar:
         return np.asarray(np.log(held / held.sum()))
 
     def is_sketched(self, column: int) -> bool:
-        """Tell whether a column of states has had too many of them to count them one by one."""
+        """Return whether a column of states has had too many of them to count them one by one."""
         return column in self.counts.sketches
 
     def keys_in_use(self, column: int) -> set[int]:
-        """Return the codes of a column's states that the model may be asked for."""
+        """Return the codes of a column's states that the model may need."""
         found = set(self._waiting.rows[1][column].tolist())
         if self.is_sketched(column):
             found.update(self.counts.sketches[column].listed()[0].tolist())

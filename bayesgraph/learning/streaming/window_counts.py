@@ -56,11 +56,11 @@ class WindowCounts:
         """Whether the next row begins a pane."""
         return self.is_on and self.rows >= self._size
 
-    def room(self, most: int) -> int:
+    def room(self, maximum: int) -> int:
         """Return how many rows may come together, at most so many."""
         if not self.is_on:
-            return most
-        return min(most, self._size if self.is_full else self._size - self.rows)
+            return maximum
+        return min(maximum, self._size if self.is_full else self._size - self.rows)
 
     def add(self, n: int, totals: Floats, tables: Sequence[Floats]) -> None:
         """Add n rows to the newest pane."""
@@ -75,7 +75,7 @@ class WindowCounts:
         empty = self._empty(n_classes, len(self._panes[-1]) - 1)
         self._panes = [*self._panes, empty][-PANES:]
         self.rows = 0
-        # Sums, not differences: no rounding is left behind by what was dropped.
+        # Sums, not differences: dropped panes leave no rounding behind.
         totals, *tables = (_sum(*parts) for parts in zip(*self._panes, strict=True))
         return totals, tables
 

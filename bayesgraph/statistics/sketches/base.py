@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 
-# What has faded below such a share of a column's weight is no place of its own any more, and
-# weights below so many rows are none: products of them would leave the range of floating point.
+# A value that has faded below such a share of a column's weight is no place of its own any more,
+# and weights below so many rows are none: products of them would leave the range of floating point.
 LIGHT = 1e-12
 NOTHING = 1e-100
 
@@ -62,22 +62,22 @@ class Cells:
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
         total = np.bincount(feature, weight, minlength=len(start) - 1)
         there = (weight > 0.0) & (weight >= LIGHT * total[feature])
-        kept = np.flatnonzero(there)
-        if len(kept) == len(weight):
+        chosen = np.flatnonzero(there)
+        if len(chosen) == len(weight):
             return cls(start, counts, cuts, low, high)
-        first = np.searchsorted(feature[kept], np.arange(len(start))).astype(np.int64)
-        if not len(kept):
+        first = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
+        if not len(chosen):
             return cls(first, counts[:0], cuts[:0], low[:0], high[:0])
         last = first[1:][feature] - 1
-        goes = np.minimum(np.searchsorted(kept, np.arange(len(weight))), last)
-        held = np.zeros((len(kept), counts.shape[1]))
+        goes = np.minimum(np.searchsorted(chosen, np.arange(len(weight))), last)
+        held = np.zeros((len(chosen), counts.shape[1]))
         known = last >= first[:-1][feature]
         np.add.at(held, goes[known], counts[known])
-        after = np.append(cuts[kept[1:] - 1], np.inf)
-        own = cuts[kept]
+        after = np.append(cuts[chosen[1:] - 1], np.inf)
+        own = cuts[chosen]
         places = np.where(after > own, own / 2 + after / 2, own)
         places[first[1:][np.diff(first) > 0] - 1] = np.inf
-        return cls(first, held, places, low[kept], high[kept])
+        return cls(first, held, places, low[chosen], high[chosen])
 
 
 class ColumnSummaries(ABC):
@@ -86,8 +86,8 @@ class ColumnSummaries(ABC):
     They are changed in place; `copy` keeps a state.
 
     A subclass says on its card what it is called (`name`: in ``summary=`` and in files), which of
-    the classifier's parameters it takes (`options`: "size", "epsilon"), and what is made of it
-    (`densities`: a key of `bayesgraph.learning.streaming.densities.DENSITIES`).
+    the classifier's parameters it takes (`options`: "size", "epsilon"), and which densities are
+    made of it (`densities`: a key of `bayesgraph.learning.streaming.densities.DENSITIES`).
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class ColumnSummaries(ABC):
     def fade(self, factor: float) -> None:
         """Multiply the weight of all that was seen.
 
-        What is left of a column is forgotten when it weighs less than 1e-100 rows.
+        A column is forgotten when the rest of it weighs less than 1e-100 rows.
 
         Parameters
         ----------
@@ -189,15 +189,15 @@ class ColumnSummaries(ABC):
         raise NotImplementedError
 
     @classmethod
-    def united(cls, parts: Sequence[Self]) -> Self:
+    def united(cls, summaries: Sequence[Self]) -> Self:
         """Return one summary of the rows of several, to be read and not to be updated.
 
-        It keeps all that the parts know: its size is at most the sum of their sizes, and its error
-        the sum of their errors.
+        It has the information of all: its size is at most the sum of their sizes, and its error the
+        sum of their errors.
 
         Parameters
         ----------
-        parts : sequence of summaries of this class
+        summaries : sequence of summaries of this class
             Of the same features and classes; at least one.
         """
         raise NotImplementedError
@@ -208,7 +208,7 @@ class ColumnSummaries(ABC):
         return type(self)
 
     def together(self) -> ColumnSummaries:
-        """Return what densities are made from: this summary, or the panes of a window in one."""
+        """Return this summary, or the panes of a window in one: densities are made from it."""
         return self
 
     def copy(self) -> Self:

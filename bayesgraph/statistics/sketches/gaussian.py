@@ -68,18 +68,18 @@ class GaussianSummary(ColumnSummaries):
         return np.ascontiguousarray((self.moments.square / np.where(count > 0, count, 1.0)).T)
 
     @classmethod
-    def united(cls, parts: Sequence[Self]) -> Self:
+    def united(cls, summaries: Sequence[Self]) -> Self:
         """See ColumnSummaries: exact but for rounding."""
-        made = cls(parts[0].n_features, parts[0].n_classes)
-        made.moments = functools.reduce(operator.add, (part.moments for part in parts))
+        made = cls(summaries[0].n_features, summaries[0].n_classes)
+        made.moments = functools.reduce(operator.add, (s.moments for s in summaries))
         return made
 
     def _fade(self, factor: float) -> None:
         """See ColumnSummaries."""
         m = self.moments
         there = m.count * factor >= NOTHING
-        parts = (m.count * factor, m.mean, m.square * factor)
-        self.moments = GroupMoments(*(np.where(there, part, 0.0) for part in parts))
+        faded = (m.count * factor, m.mean, m.square * factor)
+        self.moments = GroupMoments(*(np.where(there, array, 0.0) for array in faded))
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """See ColumnSummaries."""

@@ -37,7 +37,7 @@ class GKSummary(CutSummaries):
     more than the sum of all g up to it the rank of v may be (delta).
 
     * **Fixed memory** (the default): `size` tuples a feature. When there are more, neighbours are
-      merged whose g and delta sum to the least number under which `size` are left. The error is
+      merged whose g and delta sum to the minimum under which `size` are left. The error is
       not known before; `rank_error` reports what it has become.
     * **Fixed error**: with `epsilon`, tuples are merged up to g + delta = 2 epsilon n, so that
       ranks are off by at most epsilon n in any order of arrival; memory grows with log(epsilon n).
@@ -50,12 +50,12 @@ class GKSummary(CutSummaries):
 
     Rows are added in blocks: all that are given at once are put in their places exactly, then
     tuples are merged. The result does not depend on the order of rows within a block. It does on
-    that of blocks, and in fixed memory so does the error: it is least when values come in
+    that of blocks, and in fixed memory so does the error: it is smallest when values come in
     order, and worst when each block falls between the two halves of what was seen, where every new
     tuple is as uncertain as the one it falls into. `rank_error` says so (4.4 % there, 0.8 %
     elsewhere).
 
-    Greatest error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
+    Maximal error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
     `size` 100, blocks of 256 rows):
 
     ============================  =========  ==========
@@ -79,7 +79,7 @@ class GKSummary(CutSummaries):
     size : int
         Tuples a feature, at least 3; ignored with `epsilon`.
     epsilon : float, optional
-        Greatest relative error of a rank, in (0, 0.5).
+        Maximal relative error of a rank, in (0, 0.5).
 
     References
     ----------
@@ -226,18 +226,18 @@ class GKSummary(CutSummaries):
         return Cells.joined(start, held, flat, low[used], value[used])
 
     @classmethod
-    def united(cls, parts: Sequence[Self]) -> Self:
-        """See ColumnSummaries: the tuples of all parts in order (Greenwald and Khanna, PODS 2004).
+    def united(cls, summaries: Sequence[Self]) -> Self:
+        """See ColumnSummaries: all tuples in order (Greenwald and Khanna, PODS 2004).
 
         Where there are more than 2 `size`, neighbours of up to a weight of 1 / `size` are joined,
         which adds half of that to the error.
         """
-        first = parts[0]
-        room = max(part._tuples.shape[1] for part in parts)
+        first = summaries[0]
+        room = max(summary._tuples.shape[1] for summary in summaries)
         shape = (first.n_features, room, first._tuples.shape[2])
-        tuples = np.stack([widened(part._tuples, shape) for part in parts])
-        used = np.stack([part._used for part in parts])
-        made = cls(first.n_features, first.n_classes, size=len(parts) * room)
+        tuples = np.stack([widened(summary._tuples, shape) for summary in summaries])
+        used = np.stack([summary._used for summary in summaries])
+        made = cls(first.n_features, first.n_classes, size=len(summaries) * room)
         share = first.epsilon or 1.0 / first.size
         over_rows(
             lambda a, b: kernels.unite_quantiles(

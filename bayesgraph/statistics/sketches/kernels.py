@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesgraph.factors.algebra import Floats
 
-# Of the least positive number, as `frexp` gives it.
+# Of the smallest positive number, as `frexp` gives it.
 FIRST_EXPONENT = -1073
 
 
@@ -21,15 +21,15 @@ def faded(weight: float, factor: float, nothing: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def part_neighbours(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
+def round_midpoints(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
     """Write rounded numbers halfway between others, or the lower one if nothing is between.
 
     Parameters
     ----------
     below, above : ndarray, shape (n,)
     up, down : ndarray, shape (2098,)
-        By what numbers are multiplied and divided before they are rounded, by the exponent of their
-        distance; NaN to leave them as they are.
+        Numbers are multiplied by one and divided by the other before they are rounded, by the
+        exponent of their distance; NaN to leave them as they are.
     out : ndarray, shape (n,)
         Written to.
     """

@@ -1,4 +1,4 @@
-"""Numbers that part two others, with as few decimals as they need."""
+"""Numbers about halfway between two others, rounded to few decimals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from bayesgraph.statistics.sketches import kernels
 _DIGITS = 2
 # Powers of ten up to here are exact in floating point.
 _EXACT = 22
-# For a distance of 2^(e - 1) or more, at e - FIRST_EXPONENT: by what a number is multiplied, and
-# divided, so that a hundredth of the distance is at least 1. NaN where that is not exact.
+# For a distance of 2^(e - 1) or more, at e - FIRST_EXPONENT: factors by which a number is
+# multiplied and divided, so that a hundredth of the distance is at least 1. NaN where that is not
+# exact.
 _PLACES = _DIGITS - np.floor(np.arange(kernels.FIRST_EXPONENT - 1, 1024) * np.log10(2.0))
 _UP = np.array([10.0**p if p >= 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
 _DOWN = np.array([10.0**-p if p < 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
@@ -36,5 +37,5 @@ def halfway(below: Floats, above: Floats) -> Floats:
         At least `below` and less than `above`; `below` where that is not less itself.
     """
     found = np.empty(len(below))
-    kernels.part_neighbours(below, above, _UP, _DOWN, found)
+    kernels.round_midpoints(below, above, _UP, _DOWN, found)
     return found

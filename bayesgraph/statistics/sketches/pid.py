@@ -103,11 +103,12 @@ class PiDSummary(CutSummaries):
         return Cells.joined(start, self._count[used], flat, low, high)
 
     @classmethod
-    def united(cls, parts: Sequence[Self]) -> Self:
-        """See ColumnSummaries: bins between all edges, which share the parts' bins evenly."""
-        found = [_united_bins([p.bins(f) for p in parts]) for f in range(parts[0].n_features)]
+    def united(cls, summaries: Sequence[Self]) -> Self:
+        """See ColumnSummaries: bins between all edges, which share the given bins evenly."""
+        n = summaries[0].n_features
+        found = [_united_bins([s.bins(f) for s in summaries]) for f in range(n)]
         size = max([2, *(len(counts) for _, counts in found)])
-        made = cls(parts[0].n_features, parts[0].n_classes, size=size)
+        made = cls(n, summaries[0].n_classes, size=size)
         for f, (edges, counts) in enumerate(found):
             made._used[f] = len(counts)
             made._edge[f, : len(edges)], made._count[f, : len(counts)] = edges, counts
@@ -155,11 +156,11 @@ class PiDSummary(CutSummaries):
         return made
 
 
-def _united_bins(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Return the edges and class weights of the bins that several lists of bins make up."""
-    known = [(edges, counts) for edges, counts in parts if len(counts)]
+    known = [(edges, counts) for edges, counts in histograms if len(counts)]
     if not known:
-        return parts[0][0][:0], parts[0][1]
+        return histograms[0][0][:0], histograms[0][1]
     places = np.unique(np.concatenate([edges for edges, _ in known]))
     below = np.zeros((len(places), known[0][1].shape[1]))
     for edges, counts in known:

@@ -43,7 +43,7 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
 @numba.njit(cache=True, nogil=True)
 def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     """Merge the two neighbouring bins with the smallest sum."""
-    least, at = np.inf, 0
+    minimum, at = np.inf, 0
     before = 0.0
     for k in range(count.shape[1]):
         before += count[0, k]
@@ -51,8 +51,8 @@ def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
         here = 0.0
         for k in range(count.shape[1]):
             here += count[i, k]
-        if before + here < least:
-            least, at = before + here, i - 1
+        if before + here < minimum:
+            minimum, at = before + here, i - 1
         before = here
     for k in range(count.shape[1]):
         count[at, k] += count[at + 1, k]

@@ -152,7 +152,7 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     one, of which features below the price are a truncated sample. Where their mean is higher by a
     factor of 1 + r, effects have r times the variance of their estimates, and the best linear
     estimate is r / (1 + r) of each (empirical Bayes; Efron, Morris 1973). A mean that may well be
-    chance is: features that tell nothing stay one interval. One factor for each of the first
+    chance is: features without information stay one interval. One factor for each of the first
     degrees.
     """
     gains = np.empty((len(start) - 1, _BELIEVED))
@@ -165,11 +165,11 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
         1 + THREAD // 100,
         together=1,
     )
-    most = 2.0 * kernels.PRICE * free
-    below = chi2.cdf(most, [free, free + 2, free + 4])
+    maximum = 2.0 * kernels.PRICE * free
+    below = chi2.cdf(maximum, [free, free + 2, free + 4])
     by_chance = free * below[1] / below[0]
     spread = np.sqrt(free * (free + 2) * below[2] / below[0] - by_chance**2)
-    faint = 2.0 * gains < most  # NaN is not
+    faint = 2.0 * gains < maximum  # NaN is not
     n = np.maximum(faint.sum(axis=0), 1)
     excess = 2.0 * np.where(faint, gains, 0.0).sum(axis=0) / n / by_chance - 1.0
     excess = np.where(excess > _DEVIATIONS * spread / by_chance / np.sqrt(n), excess, 0.0)

@@ -12,12 +12,12 @@ from bayesgraph.discretize.kernels import class_sums, most_probable_cuts
 from bayesgraph.factors.algebra import Floats
 
 # Of a Gaussian's log density, so that a number far out leaves everything finite.
-_LEAST_LOG = -1e100
+_MIN_LOG = -1e100
 
 
 # ------------------------------------------------------------------ smooth shares of the cells
 
-_MOST_DEGREES = 8
+_MAX_DEGREES = 8
 # Of the standard deviation of the log ratio: what an interval may span.
 _SPAN, _FAINT = 0.3, 1.0
 # Nats of log likelihood that a parameter must gain.
@@ -85,18 +85,18 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
     ridge = 1.0 / max(weight, 1.0)
     before = -np.inf
     for _ in range(60):
-        most = -np.inf
+        maximum = -np.inf
         for j in range(n):
             out[j] = 0.0
             for d in range(degree):
                 out[j] += beta[d] * basis[d, j]
             if share[j] > 0.0:
-                most = max(most, out[j])
+                maximum = max(maximum, out[j])
         total = 0.0
         for j in range(n):
-            out[j] = share[j] * math.exp(min(out[j] - most, 0.0))
+            out[j] = share[j] * math.exp(min(out[j] - maximum, 0.0))
             total += out[j]
-        value = -most - math.log(total)
+        value = -maximum - math.log(total)
         for d in range(degree):
             value += beta[d] * mean[d] - 0.5 * ridge * beta[d] * beta[d]
         for j in range(n):
@@ -229,7 +229,7 @@ def smooth_cells(
         totals, share, place = np.empty(n_classes), np.empty(n), np.empty(n)
         if _normal_scores(counts[a:b], totals, share, place) <= 0.0:
             continue
-        basis = np.empty((min(_MOST_DEGREES, n), n))
+        basis = np.empty((min(_MAX_DEGREES, n), n))
         known = _polynomials(share, place, basis)
         mean = np.zeros((n_classes, known))
         gain, best, degree = 0.0, 0.0, 0
@@ -243,7 +243,7 @@ def smooth_cells(
                     gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
-        # What is below the price is believed as far as such features are to be believed.
+        # Coefficients below the price are shrunk by the belief in such.
         used = degree
         for d in range(degree, min(known, len(belief))):
             if belief[d] > 0.0:
@@ -326,8 +326,8 @@ def _mark_intervals(
     for j in range(n):
         out = False
         for k in range(n_classes):
-            least, most = min(low[k], logs[k, j]), max(high[k], logs[k, j])
-            out = out or most - least > span[k]
+            minimum, maximum = min(low[k], logs[k, j]), max(high[k], logs[k, j])
+            out = out or maximum - minimum > span[k]
         if out:
             begins[j] = True
             low[:], high[:] = logs[:, j], logs[:, j]
@@ -412,7 +412,7 @@ def log_gaussians(
                     out[row, k, f] = 0.0
                 else:
                     found = constant - half * (x - mean[f, k]) ** 2
-                    out[row, k, f] = max(found, _LEAST_LOG)
+                    out[row, k, f] = max(found, _MIN_LOG)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -126,7 +126,7 @@ def value_groups(
     places : ndarray of int, shape (n_values,)
         The group of each value.
     counts : ndarray, shape (n_groups + 1, n_classes)
-        What is not certain to belong to a value of the list is with the others.
+        Weight that is not certain to belong to a listed value is with the others.
     """
     keys, seen = sketch.listed()
     n, k = seen.shape

@@ -14,7 +14,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Variable
 
-# What is left of a sum after rows are removed may be wrong by this share of what it was.
+# The error of a sum after rows were removed may be this share of the sum before.
 _ROUNDING = 1e-12
 
 
@@ -97,7 +97,7 @@ def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np
 
 
 def removed(rest: Floats, before: Floats) -> Floats:
-    """Return what is left of weights after rows were removed, rounding errors as zero.
+    """Return weights after rows were removed; mere rounding errors become zero.
 
     Raises
     ------
