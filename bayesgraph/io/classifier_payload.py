@@ -16,6 +16,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
+from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.models_payload import MODELS
@@ -205,7 +206,13 @@ def encode_parameter(name: str, value: Any) -> Any:
         return {"set": [encode_parameter(name, item) for item in sorted(value, key=repr)]}
     if isinstance(value, list):
         return {"list": [encode_parameter(name, item) for item in value]}
-    return {"value": encode_value(value, "value", f"{name}=")}
+    try:
+        return {"value": encode_value(value, "value", f"{name}=")}
+    except LossyExportError as error:
+        raise LossyExportError(
+            f"{error} Lists, graphs and the library's own learners, discretizers and smoothing are "
+            "held too. To keep the fitted model alone, save its network_."
+        ) from None
 
 
 def _decode_options(item: Any) -> dict[str, Any]:

@@ -69,7 +69,7 @@ BAD_COLUMNS = {
     "two dimensions in a column": (
         column(np.ones((4, 2))),
         DataTypeError,
-        "'age' is a matrix; say in distributions=",
+        "'age' is a matrix; give the family",
     ),
 }
 
