@@ -154,9 +154,9 @@ class PlannedSlice:
             found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
         return found
 
-    def rows_at_once(self, most: int) -> int:
+    def rows_at_once(self, maximum: int) -> int:
         """Return for how many rows the largest product stays within bounds."""
-        return max(1, min(most, _BLOCK_ENTRIES // self.plan.largest_table))
+        return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
     def marginal(
         self, evidence: Evidence, memory_limit: int | None = None

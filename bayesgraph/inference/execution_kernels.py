@@ -1145,15 +1145,15 @@ def largest(scores: Floats) -> NDArray[np.intp]:
 @numba.njit(cache=True, nogil=True)
 def _largest(scores: Floats, best: NDArray[np.intp], begin: int, end: int) -> None:
     # In blocks that stay in the cache, class by class as they lie in memory.
-    most = np.empty(512)
+    maximum = np.empty(512)
     for first in range(begin, end, 512):
         n = min(512, end - first)
-        most[:n] = scores[0, first : first + n]
+        maximum[:n] = scores[0, first : first + n]
         chosen = best[first : first + n]
         chosen[:] = 0
         for k in range(1, scores.shape[0]):
             row = scores[k, first : first + n]
             for i in range(n):
-                better = row[i] > most[i]
-                most[i] = row[i] if better else most[i]
+                better = row[i] > maximum[i]
+                maximum[i] = row[i] if better else maximum[i]
                 chosen[i] = k if better else chosen[i]

@@ -816,15 +816,15 @@ def rooted(
             chosen[roots[k]] = 1
     if len(roots) == 0:
         best = filled(n_cliques, -1)
-        most = filled(n_cliques, -1)
+        maximum = filled(n_cliques, -1)
         tree = filled(n_cliques, 0)
         for c in range(n_cliques - 1, -1, -1):
             tree[c] = c if parent[c] < 0 else tree[parent[c]]
             count = 0
             for at in range(c_start[c], c_start[c + 1]):
                 count += wanted[member[at]]
-            if count > most[tree[c]]:
-                most[tree[c]] = count
+            if count > maximum[tree[c]]:
+                maximum[tree[c]] = count
                 best[tree[c]] = c
         for c in range(n_cliques):
             if best[c] >= 0:
@@ -994,11 +994,11 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)
-    most = n_cliques + n_factors + len(member)
+    size_limit = n_cliques + n_factors + len(member)
     # Nodes that are added: the clique they belong to, their scope as bits, their parent.
-    node_of = np.empty(most, np.int64)
-    node_mask = np.empty(most, np.uint64)
-    node_up = np.empty(most, np.int64)
+    node_of = np.empty(size_limit, np.int64)
+    node_mask = np.empty(size_limit, np.uint64)
+    node_up = np.empty(size_limit, np.int64)
     new_home = filled(n_factors, -1)
     new_parent = filled(n_cliques, -1)
     f_first, f_next = linked(home, n_cliques, True)

@@ -1,4 +1,4 @@
-"""How a posterior moves with the numbers of the model, and how well findings go together."""
+"""Sensitivity of a posterior to the parameters of the model, and conflict between findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case
 from bayesgraph.variables import Discrete, Name, State
 
-_MOST_LINES = 10
+_MAXIMUM_LINES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,10 +66,10 @@ class Sensitivity(Displayed):
     def _display(self) -> DisplayTable:
         # One entry a row: with two states the other is its mirror image.
         rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
-        for name, index, value in self.largest(4 * _MOST_LINES):
+        for name, index, value in self.largest(4 * _MAXIMUM_LINES):
             row = (name, index[:-1] if self.covaried else index)
             rows.setdefault(row, (self.entry(name, index), value))
-        shown = list(rows.values())[:_MOST_LINES]
+        shown = list(rows.values())[:_MAXIMUM_LINES]
         scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
         return DisplayTable(
             f"Sensitivity of P({self.target}={self.state} | evidence) = {self.posterior:.6g}, "

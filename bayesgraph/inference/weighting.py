@@ -256,8 +256,8 @@ class WeightedSamples(Displayed):
         # sum(w**2 (f - p)**2) for the indicator f of a cell, written out.
         inside = np.bincount(cells, weights=self.weights**2, minlength=size)
         variance = (1 - p) ** 2 * inside + p**2 * np.maximum(0.0, inside.sum() - inside)
-        least = float(self.weights.max()) if size > 1 else 0.0
-        error = np.minimum(1.0, np.hypot(np.sqrt(variance), least))
+        smallest = float(self.weights.max()) if size > 1 else 0.0
+        error = np.minimum(1.0, np.hypot(np.sqrt(variance), smallest))
         return Estimate(p.reshape(shape), error.reshape(shape))
 
     def posterior(self, *targets: Name | Variable) -> Posterior:

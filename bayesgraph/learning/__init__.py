@@ -2,7 +2,7 @@
 
 from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.feature_selection import forward_selection, selective_kdb
-from bayesgraph.learning.fit import count_source, fit_network
+from bayesgraph.learning.fit import count_source
 from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
 from bayesgraph.learning.k_dependence import kdb, superparent
 from bayesgraph.learning.parameters import estimate_network
@@ -17,7 +17,6 @@ __all__ = [
     "chow_liu",
     "count_source",
     "estimate_network",
-    "fit_network",
     "forest",
     "forward_selection",
     "hill_climb",

@@ -18,6 +18,7 @@ from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.statistics.source import checked_weights
+from bayesgraph.typing import RandomState
 from bayesgraph.variables import Discrete, Name, Variable
 
 
@@ -63,16 +64,16 @@ def fit_network(
     arcs: Any,
     frame: Any,
     *,
-    variables: Iterable[Variable] = (),
-    categorical: Any = None,
-    smoothing: SmoothingLike = "dirichlet",
-    sample_weight: ArrayLike | None = None,
-    missing: str | None = None,
-    hidden: Iterable[Discrete] = (),
-    restarts: int = 1,
-    max_iter: int = 1000,
-    tol: float = 1e-6,
-    random_state: Any = 0,
+    variables: Iterable[Variable],
+    categorical: Any,
+    smoothing: SmoothingLike,
+    sample_weight: ArrayLike | None,
+    missing: str | None,
+    hidden: Iterable[Discrete],
+    restarts: int,
+    max_iter: int,
+    tol: float,
+    random_state: RandomState,
 ) -> BayesianNetwork:
     """Return a network of given arcs with parameters from a table.
 

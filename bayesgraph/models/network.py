@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import networkx as nx
 from numpy.typing import ArrayLike
@@ -23,10 +23,14 @@ from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
+from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 if TYPE_CHECKING:
-    from bayesgraph.learning import EMHistory
+    from bayesgraph.learning import EMHistory, Structure
+    from bayesgraph.learning.smoothing import SmoothingLike
+
+Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
 
 
 class BayesianNetwork(Model):
@@ -170,7 +174,22 @@ class BayesianNetwork(Model):
                 )
 
     @classmethod
-    def fit(cls, arcs: Any, frame: Any, **options: Any) -> BayesianNetwork:
+    def fit(
+        cls,
+        arcs: Graph,
+        frame: TableLike,
+        *,
+        variables: Iterable[Variable] = (),
+        categorical: Iterable[Name] | Literal["all"] | None = None,
+        smoothing: SmoothingLike = "dirichlet",
+        sample_weight: ArrayLike | None = None,
+        missing: Literal["available", "em"] | None = None,
+        hidden: Iterable[Discrete] = (),
+        restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: RandomState = 0,
+    ) -> BayesianNetwork:
         """Estimate the parameters of a given graph from a table.
 
         Parameters
@@ -222,7 +241,21 @@ class BayesianNetwork(Model):
         >>> net.history.converged
         True
         """
-        network: BayesianNetwork = late_methods.call("fit_network", arcs, frame, **options)
+        network: BayesianNetwork = late_methods.call(
+            "fit_network",
+            arcs,
+            frame,
+            variables=variables,
+            categorical=categorical,
+            smoothing=smoothing,
+            sample_weight=sample_weight,
+            missing=missing,
+            hidden=hidden,
+            restarts=restarts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+        )
         return network
 
     def __getitem__(self, name: Name) -> CPD:

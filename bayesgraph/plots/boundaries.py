@@ -14,6 +14,7 @@ from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import label_codes
 from bayesgraph.plots.style import COLOURS, INK, Axes, heading, new_figure, shown_names, styled
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def plot_decision_boundary(
     y: ArrayLike,
     features: tuple[Name, Name],
     ax: Axes = None,
-    given: Mapping[Name, Any] | None = None,
+    evidence: EvidenceLike = None,
     *,
     title: str | None = None,
 ) -> Axes:
@@ -55,7 +56,7 @@ def plot_decision_boundary(
     ax : matplotlib.axes.Axes, optional
         Where to draw, such as one of several axes of a figure, one for each model; by default the
         only axes of a new figure, ``ax.figure``.
-    given : mapping from name to value, optional
+    evidence : mapping from name to value, optional
         Values of other features.
     title : str, optional
 
@@ -73,7 +74,7 @@ def plot_decision_boundary(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    fixed = dict(given or {})
+    fixed = {} if evidence is None else dict(evidence)
     _check(clf, features, fixed)
     points, codes = _points(clf, X, y, features)
     limits = _limits(points)
@@ -119,7 +120,7 @@ def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Nam
         if not isinstance(by_name[name], Continuous):
             raise DataError(
                 f"A decision boundary is drawn over two continuous features; {name!r} is discrete. "
-                "Fix it with given=."
+                "Fix it with evidence=."
             )
         if name in fixed:
             raise DataError(f"{name!r} is drawn and cannot be given as well.")

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError, CPDError, DataError, GraphError, UnknownVariableError
-from bayesgraph.learning import Smoothing, Structure, estimate_network, fit_network
+from bayesgraph.learning import Smoothing, Structure, estimate_network
 
 PLAIN = Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
 
@@ -223,7 +223,7 @@ def test_fitting_a_given_graph():
     network = bg.BayesianNetwork.fit(ARCS, frame)
     assert set(network.graph.edges) == set(ARCS)
     assert network.names == tuple(frame.columns)
-    assert network == fit_network(ARCS, frame) == fit_network(iter(ARCS), frame)
+    assert network == bg.BayesianNetwork.fit(iter(ARCS), frame)
     graph = nx.DiGraph(ARCS)
     assert set(bg.BayesianNetwork.fit(graph, frame).graph.edges) == set(ARCS)
     for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.to_dict("list")):
@@ -271,9 +271,8 @@ def test_options_of_fit():
     shrunk = bg.BayesianNetwork.fit([("y", "u")], frame, smoothing=bg.Smoothing(shrinkage=1e12))
     assert np.ptp(shrunk["u"].variance) < 1e-9
     mixed = frame.drop(columns=["u", "v", "w"])
-    assert all(
-        isinstance(v, bg.Discrete) for v in fit_network([], mixed, categorical="all").variables
-    )
+    discrete = bg.BayesianNetwork.fit([], mixed, categorical="all")
+    assert all(isinstance(v, bg.Discrete) for v in discrete.variables)
 
 
 BAD_FITS = {

@@ -193,7 +193,7 @@ class TestBoundaries:
 
     def test_the_ground_is_the_most_probable_class(self):
         axes = plot_decision_boundary(
-            self.clf, self.X, self.data.y, ("c", "d"), given={"a": "low", "b": None}, title="T"
+            self.clf, self.X, self.data.y, ("c", "d"), evidence={"a": "low", "b": None}, title="T"
         )
         (image,) = axes.images
         ground = np.asarray(image.get_array())
@@ -223,7 +223,7 @@ class TestBoundaries:
     def test_other_axes_and_arrays(self):
         clf = bg.NaiveBayesClassifier().fit(cases.make_data("continuous").matrix(), self.data.y)
         matrix = cases.make_data("continuous").matrix()
-        axes = plot_decision_boundary(clf, matrix, self.data.y, ("x0", "x3"), given={"x1": 0.5})
+        axes = plot_decision_boundary(clf, matrix, self.data.y, ("x0", "x3"), evidence={"x1": 0.5})
         again = plot_decision_boundary(clf, matrix, self.data.y, ("x0", "x3"), axes)
         assert again is axes
 
@@ -240,7 +240,7 @@ class TestBoundaries:
     )
     def test_what_is_refused(self, features, given, kind, message):
         with pytest.raises(kind, match=message):
-            plot_decision_boundary(self.clf, self.X, self.data.y, features, given=given)
+            plot_decision_boundary(self.clf, self.X, self.data.y, features, evidence=given)
 
     def test_rows_that_do_not_fit(self):
         with pytest.raises(DataError, match="one label for each row"):
@@ -250,7 +250,9 @@ class TestBoundaries:
             plot_decision_boundary(self.clf, nothing, self.data.y, ("c", "d"))
         strict = bg.TANClassifier(unseen="error").fit(self.X, self.data.y)
         with pytest.raises(UnknownStateError, match="nowhere"):
-            plot_decision_boundary(strict, self.X, self.data.y, ("c", "d"), given={"a": "nowhere"})
+            plot_decision_boundary(
+                strict, self.X, self.data.y, ("c", "d"), evidence={"a": "nowhere"}
+            )
 
 
 def test_the_same_picture_is_the_same_file(tmp_path):

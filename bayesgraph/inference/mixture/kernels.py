@@ -24,7 +24,7 @@ def add_network(
     inner: NDArray[np.int64],
     logs: NDArray[np.float64],
     log_weight: float,
-    most: NDArray[np.float64],
+    maximum: NDArray[np.float64],
     total: NDArray[np.float64],
     open_rows: NDArray[np.bool_],
     complete: bool,
@@ -35,7 +35,7 @@ def add_network(
 
     The share of row i and target state k is the exponential of `log_weight` plus one table entry
     for each factor whose child the row observes. The mixture's is
-    ``total[k, i] * exp(most[k, i])``.
+    ``total[k, i] * exp(maximum[k, i])``.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def add_network(
         Columns of variables with children: where one is missing, the row is left open.
     logs : ndarray, one-dimensional
     log_weight : float
-    most, total : ndarray, shape (n_states, n_rows)
+    maximum, total : ndarray, shape (n_states, n_rows)
     open_rows : ndarray of bool, shape (n_rows,)
         Set for the rows that were left out.
     complete : bool
@@ -63,7 +63,7 @@ def add_network(
     begin, end : int
         The rows to treat.
     """
-    n_states = most.shape[0]
+    n_states = maximum.shape[0]
     share = np.empty((_BLOCK, n_states))
     at = np.empty(_BLOCK, dtype=np.int64)
     for start in range(begin, end, _BLOCK):
@@ -100,7 +100,7 @@ def add_network(
         for k in range(n_states):
             for i in range(n):
                 if complete or not unknown[i]:
-                    _add_exponential(share[i, k], most, total, k, start + i)
+                    _add_exponential(share[i, k], maximum, total, k, start + i)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -132,14 +132,14 @@ def _places(
 
 @numba.njit(cache=True, nogil=True)
 def _add_exponential(
-    value: float, most: NDArray[np.float64], total: NDArray[np.float64], k: int, i: int
+    value: float, maximum: NDArray[np.float64], total: NDArray[np.float64], k: int, i: int
 ) -> None:
-    """Add exp(value) to ``total[k, i] * exp(most[k, i])``."""
+    """Add exp(value) to ``total[k, i] * exp(maximum[k, i])``."""
     if value == -np.inf:
         return
-    if value <= most[k, i]:
-        total[k, i] += math.exp(value - most[k, i])
+    if value <= maximum[k, i]:
+        total[k, i] += math.exp(value - maximum[k, i])
     else:
         # From nothing, exp(-inf) is zero and the sum begins with one.
-        total[k, i] = total[k, i] * math.exp(most[k, i] - value) + 1.0
-        most[k, i] = value
+        total[k, i] = total[k, i] * math.exp(maximum[k, i] - value) + 1.0
+        maximum[k, i] = value

@@ -110,17 +110,17 @@ class RowSum:
     """
 
     def __init__(self, n_states: int, n_rows: int) -> None:
-        self.most = np.full((n_states, n_rows), -np.inf)
+        self.maximum = np.full((n_states, n_rows), -np.inf)
         self.total = np.zeros((n_states, n_rows))
 
     def add(self, rows: NDArray[np.intp] | slice, logs: Floats) -> None:
         """Add exponentials of logs of shape (n_states, number of rows)."""
-        most, total = self.most[:, rows], self.total[:, rows]
-        larger = np.maximum(most, logs)
+        maximum, total = self.maximum[:, rows], self.total[:, rows]
+        larger = np.maximum(maximum, logs)
         # Where both are zero the difference would be NaN.
         origin = np.where(np.isneginf(larger), 0.0, larger)
-        self.total[:, rows] = total * np.exp(most - origin) + np.exp(logs - origin)
-        self.most[:, rows] = larger
+        self.total[:, rows] = total * np.exp(maximum - origin) + np.exp(logs - origin)
+        self.maximum[:, rows] = larger
 
     def add_sums(
         self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
@@ -140,7 +140,7 @@ class RowSum:
                 sums.inner,
                 sums.logs,
                 log_weight,
-                self.most,
+                self.maximum,
                 self.total,
                 open_rows,
                 complete,
@@ -148,14 +148,14 @@ class RowSum:
                 end,
             )
 
-        per_row = len(sums.column) + len(sums.child) * len(self.most)
+        per_row = len(sums.column) + len(sums.child) * len(self.maximum)
         over_rows(work, codes.shape[1], 1 + _THREAD // per_row)
         return np.flatnonzero(open_rows)
 
     def logs(self) -> Floats:
         """Return the logs of the sums, shape (n_rows, n_states)."""
         with np.errstate(divide="ignore"):
-            return np.asarray((np.log(self.total) + self.most).T)
+            return np.asarray((np.log(self.total) + self.maximum).T)
 
 
 def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int32]:

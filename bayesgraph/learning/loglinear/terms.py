@@ -62,8 +62,8 @@ def view_of(variable: Discrete, counts: Floats) -> View:
     """
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
-        every = np.arange(len(counts))
-        return View(variable, share, every, _frequent(counts, _MAX_PAIRED), None)
+        all_states = np.arange(len(counts))
+        return View(variable, share, all_states, _frequent(counts, _MAX_PAIRED), None)
     groups, paired = _merged(share, _SINGLE), _merged(share, _PAIRED)
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
     return View(variable, share, groups, paired, position)
