@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from bayesgraph.encoding import kernels
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import (
@@ -217,18 +218,15 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
         raise DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
         ) from error
-    ends = numbers.min(initial=0.0), numbers.max(initial=0.0)
-    missing = bool(np.isnan(ends[0]))  # as they are where a number is
-    if missing:
-        ends = np.nanmin(numbers, initial=0.0), np.nanmax(numbers, initial=0.0)
-    if ends[0] < 0:
+    negative, infinite, missing = kernels.count_invalid(numbers)
+    if negative:
         raise DataError(
-            f"Column {name!r} holds counts, 0 or more; the minimum is {ends[0]:g}. (Negative "
-            "values in data passed to a model of counts.)"
+            f"Column {name!r} holds counts, 0 or more; the minimum is {np.nanmin(numbers):g}. "
+            "(Negative values in data passed to a model of counts.)"
         )
-    if ends[1] == np.inf:
+    if infinite:
         raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
-    return rows, missing
+    return rows, missing > 0
 
 
 def without_duplicates(rows: Any) -> Any:

@@ -52,6 +52,24 @@ def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[
     )
 
 
+def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
+    parts: list[tuple[int, int, int]] = []
+    over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
+    negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
+    return negative, infinite, missing
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    negative, infinite, missing = 0, 0, 0
+    for value in values:
+        negative += value < 0.0
+        infinite += abs(value) == np.inf
+        missing += value != value
+    return negative, infinite, missing
+
+
 def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return each column's largest magnitude and number of NaN, shape (n_columns,) each."""
     n_columns = matrix.shape[1]

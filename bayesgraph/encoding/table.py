@@ -347,12 +347,11 @@ def _checked_table(
     numbers = [v for v in variables if isinstance(v, Continuous)]
     if fitting:
         largest, n_missing = kernels.scan(values)
-        missing, infinity = bool(n_missing.any()), largest.max(initial=0.0) == np.inf
-    else:  # minimum and maximum are NaN where a number is
-        ends = values.min(initial=0.0), values.max(initial=0.0)
-        infinity = not np.isfinite(ends).all()
-        missing = infinity and bool(np.isnan(values).any())
-    if infinity and len(wrong := np.argwhere(np.isinf(values.T))):
+        missing, infinity = int(n_missing.sum()), largest.max(initial=0.0) == np.inf
+    else:
+        _, infinity, missing = kernels.count_invalid(values.ravel(order="K"))
+    if infinity:
+        wrong = np.argwhere(np.isinf(values.T))
         raise infinite(numbers[wrong[0, 0]].name, int(wrong[0, 1]))
     _check_counts(numbers, values)
     if fitting:

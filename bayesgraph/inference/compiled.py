@@ -190,10 +190,9 @@ class CompiledTables:
             The tables that matter.
         """
         tables = self.tables
-        a = tables.arrays
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         status, log_mass, result = kernels.enumerate_joint(
-            a.cards, a.start, a.item, a.step, a.base, a.values, findings, targets, factors
+            tables.cards, tables.start, tables.item, tables.values, findings, targets, factors
         )
         if status != kernels.OK:
             return None
@@ -203,11 +202,15 @@ class CompiledTables:
         """Return the numbers of all variables without a value."""
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
+    def are_few(self, observed: Sequence[int]) -> bool:
+        """Tell whether few variables of all tables are left."""
+        return len(self.tables.cards) - len(observed) <= FEW_VARIABLES
+
     def few_tables(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Ints, list[int]] | None:
         """Return the tables that matter and their free variables if these are few."""
-        if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
+        if self.are_few(observed):
             return np.arange(len(self.tables)), self.free(observed)
         if relevance is Relevance.EVERYTHING:
             return None

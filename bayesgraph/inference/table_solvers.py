@@ -122,7 +122,10 @@ class JointEnumeration(_TableSolver):
     works: ClassVar = {Joint: EnumeratedPosteriors, All: EnumeratedPosteriors}
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return not pattern.rows and not pattern.soft and _few(model, question, pattern) is not None
+        if pattern.rows or pattern.soft:
+            return False
+        few = model.compiled.are_few(pattern.observed)
+        return few or _few(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         few = _few(model, question, pattern)
