@@ -47,7 +47,7 @@ class AverageJoint(Work):
         return averaged(answers, weights / weights.sum(), np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        """Return the log of the mean posterior, -inf in rows impossible for all members."""
+        """Return logs of the weighted sum of posteriors, -inf if a row is impossible for all."""
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
