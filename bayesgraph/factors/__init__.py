@@ -1,4 +1,4 @@
-"""Factors: the only thing the engine knows."""
+"""Discrete and Gaussian factors with their operations, and encoded evidence."""
 
 from bayesgraph.factors.algebra import MAX, SUM, Algebra
 from bayesgraph.factors.evidence import Evidence

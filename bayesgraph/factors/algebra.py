@@ -1,4 +1,4 @@
-"""The algebra of elimination, handed to the one loop: sum or maximise, in log space."""
+"""The two operations that eliminate variables, sum and maximum, in log space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
-    """Return log(sum(exp(values))) along one or several axes; all of them -inf gives -inf."""
+    """Return log(sum(exp(values))) along one or several axes, -inf if all values are -inf."""
     peak = np.max(values, axis=axis, keepdims=True)
     peak[np.isneginf(peak)] = 0.0
     total = np.sum(np.exp(values - peak), axis=axis)
@@ -32,16 +32,18 @@ def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True)
 class Algebra:
-    """How a variable leaves a product of factors.
+    """The operation that eliminates a variable from a product of factors.
 
     Attributes
     ----------
     name : str
     reduce : callable
-        Removes axes of log values: the log of a sum, or a maximum.
+        Function that removes axes of log values by log-sum-exp or by the maximum.
     gaussian_log_volume : float
-        What removing one continuous variable of unit precision adds to the log constant: the
-        integral of exp(-x**2 / 2) is sqrt(2 pi), its maximum is 1.
+        Log of the integral (sqrt(2 pi)) or of the maximum (1) of exp(-x**2 / 2), which eliminating
+        a continuous variable of unit precision adds to the log constant of a factor.
+    integrates : bool
+        Whether continuous variables are integrated out rather than maximised.
     """
 
     name: str

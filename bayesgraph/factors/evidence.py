@@ -15,7 +15,7 @@ from bayesgraph.variables import CountVector, Discrete, Variable
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Encoded findings for a batch of cases.
+    """Encoded evidence for a batch of cases.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Evidence:
         State codes (integers, -1 where missing) of discrete variables, values (floats, NaN where
         missing) of continuous ones. A variable that is not a key is observed in no row.
     likelihoods : mapping from discrete variable to array of shape (1 or n_rows, n_states)
-        Soft evidence: log of the likelihood of each state.
+        Soft evidence: log likelihood of each state.
     complete : bool
-        Known to have no missing value, so that nobody needs to look again.
+        Whether it is known that no value is missing, so that this is not checked again.
     matrices : tuple of (variables, array of shape (n_rows, n_variables))
-        Columns that lie side by side in one array, for kernels that read many at once.
+        Columns that are also stored in one matrix, for kernels that read many columns at once.
     """
 
     n_rows: int
@@ -41,17 +41,18 @@ class Evidence:
         return variable in self.columns
 
     def observed_rows(self, variable: Variable) -> NDArray[np.bool_]:
-        """Return which rows observe the variable, shape (n_rows,)."""
+        """Return a mask of the rows in which the variable is observed, shape (n_rows,)."""
         column = self.columns[variable]
         if isinstance(variable, CountVector):
-            # A row that counts nothing has the potential 1, as one in which nothing is observed.
+            # A row of zero counts has the potential 1, the same as a row without counts.
             return np.ones(self.n_rows, dtype=bool)
         return _is_observed(variable, column)
 
     def matrix(self, variables: Sequence[Variable]) -> NDArray[Any]:
-        """Return the columns of some variables, shape (n_rows, n_variables), without a copy if any.
+        """Return the columns of the given variables as a matrix, shape (n_rows, n_variables).
 
-        All of one kind: state codes or numbers.
+        The variables are all discrete or all continuous. A stored matrix of exactly these variables
+        is returned without a copy.
         """
         for known, matrix in self.matrices:
             if known == variables:
@@ -60,9 +61,10 @@ class Evidence:
         return stacked.reshape(len(variables), self.n_rows).T
 
     def split(self) -> tuple[Evidence, list[Variable]]:
-        """Return the evidence without columns that are missing throughout, and the partial ones.
+        """Return the evidence without its empty columns, and the partially observed variables.
 
-        The second value lists the variables that some rows observe and others do not.
+        A column is empty if its values are missing in all rows; a partially observed variable is
+        observed in some rows and missing in others.
         """
         if self.complete:
             return self, []
@@ -70,15 +72,15 @@ class Evidence:
         found = zip(self.columns.items(), seen, strict=True)
         columns = dict([item for item, count in found if count or not n_rows])
         partial = [v for v, n in zip(self.columns, seen, strict=True) if 0 < n < n_rows]
-        # Counts are looked at where they matter: here it is not known whether some are missing.
+        # Missing counts are not looked for here: evidence with counts is never marked complete.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)
         return Evidence(n_rows, columns, self.likelihoods, complete, self.matrices), partial
 
     def _observed_counts(self) -> list[int]:
-        """Return how many rows observe each variable, in the order of the columns."""
+        """Return the number of rows in which each variable is observed, in the order of columns."""
         counts: dict[Variable, int] = {}
         for variables, matrix in self.matrices:
-            # Columns that lie side by side are looked at together.
+            # The columns of a matrix are counted together.
             observed = _is_observed(variables[0], matrix)
             seen = observed[0] if self.n_rows == 1 else observed.sum(axis=0)
             if variables == tuple(self.columns):
@@ -90,13 +92,13 @@ class Evidence:
         return [counts[variable] for variable in self.columns]
 
     def without(self, variables: Iterable[Variable]) -> Evidence:
-        """Return the evidence without the columns of some variables."""
+        """Return the evidence without the columns of the given variables."""
         left_out = set(variables)
         columns = {v: column for v, column in self.columns.items() if v not in left_out}
         return replace(self, columns=columns)
 
     def rows(self, index: slice | NDArray[np.intp]) -> Evidence:
-        """Return the evidence of some rows."""
+        """Return the evidence of the rows that `index` selects."""
         columns = {variable: column[index] for variable, column in self.columns.items()}
         likelihoods = {
             variable: values if len(values) == 1 else values[index]
@@ -108,6 +110,6 @@ class Evidence:
 
 
 def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where codes or numbers of a variable, or of others of its kind, are not missing."""
+    """Return where values, state codes if `variable` is discrete, are not missing."""
     observed = values >= 0 if isinstance(variable, Discrete) else ~np.isnan(values)
     return np.asarray(observed, dtype=bool)

@@ -1,4 +1,4 @@
-"""Factors over discrete variables: named axes and one array of logarithms."""
+"""Factors over discrete variables: one axis for each variable, values stored as logarithms."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Factor:
     Attributes
     ----------
     log_values : ndarray, shape (1 or n_rows, cardinality of scope[0], ...)
-        Natural logarithms. The first axis is the rows of a batch of evidence; a factor that is the
-        same for all rows has length 1 there and broadcasts.
+        Natural logarithms of the values. The first axis indexes the rows of a batch of evidence; it
+        has length 1 if the factor is the same for all rows.
 
     Raises
     ------
     CPDError
-        For a wrong shape, a negative value, NaN or infinity, or a variable given twice.
+        If the shape is wrong, a value is negative, NaN or infinite, or a variable is given twice.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Factor:
 
     @property
     def values(self) -> Floats:
-        """The values, with a leading row axis only if the factor belongs to several rows."""
+        """The values; they have a leading row axis only if `n_rows` is larger than 1."""
         values = np.exp(self.log_values)
         return values[0] if len(values) == 1 else values
 
@@ -78,7 +78,7 @@ class Factor:
         return len(self.log_values)
 
     def aligned(self, scope: Sequence[Discrete]) -> Floats:
-        """Return the log values with their axes in the order of a larger scope, length 1 added."""
+        """Return the log values with the axes of a larger scope; absent variables get length 1."""
         return align(self.log_values, self.scope, scope)
 
     def __mul__(self, other: Factor) -> Factor:
@@ -86,7 +86,7 @@ class Factor:
         return Factor.from_log(scope, self.aligned(scope) + other.aligned(scope))
 
     def __truediv__(self, other: Factor) -> Factor:
-        """Divide, with 0 / 0 = 0 as message passing needs it."""
+        """Return the quotient of two factors, with 0 / 0 = 0 as message passing needs it."""
         scope = union_scope([self.scope, other.scope])
         numerator, denominator = np.broadcast_arrays(self.aligned(scope), other.aligned(scope))
         with np.errstate(invalid="ignore"):
@@ -94,12 +94,12 @@ class Factor:
         return Factor.from_log(scope, np.where(np.isneginf(numerator), -np.inf, quotient))
 
     def __pow__(self, exponent: ArrayLike) -> Factor:
-        """Raise to an exponent that broadcasts against the table; 0 to the power 0 is 1."""
+        """Return the factor raised to an exponent, broadcast against the table; 0 ** 0 is 1."""
         weights = np.asarray(exponent, dtype=np.float64)
         return Factor.from_log(self.scope, weighted_log(self.log_values, weights))
 
     def marginal(self, keep: Iterable[Discrete]) -> Factor:
-        """Return the sum over all variables but those to keep, with axes in the order given."""
+        """Return the marginal over the variables in `keep`, with axes in the order of `keep`."""
         kept = list(keep)
         if strangers := [v.name for v in kept if v not in self.scope]:
             raise CPDError(f"{self!r} has no variable {quoted(strangers)} to keep.")
@@ -109,18 +109,18 @@ class Factor:
         return Factor.from_log(kept, align(values, left, kept))
 
     def eliminate(self, variable: Discrete, algebra: Algebra) -> Factor:
-        """Return the factor with one variable summed or maximised out."""
+        """Return the factor after one variable has been summed or maximised out."""
         axis = self.scope.index(variable)
         rest = self.scope[:axis] + self.scope[axis + 1 :]
         return Factor.from_log(rest, algebra.reduce(self.log_values, 1 + axis))
 
     def take(self, variable: Discrete, codes: NDArray[np.integer[Any]]) -> Factor:
-        """Return the factor at one state of a variable for each row, shape (n_rows,)."""
+        """Return the factor reduced to state ``codes[i]`` of a variable in each row i."""
         rest, values = take_codes(self.scope, self.log_values, [variable], [codes])
         return Factor.from_log(rest, values)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether scope, order of the axes and numbers are the same."""
+        """Return whether two factors have equal values and the same scope in the same order."""
         return (
             isinstance(other, Factor)
             and self.scope == other.scope
@@ -160,15 +160,15 @@ def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: str) ->
 
 
 def union_scope(scopes: Iterable[Sequence[Discrete]]) -> tuple[Discrete, ...]:
-    """Return all variables in order of first appearance."""
+    """Return the union of scopes, with the variables in order of first appearance."""
     return tuple(dict.fromkeys(variable for scope in scopes for variable in scope))
 
 
 def align(values: Floats, scope: Sequence[Discrete], target: Sequence[Discrete]) -> Floats:
-    """Return an array over (rows, scope..., rest...) with the scope's axes as in `target`.
+    """Return an array over (rows, scope..., rest...) with the axes of the larger scope `target`.
 
-    Axes after the scope's stay last; variables of the target that are not in the scope get an axis
-    of length 1.
+    The remaining axes (rest...) stay last; variables of `target` that are not in `scope` get an
+    axis of length 1.
     """
     if tuple(scope) == tuple(target):
         return values
@@ -187,16 +187,16 @@ def take_codes(
     variables: Sequence[Discrete],
     codes: Sequence[NDArray[np.integer[Any]]],
 ) -> tuple[tuple[Discrete, ...], Floats]:
-    """Return the rest of a scope, and an array over it, at the observed states of each row.
+    """Return the unobserved rest of a scope, and an array reduced to each row's observed states.
 
     Parameters
     ----------
     scope : sequence of Discrete
     values : ndarray, shape (1 or n_rows, *cardinalities of the scope, ...)
     variables : sequence of Discrete
-        Members of the scope.
+        The observed variables, all of them in the scope.
     codes : sequence of ndarray, shape (n_rows,)
-        Their states, all of them observed (non-negative).
+        State codes of each observed variable, not negative.
     """
     if not variables:
         return tuple(scope), values

@@ -1,13 +1,14 @@
 """Conditional Gaussian factors in square-root information form (Bierman 1977, chapter 5).
 
-A factor over n continuous variables x for each configuration d of discrete ones is
+A factor over n continuous variables x for each configuration d of discrete variables is
 
     exp(g[d] - |A[d] x - b[d]|^2 / 2),
 
-a list of m independent observations of unit variance. It holds conditional densities, which are not
-normalisable in all their variables, as well as densities. Multiplying stacks the rows of A and b; a
-variable leaves by one Householder reflection. The precision matrix A^T A is never formed: it would
-square the ratio of the largest to the smallest scale, and answers would lose twice the digits.
+up to a constant the likelihood of m independent observations b of A x with unit variance. This form
+represents densities and also conditional densities, which cannot be normalised over all their
+variables. A product stacks the rows of A and b; one Householder reflection eliminates a variable.
+The precision matrix A^T A is never formed: it would square the ratio of the largest to the smallest
+scale, and results would lose twice as many digits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bayesgraph.variables import Continuous, Discrete
 
 
 class GaussianFactor:
-    """Observations of linear functions for each row and each configuration of discrete variables.
+    """A conditional Gaussian factor for each row of evidence; the module gives its formula.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ class GaussianFactor:
     variables : sequence of Continuous
         The n continuous variables, at least one.
     log_constant : ndarray, shape (1 or n_rows, *cardinalities)
-        g above.
+        Log constants g of the formula.
     loadings : ndarray, shape (1 or n_rows, *cardinalities, m, n)
-        A above.
+        Matrices A of the formula.
     targets : ndarray, shape (1 or n_rows, *cardinalities, m)
-        b above.
+        Vectors b of the formula.
     """
 
     __slots__ = ("loadings", "log_constant", "scope", "targets", "variables")
@@ -58,7 +59,7 @@ class GaussianFactor:
         self.targets = targets
 
     def power(self, exponent: Floats) -> GaussianFactor:
-        """Raise to a non-negative exponent of a shape that broadcasts against the log constant."""
+        """Return the factor raised to a non-negative exponent, broadcast against `log_constant`."""
         if (exponent < 0).any():
             raise UnsupportedModelError(
                 f"A Gaussian over {quoted(v.name for v in self.variables)} takes exponents that "
@@ -74,7 +75,7 @@ class GaussianFactor:
         )
 
     def condition(self, variable: Continuous, column: Floats) -> Potential:
-        """Return the factor with a variable set to a value for each row, shape (n_rows,)."""
+        """Return the factor with a variable set to its value in each row, shape (n_rows,)."""
         at, rest = self._position(variable)
         value = column.reshape(-1, *[1] * (len(self.scope) + 1))
         targets = self.targets - self.loadings[..., at] * value
@@ -83,10 +84,10 @@ class GaussianFactor:
         )
 
     def eliminate(self, variable: Continuous, algebra: Algebra) -> Potential:
-        """Return the factor with a variable integrated (or maximised) out.
+        """Return the factor after a variable has been integrated (or maximised) out.
 
-        A reflection turns the variable's column of A into a single entry r. Its row alone mentions
-        the variable and integrates to sqrt(2 pi) / |r|; the other rows remain.
+        A reflection turns the variable's column of A into a single nonzero entry r. Only the row of
+        r then involves the variable; its integral is sqrt(2 pi) / |r|. The other rows remain.
         """
         at, rest = self._position(variable)
         log_entry, _, _, loadings, targets = _reflected(self.loadings, self.targets, at)
@@ -100,9 +101,10 @@ class GaussianFactor:
     def eliminate_partial(
         self, variable: Continuous, algebra: Algebra, column: Floats
     ) -> Potential:
-        """Return the factor without a variable that some rows observe and others do not.
+        """Return the factor without a variable that is observed in some rows only.
 
-        Rows where `column` is NaN are integrated (or maximised) out, the others are conditioned.
+        In rows where `column` is NaN the variable is integrated (or maximised) out; in the other
+        rows it is set to its value.
         """
         missing = np.isnan(column)
         observed = self.condition(variable, np.where(missing, 0.0, column))
@@ -115,7 +117,7 @@ class GaussianFactor:
             assert isinstance(observed, Factor)
             return Factor.from_log(free.scope, choose(free.log_values, observed.log_values))
         assert isinstance(observed, GaussianFactor)
-        # Conditioning keeps one row more than integrating: a row of zeros stands for its absence.
+        # Conditioning leaves one row more of A and b than integration: pad with rows of zeros.
         m = observed.targets.shape[-1] - free.targets.shape[-1]
         lead = free.targets.shape[:-1]
         loadings = np.concatenate(
@@ -133,14 +135,14 @@ class GaussianFactor:
     def take(
         self, variables: Sequence[Discrete], codes: Sequence[NDArray[np.integer]]
     ) -> GaussianFactor:
-        """Return the factor at one state of discrete variables for each row."""
+        """Return the factor reduced to one state of each discrete variable in each row."""
         rest, constant = take_codes(self.scope, self.log_constant, variables, codes)
         _, loadings = take_codes(self.scope, self.loadings, variables, codes)
         _, targets = take_codes(self.scope, self.targets, variables, codes)
         return GaussianFactor(rest, self.variables, constant, loadings, targets)
 
     def compressed(self) -> GaussianFactor:
-        """Return the same function with at most n rows, A upper triangular."""
+        """Return an equal factor in which A is upper triangular and has at most n rows."""
         loadings, targets = self.loadings, self.targets
         rows, ends = [], []
         for at in range(len(self.variables)):
@@ -202,13 +204,13 @@ Potential: TypeAlias = Factor | GaussianFactor
 
 
 def multiply(potentials: Sequence[Potential]) -> Potential:
-    """Return the product of factors, discrete and Gaussian mixed freely."""
+    """Return the product of discrete and Gaussian factors."""
     if len(potentials) == 1:
         return potentials[0]
     scope = union_scope(potential.scope for potential in potentials)
     tables = [p for p in potentials if isinstance(p, Factor)]
     gaussians = [p for p in potentials if isinstance(p, GaussianFactor)]
-    # Small tables first: the broadcast sums grow as late as possible.
+    # Small tables are added first, so that the broadcast sum stays small as long as possible.
     tables.sort(key=lambda factor: factor.log_values.size)
     constant: Floats = np.zeros([1] * (1 + len(scope)))
     for factor in tables:
@@ -229,7 +231,7 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     )
     for gaussian in gaussians:
         product = _with_rows(product, gaussian, lead)
-        # Many observations of few variables: what they say together fits into n rows.
+        # Many rows of A over few variables are equivalent to at most n rows.
         if product.targets.shape[-1] > 2 * len(variables) + 8:
             product = product.compressed()
     return product
@@ -242,7 +244,7 @@ def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Fl
 def _with_rows(
     product: GaussianFactor, other: GaussianFactor, lead: tuple[int, ...]
 ) -> GaussianFactor:
-    """Return a product with the rows of one more factor; its constant is in there already."""
+    """Append the rows of another factor to a product that already includes its constant."""
     place = [product.variables.index(v) for v in other.variables]
     m = other.targets.shape[-1]
     loadings = np.zeros((*lead, m, len(product.variables)))
@@ -260,10 +262,10 @@ def _with_rows(
 def _reflected(
     loadings: Floats, targets: Floats, at: int
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Reflect the rows so that a column has a single entry, in a row that is then split off.
+    """Reflect the rows so that one column has a single nonzero entry; split off its row.
 
-    The row of the largest entry takes it: then rows of very different scale keep their digits (Cox
-    and Higham 1998).
+    That row is the one with the largest entry of the column, so that rows of very different scales
+    keep their digits (Cox and Higham 1998).
 
     Returns
     -------
@@ -272,7 +274,7 @@ def _reflected(
     row, target : ndarray, shapes (..., n) and (...)
         The row that was split off.
     loadings, targets : ndarray, shapes (..., m - 1, n) and (..., m - 1)
-        The other rows; their column is zero.
+        The other rows, whose entries in the column are zero.
     """
     block = np.concatenate([loadings, targets[..., None]], axis=-1)
     m = block.shape[-2]
@@ -310,7 +312,7 @@ def _factor(
     loadings: Floats,
     targets: Floats,
 ) -> Potential:
-    """Return the factor over the variables at `rest`: a table if there are none."""
+    """Return the factor over the variables with indices `rest`: a table if `rest` is empty."""
     if rest:
         kept = [variables[i] for i in rest]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)
@@ -318,7 +320,7 @@ def _factor(
 
 
 def half_square(values: Floats) -> Floats:
-    """Return half the squared length along the last axis, infinite beyond the largest float."""
+    """Return half the squared length along the last axis, infinity if it overflows."""
     with np.errstate(over="ignore"):
         return np.asarray(0.5 * np.add.reduce(values * values, axis=-1))
 

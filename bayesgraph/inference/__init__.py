@@ -1,6 +1,6 @@
 """Exact and approximate inference: questions, and the solvers that answer them (`solver`).
 
-Nothing here knows a CPD or a network.
+The modules here import factors and variables, but neither CPDs nor models.
 """
 
 from bayesgraph.inference.plan import Plan, make_plan

@@ -1,4 +1,4 @@
-"""Approximate answers in the form of exact ones, each with its report."""
+"""Solvers for approximate methods; their answers have the form of exact ones and a report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _ApproximateWork(Work):
         Raises
         ------
         UnsupportedModelError
-            If there are continuous ones among all.
+            If no targets are named and an unobserved variable is continuous.
         """
         model = self.model
         found = [model.variables[v] for v in _targets(model, self.question, self.pattern)]
@@ -54,7 +54,7 @@ class _ApproximateWork(Work):
 
 
 class WeightingWork(_ApproximateWork):
-    """Likelihood weighting; continuous targets are answered by the weighted samples themselves."""
+    """Likelihood weighting; with continuous targets the answer is the weighted samples."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
@@ -84,7 +84,7 @@ class LoopyWork(_ApproximateWork):
             )
         beliefs = _loopy(self.model, wanted, case.evidence(self.model.variables), question.options)
         report = beliefs.report
-        discrete = [v for v in wanted if isinstance(v, Discrete)]  # checked with the factors
+        discrete = [v for v in wanted if isinstance(v, Discrete)]  # `_loopy` refuses others
         found = [beliefs.marginals[v] for v in discrete]
         if question.targets is None:
             return _collected(discrete, found, report.log_partition, report)
@@ -92,7 +92,7 @@ class LoopyWork(_ApproximateWork):
 
 
 class Loopy(Solver):
-    """Messages between factors until they converge."""
+    """Loopy belief propagation on tables."""
 
     name = "loopy belief propagation"
     condition = "a product of tables, and method='loopy'"
@@ -110,7 +110,7 @@ class Loopy(Solver):
 
 
 class Weighting(Solver):
-    """Samples drawn parents first, weighted by how likely they make the evidence."""
+    """Likelihood weighting: draws parents before children, weighted by the likelihood."""
 
     name = "likelihood weighting"
     condition = "a network, and method='likelihood-weighting' or weighted_samples"
@@ -161,14 +161,14 @@ def _loopy(
 
 
 def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
-    """Refuse what an exact answer does not take, so that no misspelt argument is lost.
+    """Raise an error for arguments that no method will use, such as misspelt ones.
 
     Raises
     ------
     EvidenceError
-        For a fallback that is no approximate method.
+        If the fallback is not an approximate method.
     DataTypeError
-        For options although nothing will be approximated.
+        If there are options without a fallback, or options that the fallback does not take.
     """
     if fallback is not None and fallback not in METHODS[1:]:
         raise EvidenceError(f"fallback is one of {quoted(METHODS[1:])} or None; got {fallback!r}.")
@@ -182,7 +182,7 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
 
 
 def check_method(method: str, options: Mapping[str, Any]) -> None:
-    """Refuse a method that there is not, and options that it does not take."""
+    """Raise an error for an unknown method, and for options that the method does not take."""
     if method not in METHODS[1:]:
         raise EvidenceError(f"method is one of {quoted(METHODS)}; got {method!r}.")
     if unknown := set(options) - _OPTIONS[method]:

@@ -1,4 +1,4 @@
-"""Assignments read off a junction tree after one pass: the most probable ones, and exact draws."""
+"""Assignments from a junction tree after one pass: the most probable ones, and exact draws."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _NO_DRAWS = np.empty((1, 0))
 class TableAssignments:
     """The most probable assignments of the variables that a program maximises, best first.
 
-    For one use: the workspace is given back.
+    `take` can be called once, because it gives the workspace back.
 
     Parameters
     ----------
     variables : sequence of Discrete
-        Of the tables, by their numbers.
+        Variables of the tables, by index.
     run : Run
-        On logarithms, with a mass above zero, of a program that sums the other variables out
-        first, which restricts the order of elimination.
+        Run on logarithms with a positive mass, of a program that sums out the other variables
+        before it maximises; this restricts the elimination order.
     over : sequence of int, optional
-        The variables that were maximised, if others were summed out: there is one answer then.
+        The variables that were maximised, if others were summed out; there is then one answer.
     """
 
     def __init__(self, variables: Sequence[Discrete], run: Run, over: Sequence[int] | None) -> None:
@@ -43,7 +43,7 @@ class TableAssignments:
         self._over = over
 
     def take(self, k: int) -> list[Assignment]:
-        """Return the k best, or fewer if fewer are possible."""
+        """Return the k best assignments, or fewer if fewer are possible."""
         numbers = self._run.program.tree.variables
         over = numbers if self._over is None else np.array(self._over, dtype=np.int64)
         places = np.searchsorted(numbers, over)
@@ -64,18 +64,18 @@ class TableAssignments:
     def _best(self, k: int) -> list[tuple[Ints, float]]:
         """Return the states of the k best assignments and the logs of their masses.
 
-        Nilsson (1998): after one propagation, the best assignment that agrees with a known one
-        above a clique and differs from it there is found at that clique alone. Here the cliques are
-        met from the roots to the leaves; a candidate is the best choice but some at one clique,
-        after the choices of the assignment it comes from.
+        Cliques are ordered from the roots to the leaves. After one propagation, consider all
+        assignments that equal a known assignment before a clique and differ from it at that clique:
+        the best of them is found from the values at that clique alone (Nilsson 1998). It becomes a
+        candidate; choices at the clique that are already among the results are excluded.
         """
         run = self._run
         tree = run.program.tree
         order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
         first = np.zeros((1, len(tree.variables)), dtype=np.int64)
         _decode(run, first, run.program.maximal)
-        # A candidate: its value, a tie-breaker, the assignment it comes from, the place in the
-        # order where it differs, its choice there, and the choices excluded there.
+        # A candidate: its negative log mass, a tie-breaker, the known assignment, the index in
+        # `order` of the clique where it differs, its choice there, the choices excluded there.
         counter = 0
         heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
         found = [(first[0], run.log_mass)]
@@ -112,15 +112,15 @@ class TableAssignments:
 class TableDraws:
     """Exact draws of the free variables of tables, after one pass over the junction tree.
 
-    Each draw walks the tree from the roots to the leaves (Dawid 1992). For one use: the workspace
-    is given back.
+    Each draw walks the tree from the roots to the leaves (Dawid 1992). `take` can be called once,
+    because it gives the workspace back.
 
     Parameters
     ----------
     variables : sequence of Discrete
-        Of the tables, by their numbers.
+        Variables of the tables, by index.
     run : Run
-        Of the program of all variables, with a mass above zero.
+        Run of a program to which all factors are relevant, with a positive mass.
     """
 
     def __init__(self, variables: Sequence[Discrete], run: Run) -> None:
@@ -128,7 +128,7 @@ class TableDraws:
         self._run = run
 
     def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return n rows of state codes of all free variables, independent of each other."""
+        """Return n independent rows of state codes of all free variables."""
         run = self._run
         tree = run.program.tree
         states = np.zeros((n, len(tree.variables)), dtype=np.int64)
@@ -146,7 +146,7 @@ def _decode(run: Run, assigned: Ints, chosen: Ints, uniform: Floats = _NO_DRAWS)
 
 
 def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
-    """Return the places of the variables that leave at a clique, and their numbers of states."""
+    """Return the indices of the variables that a clique eliminates, and their cardinalities."""
     tree = run.program.tree
     begin = tree.c_start[clique]
     members = tree.member[begin : begin + tree.residual[clique]]
@@ -154,7 +154,10 @@ def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
 
 
 def _local(run: Run, clique: int, states: Ints) -> Floats:
-    """Return the log values of a clique's choices, given the states above it."""
+    """Return the log value of each joint state of the variables that a clique eliminates.
+
+    The other variables of the clique have the states in `states`.
+    """
     values = np.empty((1, math.prod(_leaving(run, clique)[1])))
     tree = run.program.tree
     operands = kernels.operand_lists(tree.home, tree.parent, run.program.up)

@@ -1,4 +1,4 @@
-"""The solver of averages of posteriors: fixed weights, whatever the evidence."""
+"""The solver of averages of posteriors, whose weights do not depend on the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.inference.results import Marginals, Posterior
 
 
 class AverageJoint(Work):
-    """A joint posterior: the weighted mean of those of the members that have its variables."""
+    """A joint posterior: the weighted mean of the posteriors of members that have all targets."""
 
     def _begin(self, model: Any) -> None:
         targets = self.question.targets
@@ -32,7 +32,7 @@ class AverageJoint(Work):
             own = member.case(case)
             work = member.network.work(question, own.pattern, memory_limit)
             answer = work.run(own, memory_limit)
-            if answer is None:  # its prior, as it predicts rows
+            if answer is None:  # impossible evidence: use the member's prior, as `_run_rows` does
                 refused += 1
                 nothing = Case({})
                 work = member.network.work(question, nothing.pattern, memory_limit)
@@ -47,7 +47,7 @@ class AverageJoint(Work):
         return averaged(answers, weights / weights.sum(), np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        """Return logs of the posteriors' mean, minus infinity where all members refuse a row."""
+        """Return logs of the weighted sum of posteriors, -inf if a row is impossible for all."""
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
@@ -67,14 +67,14 @@ class AverageJoint(Work):
 
 
 class AverageAll(Work):
-    """All marginals, each computed when it is first looked up."""
+    """All marginals, each computed when it is first accessed."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
         model = self.model
         for v in range(len(model.variables)):
             if v in case.hard:
                 continue
-            try:  # the first that has an answer tells whether all members refuse the evidence
+            try:  # the first answer shows whether the evidence is impossible for all members
                 work = model.work(Joint((v,)), self.pattern, memory_limit)
                 if work.run(case, memory_limit) is None:
                     return None
@@ -85,7 +85,7 @@ class AverageAll(Work):
 
 
 class Average(Solver):
-    """Adds up the posteriors of the members, each by its weight."""
+    """Averages the posteriors of the members by their weights."""
 
     name = "average"
     condition = "an average of posteriors with fixed weights"

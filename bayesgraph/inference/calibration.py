@@ -1,7 +1,7 @@
-"""Two passes over a junction forest with whole factors: posteriors of rows, and derivatives.
+"""Two passes over a junction forest on factor objects: posteriors of rows, and derivatives.
 
-One pass collects towards the roots, the other hands back to each clique what the rest of the model
-says of what it shares with its neighbour (Lauritzen and Spiegelhalter 1988).
+The first pass sends messages towards the roots, the second pass sends messages from the roots to
+the leaves (Lauritzen and Spiegelhalter 1988).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete
 
-# NumPy arrays have at most 64 axes.
+# Maximum induced width: NumPy arrays have at most 64 axes.
 _MAXIMUM_AXES = 58
 
 
 class Forest:
-    """A junction forest as lists: what is multiplied at each clique, and what lies below it."""
+    """A junction forest as lists: the factors (`inside`) and children (`below`) of each clique."""
 
     def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:
         self._tree = tree
@@ -51,7 +51,7 @@ class Forest:
 
 
 def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: int = 1) -> Factor:
-    """Return the product of factors over all of their variables and others besides."""
+    """Return the product of factors over all of their variables and those in `also`."""
     scope = union_scope([*(operand.scope for operand in operands), also])
     total = np.zeros([n_rows, *(v.cardinality for v in scope)])
     for operand in operands:
@@ -63,24 +63,24 @@ def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: 
 
 
 class Calibration:
-    """A junction forest for factors of given scopes, whatever their values.
+    """A junction forest that gives posteriors for any factors of given scopes.
 
     Parameters
     ----------
     scopes : sequence of tuples of Discrete
-        None of them empty.
+        Scopes of the factors, none of them empty.
     memory_limit : int, optional
-        Bytes that the largest table may have for one row.
+        Maximum bytes of the largest table for one row.
 
     Attributes
     ----------
     entries : float
-        Of all cliques together, for one row.
+        Number of entries of all cliques together, for one row.
 
     Raises
     ------
     MemoryLimitError
-        With the size.
+        If the largest table exceeds the limit; the message gives its size.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Calibration:
         Parameters
         ----------
         factors : sequence of Factor
-            Of the scopes given, for the same rows or for all of them.
+            One factor for each scope, with a row axis of length n_rows or 1.
 
         Returns
         -------
         posteriors : list of ndarray, shape (n_rows, *cardinalities of the scope)
-            Probabilities; zero throughout a row of mass zero.
+            Probabilities; all zero in a row of mass zero.
         log_mass : ndarray, shape (n_rows,)
         """
         forest = self._forest
@@ -123,7 +123,7 @@ class Calibration:
         for c in forest.roots:
             log_mass = log_mass + up[c].log_values
         found: list[Floats] = [np.empty(0)] * len(factors)
-        # The log of P(separator | evidence), which the parents know when their children ask.
+        # Logs of P(separator | evidence) for each clique, computed at its parent.
         shared: dict[int, Factor] = {
             c: Factor.from_log((), np.where(np.isneginf(up[c].log_values), -np.inf, 0.0))
             for c in forest.roots
@@ -143,7 +143,7 @@ class Calibration:
 
 
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
-    """Return sums over all axes but those to keep, which come in the order given."""
+    """Return sums over all axes but those in `keep`, with axes in the order of `keep`."""
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]
     return align(values.sum(axis=gone) if gone else values, left, keep)
@@ -155,12 +155,12 @@ def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete
 def table_derivatives(
     compiled: CompiledTables, case: Case, *, memory_limit: int | None = None
 ) -> tuple[list[Factor], list[Factor], float]:
-    """Return for every table the log of the sum of the product of all the others.
+    """Return the log derivatives of the mass, the sum of the product of all tables.
 
-    The sum of a product of factors is linear in every entry of every factor. Its derivative with
-    respect to an entry is the sum of the product of all other factors where they agree with it
-    (Darwiche 2003), which the two passes give for all factors together. Nothing is divided, so
-    that entries of zero have their derivatives too (Shafer and Shenoy 1990).
+    The mass is linear in every entry of every table. Its derivative with respect to an entry is the
+    sum of the product of all other factors over the assignments that agree with the entry (Darwiche
+    2003); two passes give all derivatives. They use no division, so that entries of zero have
+    derivatives too (Shafer and Shenoy 1990).
 
     Parameters
     ----------
@@ -171,10 +171,10 @@ def table_derivatives(
     Returns
     -------
     tables : list of Factor
-        For each table of the model, over its variables that are not observed: derivatives of the
-        mass with respect to its entries that agree with the evidence (in logs).
+        For each table of the model, a factor over its unobserved variables: the derivatives of the
+        mass with respect to the entries that agree with the evidence.
     likelihoods : list of Factor
-        The same for the soft evidence, in ascending order of the variables.
+        Derivatives with respect to the likelihoods, in ascending order of the variables.
     log_mass : float
     """
     tables = compiled.tables
@@ -191,7 +191,7 @@ def table_derivatives(
     for c in range(forest.size):
         operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
         up[c] = _summed(operands, forest.separator(c))
-    # Trees of the forest and constants multiply each other's masses.
+    # The mass is the product of the masses of the trees and of the constant factors.
     masses = [float(up[c].log_values[0]) for c in forest.roots]
     masses += [float(factors[f].log_values[0]) for f in forest.constants]
     others = [np.array([mass + scale]) for mass in _without_each(masses)]
@@ -223,7 +223,7 @@ def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
 
 
 def _check_memory(tree: Tree, memory_limit: int | None) -> None:
-    """Refuse what would not fit: at a clique, the products of all operands but each are kept."""
+    """Raise an error if the largest clique, with a product for each operand, exceeds the limit."""
     limit = default_memory_limit() if memory_limit is None else memory_limit
     n_cliques = len(tree.parent)
     operands = np.bincount(tree.home[tree.home >= 0], minlength=n_cliques)
@@ -241,7 +241,7 @@ def _summed(operands: Sequence[Factor], keep: Sequence[Discrete]) -> Factor:
 
 
 def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
-    """Return for each operand the product of all others, from products of heads and tails."""
+    """Return for each operand the product of all others, from prefix and suffix products."""
     heads = [Factor.from_log((), np.zeros(1))]
     for operand in operands[:-1]:
         heads.append(_product([heads[-1], operand]))
@@ -252,7 +252,7 @@ def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
 
 
 def _without_each(logs: Sequence[float]) -> list[float]:
-    """Return for each number the sum of all others; minus infinities are not subtracted."""
+    """Return for each number the sum of all others, by prefix and suffix sums (no inf - inf)."""
     heads = [0.0, *itertools.accumulate(logs)]
     tails = [0.0, *itertools.accumulate(reversed(logs))][::-1]
     return [head + tail for head, tail in zip(heads, tails[1:], strict=False)]

@@ -1,8 +1,8 @@
-"""Models of tables: their compiled programs and how these run, and joint enumeration.
+"""Models of tables: compiling and running programs, and joint enumeration.
 
-A question about tables is compiled once for each pattern of evidence (`programs`) and runs for any
-evidence of that pattern; where few variables are left, one kernel goes through all their joint
-states instead.
+A question about tables is compiled once for each pattern of evidence (`programs`), and its program
+runs for any evidence of that pattern. If few variables are free, a kernel enumerates all their
+joint states instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bayesgraph.inference.memory import (
 from bayesgraph.inference.programs import Relevance, compile_program, plan_tree, restrict
 from bayesgraph.inference.tables import Tables
 
-# With more free variables the size of the joint table is not even computed.
+# Maximum number of free variables for which enumeration is considered.
 FEW_VARIABLES = 9
 
 
@@ -38,13 +38,15 @@ class Run(NamedTuple):
 
     Attributes
     ----------
+    space : ndarray
+        The workspace.
     result : ndarray
         Probabilities.
     log_mass : float
         Natural log of the sum (the maximum) of the product of all tables and the evidence; minus
         infinity if it is zero.
     logarithmic : bool
-        The workspace holds logarithms.
+        Whether the workspace holds logarithms.
     """
 
     program: Program
@@ -57,7 +59,7 @@ class Run(NamedTuple):
 
 
 class CompiledTables:
-    """The tables of a model, and how programs of them are compiled and run.
+    """The tables of a model, with methods that compile and run programs on them.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ class CompiledTables:
         targets: Sequence[int],
         relevance: Relevance,
     ) -> Restricted:
-        """Return what bears on a question; that of the last one is kept for the next solver."""
+        """Return the factors relevant to a question; the last result is kept for other solvers."""
         key = tuple(observed), tuple(soft), tuple(targets), relevance
         last, found = self._last
         if found is None or last != key:
@@ -86,7 +88,7 @@ class CompiledTables:
         return found
 
     def stages(self, maximized: Sequence[int] | None) -> Ints | None:
-        """Return when each variable leaves: 1 for those that are maximised, after all others."""
+        """Return the elimination stage of each variable: 1 if it is maximised, otherwise 0."""
         if maximized is None:
             return None
         stage = np.zeros(len(self.tables.cards), dtype=np.int64)
@@ -104,14 +106,14 @@ class CompiledTables:
         maximized: Sequence[int] | None = None,
         memory_limit: int | None = None,
     ) -> Program:
-        """Compile a question.
+        """Return the compiled program of a question.
 
         Parameters
         ----------
         observed, soft, targets, relevance, both
             See `restrict` and `compile_program`; `observed` and `soft` ascending.
         maximized : sequence of int, optional
-            Variables that leave by a maximum, after all others have been summed out.
+            Variables that are maximised after all others have been summed out.
         memory_limit : int, optional
             Bytes; by default half of the machine's memory.
         """
@@ -132,9 +134,9 @@ class CompiledTables:
         *,
         logarithmic: bool = False,
     ) -> Run:
-        """Run a program, on logarithms if asked to or if numbers could underflow.
+        """Run a program, on logarithms if `logarithmic` or if probabilities could underflow.
 
-        The workspace belongs to the caller, who may give it back.
+        The workspace belongs to the caller, who may return it with `give_back`.
 
         Raises
         ------
@@ -146,7 +148,7 @@ class CompiledTables:
         observed = np.array([*case.hard], dtype=np.int64)
         offsets = tables.offsets(observed, np.array([*case.hard.values()], dtype=np.int64))
         space = borrow(program.n_work)
-        result = np.zeros(program.n_result)  # a program of maxima may leave it
+        result = np.zeros(program.n_result)  # programs of maxima may not write it
         log_scale = tables.log_scale + case.log_scale + self._constant(program, offsets)
         minima = program.minima.copy()
         if case.soft:
@@ -170,7 +172,7 @@ class CompiledTables:
         return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
 
     def _constant(self, program: Program, offsets: Ints) -> float:
-        """Return the log of the entries of tables all of whose variables are observed."""
+        """Return the log of the product of the tables all of whose variables are observed."""
         if not len(program.constant):
             return 0.0
         return float(np.sum(self.tables.log_at(offsets[program.constant])))
@@ -178,16 +180,19 @@ class CompiledTables:
     # -------------------------------------------------------------------------------- enumeration
 
     def enumerated(self, case: Case, targets: Ints, factors: Ints) -> tuple[Floats, float] | None:
-        """Return probabilities and log mass from all joint states; None if numbers underflow.
+        """Return probabilities and log mass by enumeration of all joint states.
+
+        None if the mass is zero or could underflow, or if there are too many joint states.
 
         Parameters
         ----------
         case : Case
-            Without soft evidence.
+            Case without soft evidence.
         targets : ndarray of int
-            Of the joint posterior; none of them asks for the marginals of all free variables.
+            Variables of the joint posterior; if empty, the result is the marginals of all free
+            variables.
         factors : ndarray of int
-            The tables that matter.
+            The relevant tables.
         """
         tables = self.tables
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
@@ -199,7 +204,7 @@ class CompiledTables:
         return result, log_mass + tables.log_scale + case.log_scale
 
     def free(self, observed: Sequence[int]) -> list[int]:
-        """Return the numbers of all variables without a value."""
+        """Return the indices of all variables without a value."""
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
     def are_few(self, observed: Sequence[int]) -> bool:
@@ -209,7 +214,7 @@ class CompiledTables:
     def few_tables(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Ints, list[int]] | None:
-        """Return the tables that matter and their free variables if these are few."""
+        """Return the relevant tables and their free variables, None if these are too many."""
         if self.are_few(observed):
             return np.arange(len(self.tables)), self.free(observed)
         if relevance is Relevance.EVERYTHING:
@@ -231,7 +236,7 @@ def _check_memory(program: Program, memory_limit: int | None) -> None:
 def _load_soft(
     program: Program, case: Case, space: Floats, minima: Floats, *, logarithmic: bool
 ) -> float:
-    """Write likelihoods into the workspace; return the log of what they were divided by."""
+    """Write likelihoods, each over its maximum, to the workspace; return the sum of log maxima."""
     scale = 0.0
     n_tables = len(program.tree.factors) - len(program.soft_at)
     for k, variable in enumerate(sorted(case.soft)):
@@ -250,7 +255,7 @@ def _load_soft(
 
 @cache
 def _helper(process: int) -> ThreadPoolExecutor:
-    """Return the second thread of a process: a fork does not inherit it."""
+    """Return the second thread of a process; a forked process does not inherit threads."""
     return ThreadPoolExecutor(1, f"bayesgraph-{process}")
 
 
@@ -262,10 +267,10 @@ def execute(
     space: Floats,
     result: Floats,
 ) -> tuple[int, float]:
-    """Run a program; see `execution_kernels.run`.
+    """Run a program on probabilities; see `execution_kernels.run`.
 
-    Large tables are always summed in two halves, so that the numbers do not depend on the number
-    of threads; the halves run at once if there are two.
+    Large tables are always summed in two halves, so that the result does not depend on the number
+    of threads; the halves run at the same time if there are two threads.
     """
     code = program.code
     fixed = (code, tables, offsets, minima, space, result)
@@ -291,5 +296,5 @@ def execute(
                 other.result()
             kernels.add_cleared(code, begin, space, own)
             at = stop
-    give_back(own)  # not where a run was interrupted: the other thread may still write there
+    give_back(own)  # not after an interruption, when the other thread may still write to it
     return worst, total

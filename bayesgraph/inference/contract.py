@@ -1,9 +1,9 @@
-"""The contract of models and solvers: questions, patterns of evidence, cases, and prepared work.
+"""The interface between models and solvers: questions, evidence patterns, cases, prepared work.
 
-A model turns what a user typed into a `Case` (one case) or an `Evidence` (rows), a question and a
-pattern: which variables are observed. A solver turns question and pattern into `Work`, which knows
-its plan and runs on any evidence of that pattern. Variables go by their places in
-``model.variables``; integers are hashed and compared faster than variables are.
+A model turns the user's input into a `Case` (one case) or an `Evidence` (rows), a question, and a
+pattern: which variables are observed. A solver turns question and pattern into `Work`, which has a
+plan and runs on any evidence of that pattern. Variables are given by their indices in
+``model.variables``, because integers are hashed and compared faster than variables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import CountVector, Discrete, Variable
 
-# Entries of a memo, and their bytes together.
+# Maximum number of entries of a memo, and maximum of their total bytes.
 _MAX_ENTRIES = 256
 _MAX_BYTES = 2**28
 
@@ -31,16 +31,16 @@ _MAX_BYTES = 2**28
 # ------------------------------------------------------------------------------------- questions
 
 
-# A named tuple of a class that `asked_by` has registered.
+# Instance of a named tuple class that is registered by `asked_by`.
 Question: TypeAlias = tuple[Any, ...]
 QuestionT = TypeVar("QuestionT", bound=type[Any])
 
-# The one list of types of questions: the methods that ask each, for messages.
+# Names of the methods of models that ask each type of question, for error messages.
 METHODS: dict[type[Any], str] = {}
 
 
 def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
-    """Register a type of question; say which methods of models ask it."""
+    """Return a decorator that registers a type of question with the methods that ask it."""
 
     def register(kind: QuestionT) -> QuestionT:
         METHODS[kind] = methods
@@ -51,13 +51,13 @@ def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
 
 @asked_by("query")
 class Joint(NamedTuple):
-    """The joint posterior of some variables; of rows, log P(target, row).
+    """The joint posterior of the targets; for a batch of rows, log P(target, row).
 
     Attributes
     ----------
     targets : tuple of int
     whole : bool
-        The log evidence is needed with it, so that all of the evidence is taken in.
+        Whether the log evidence is needed too, so that no evidence may be left out as irrelevant.
     """
 
     targets: tuple[int, ...]
@@ -71,21 +71,22 @@ class All(NamedTuple):
 
 @asked_by("log_probability")
 class Mass(NamedTuple):
-    """The log of the probability of the evidence (of a product, of its sum)."""
+    """The log probability of the evidence; for a product of factors, the log of its sum."""
 
 
 @asked_by("most_probable, k_most_probable and marginal_map")
 class Best(NamedTuple):
-    """The most probable assignments: an answer has `take(k)`, best first.
+    """The most probable assignments; ``take(k)`` of the answer returns the k best, best first.
 
     Attributes
     ----------
     over : tuple of int, optional
-        All unobserved discrete variables if None; of some, the others are summed out.
+        Variables to maximise, with all others summed out; None maximises all unobserved discrete
+        variables.
     means : bool
-        Continuous variables follow, at their conditional means; for the best one only.
+        Whether continuous variables are set to their conditional means; with ``take(1)`` only.
     mode : bool
-        Continuous variables are maximised too; for the best one only.
+        Whether continuous variables are maximised too; with ``take(1)`` only.
     """
 
     over: tuple[int, ...] | None = None
@@ -95,17 +96,17 @@ class Best(NamedTuple):
 
 @asked_by("sample")
 class Draw(NamedTuple):
-    """Exact draws of all unobserved variables: an answer has `take(n, random)`."""
+    """Exact draws of all unobserved variables; ``take(n, random)`` of the answer returns n rows."""
 
 
 @asked_by("sample")
 class Sample(NamedTuple):
-    """Draws of whole rows, parents before children: an answer has `take(n, random)`."""
+    """Draws of whole rows, parents before children; ``take(n, random)`` returns n rows."""
 
 
 @asked_by("sensitivity")
 class Slopes(NamedTuple):
-    """The derivatives of P(target = state) with respect to every table."""
+    """The derivatives of P(target = state | evidence) with respect to every table."""
 
     target: int
     state: int
@@ -113,12 +114,12 @@ class Slopes(NamedTuple):
 
 @asked_by("conflict")
 class Retractions(NamedTuple):
-    """What each finding adds to a conflict, and what is expected without it."""
+    """Share of each finding in the conflict measure, and its variable's posterior without it."""
 
 
 @asked_by("a query with this approximate method")
 class Approximate(NamedTuple):
-    """A question that is to be answered by an approximate method.
+    """The posterior of the targets, computed by an approximate method.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class Approximate(NamedTuple):
         None asks for the posterior of every unobserved variable.
     method : str
     options : mapping from str
-        Of the method.
+        Options of the method.
     """
 
     targets: tuple[int, ...] | None
@@ -136,13 +137,13 @@ class Approximate(NamedTuple):
 
 @asked_by("weighted_samples")
 class Samples(NamedTuple):
-    """Weighted samples of some variables themselves.
+    """Weighted samples of the targets, drawn by likelihood weighting.
 
     Attributes
     ----------
     targets : tuple of int
     options : mapping from str
-        Of likelihood weighting.
+        Options of likelihood weighting.
     """
 
     targets: tuple[int, ...]
@@ -150,11 +151,12 @@ class Samples(NamedTuple):
 
 
 def check_target(variable: Variable) -> None:
-    """Refuse a variable that has no posterior to print.
+    """Raise an error if no posterior of the variable can be represented.
 
     Raises
     ------
     UnsupportedModelError
+        If the variable is a vector of counts.
     """
     if isinstance(variable, CountVector):
         raise UnsupportedModelError(
@@ -164,7 +166,7 @@ def check_target(variable: Variable) -> None:
 
 
 class Taken(NamedTuple):
-    """An answer that is taken in parts: of `Best`, of `Draw` or of `Sample`."""
+    """An answer to `Best`, `Draw` or `Sample`; `take` returns its assignments or rows."""
 
     take: Callable[..., Any]
 
@@ -173,14 +175,14 @@ class Taken(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Which variables the evidence is about.
+    """The variables with hard and with soft evidence, whatever their values.
 
     Attributes
     ----------
     observed, soft : tuple of int
-        Variables with a value, and with likelihoods; ascending for one case.
+        Variables with a value, and variables with likelihoods; ascending for one case.
     rows : bool
-        A batch of rows, in some of which observed variables may be missing.
+        Whether the evidence is a batch of rows, where observed variables may have missing values.
     """
 
     observed: tuple[int, ...]
@@ -193,10 +195,10 @@ class Case(NamedTuple):
 
     Attributes
     ----------
-    hard : mapping from variable to code of a state, number or counts
-    soft : mapping from discrete variable to log likelihoods of its states
+    hard : mapping from index of a variable to state code, number or counts
+    soft : mapping from index of a discrete variable to log likelihoods of its states
     log_scale : float
-        Log likelihood of what is known besides.
+        Constant that is added to the log probability of the evidence.
     """
 
     hard: Mapping[int, Any]
@@ -205,36 +207,36 @@ class Case(NamedTuple):
 
     @property
     def pattern(self) -> Pattern:
-        """Which variables the case is about."""
+        """The variables with hard and with soft evidence, ascending."""
         return Pattern(tuple(sorted(self.hard)), tuple(sorted(self.soft)) if self.soft else ())
 
     def without(self, variable: int) -> Case:
-        """Return the other findings."""
+        """Return the case without the evidence on one variable."""
         hard = {v: state for v, state in self.hard.items() if v != variable}
         soft = {v: logs for v, logs in self.soft.items() if v != variable}
         return Case(hard, soft, self.log_scale)
 
     def renumbered(self, places: Mapping[int, int] | None) -> Case:
-        """Return the case for a model with the same variables in other places; None: the same."""
+        """Return the case with variables re-indexed by `places`; None leaves it unchanged."""
         if places is None:
             return self
         hard = {places[v]: value for v, value in self.hard.items()}
         return Case(hard, {places[v]: logs for v, logs in self.soft.items()}, self.log_scale)
 
     def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
-        """Return the case as encoded columns of one row, for factors."""
+        """Return the case as evidence with one row."""
         values = [*self.hard.values()]
         kinds = set(map(type, values))
-        # One array of all, where it can be: to make one of each takes longer than all else here.
+        # One array for all values if they have one type: an array for each value is much slower.
         alike = kinds == {float} or kinds == {int}
         rows = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
         columns = dict(zip([variables[v] for v in self.hard], rows, strict=True))
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]
-            assert isinstance(variable, Discrete)  # no others have likelihoods
+            assert isinstance(variable, Discrete)  # only discrete variables have likelihoods
             soft[variable] = logs[None]
-        # What is in a case is observed; but counts may have gaps of their own.
+        # Every value of a case is observed, but vectors of counts may have missing entries.
         complete = np.ndarray not in kinds
         return Evidence(1, columns, soft, complete)
 
@@ -243,15 +245,15 @@ class Case(NamedTuple):
 
 
 class Work(ABC):
-    """A question prepared for all evidence of one pattern: what `select` returns.
+    """A question prepared for all evidence of one pattern; `select` returns it.
 
     Attributes
     ----------
     solver : Solver
-        Which has prepared it; says what it does and when it is selected.
+        The solver that has prepared the question.
     model_ref : weak reference to the model
     plan : Plan
-        What will be computed, printable; nothing runs.
+        Printable description of the computation.
     """
 
     def __init__(
@@ -263,7 +265,7 @@ class Work(ABC):
         memory_limit: int | None = None,
     ) -> None:
         self.solver = solver
-        # The model's memo keeps the work: without a cycle both go when the model does.
+        # The model's memo holds the work; a strong reference would make a reference cycle.
         self.model_ref = weakref.ref(model)
         self.question = question
         self.pattern = pattern
@@ -275,16 +277,16 @@ class Work(ABC):
 
     @property
     def model(self) -> Any:
-        """Whose question it is; the work lives no longer."""
+        """The model that the question is about, None once the model has been freed."""
         return self.model_ref()
 
     @property
     def plan(self) -> Plan:
-        """What will be computed, printable; nothing runs."""
+        """Printable description of the computation; nothing is run to make it."""
         return self.solver.named_plan(self.model, self.question, self.pattern)
 
     def run(self, case: Case, memory_limit: int | None = None) -> Any:
-        """Answer for one case; None if the evidence is impossible.
+        """Return the answer for one case, None (for `Mass` -inf) if the evidence is impossible.
 
         Raises
         ------
@@ -294,7 +296,7 @@ class Work(ABC):
         return self._run(case, memory_limit)
 
     def run_rows(self, rows: Any) -> Floats:
-        """Answer for each row: logs of shape (n_rows, n_states), or (n_rows,) for `Mass`."""
+        """Return logs for each row, shape (n_rows, n_states), or (n_rows,) for `Mass`."""
         return self._run_rows(rows)
 
     @abstractmethod
@@ -305,22 +307,22 @@ class Work(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the work keeps alive beyond the model."""
+        """Bytes held in addition to the model's own arrays."""
         return 0
 
 
 class Solver(ABC):
-    """One way to answer questions.
+    """An inference method that answers some types of questions about some models.
 
     Attributes
     ----------
     name : str
     condition : str
-        When it is selected, in words.
+        Condition under which the solver is selected, in words.
     form : str
-        Of the models that it serves.
+        Form of the models that the solver serves.
     works : mapping from type of question to type of Work
-        The questions that it answers, and what it prepares for each.
+        Types of questions that the solver answers, and the work that it prepares for each.
     """
 
     name: ClassVar[str]
@@ -330,32 +332,32 @@ class Solver(ABC):
 
     @property
     def answers(self) -> Set[type[Any]]:
-        """The types of questions that it answers."""
+        """The types of questions that the solver answers."""
         return self.works.keys()
 
     def serves(self, model: Any) -> bool:
-        """Tell whether it can answer any question about the model."""
+        """Return whether the solver can answer any question about the model."""
         return bool(model.form == self.form)
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        """Tell whether it prepares a question that it answers, or leaves it to later solvers."""
+        """Return whether the solver answers this question; if not, later solvers are tried."""
         return not pattern.rows
 
     def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
     ) -> Work:
-        """Prepare a question that it takes.
+        """Return the work for a question that the solver takes.
 
         Raises
         ------
         MemoryLimitError
-            With the size.
+            If the largest table exceeds `memory_limit`; the message gives its size.
         """
         return self.works[type(question)](self, model, question, pattern, memory_limit)
 
     @abstractmethod
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        """Return what `prepare` would prepare, however large, without doing it."""
+        """Return the plan of the work that `prepare` returns, whatever its size."""
 
     def named_plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         """Return the plan with the name of the solver and the reason why it was selected."""
@@ -367,10 +369,10 @@ class Solver(ABC):
 
 
 class Memo:
-    """A cache bounded by entries and by bytes; what was used longest ago is evicted first.
+    """A cache bounded by entries and by bytes; the least recently used entry is evicted first.
 
-    Threads may share it: at worst something is made twice. It is not copied and not pickled with
-    what holds it.
+    Threads may share a memo: at worst two threads compute the same entry. Copies and pickles of a
+    memo are empty.
     """
 
     def __init__(self) -> None:
@@ -379,11 +381,11 @@ class Memo:
         self._lock = threading.Lock()
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
-        """Return what was made for the key before, or make it and keep it."""
+        """Return the entry of a key; if there is none, store and return the result of `make`."""
         with self._lock:
             found = self._kept.pop(key, None)
             if found is not None:
-                self._kept[key] = found  # the last used is the last to go
+                self._kept[key] = found  # the most recently used entry is last
                 return found[0]
         made = make()
         entry = made, nbytes_of(made)
@@ -402,7 +404,7 @@ class Memo:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all that is kept."""
+        """Bytes of all entries."""
         return self._nbytes
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
@@ -410,7 +412,7 @@ class Memo:
 
 
 def nbytes_of(value: Any) -> int:
-    """Return the bytes of the arrays in nested tuples."""
+    """Return the `nbytes` of an object (0 if it has none), summed over nested tuples."""
     if isinstance(value, tuple):
         return sum(nbytes_of(part) for part in value)
     return int(getattr(value, "nbytes", 0))

@@ -1,4 +1,4 @@
-"""Elimination of whole factors: relevant slices of a model, their plans, and the loop."""
+"""Variable elimination: relevant slices of a model, their plans, and the elimination loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Numbers in the largest product of one block of rows.
+# Maximum number of entries of the largest product for one block of rows.
 _BLOCK_ENTRIES = 2**23
 
 _Scopes = tuple[tuple[Variable, ...], ...]
@@ -34,13 +34,13 @@ _Scopes = tuple[tuple[Variable, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Factors with the evidence taken in.
+    """Factors reduced by the evidence.
 
     Attributes
     ----------
     potentials : list of factors
     columns : mapping from continuous variable to array of shape (n_rows,)
-        Variables left in the factors that some rows observe and others (NaN) do not.
+        Values of the variables that stay in the factors because some rows lack them (NaN).
     """
 
     potentials: list[Potential]
@@ -48,32 +48,32 @@ class Problem:
 
 
 class Slice(Protocol):
-    """The part of a model that bears on a question, for one pattern of evidence."""
+    """The part of a model that is relevant to a question, for one pattern of evidence."""
 
     @property
     def scopes(self) -> Sequence[tuple[Variable, ...]]:
-        """What each factor leaves free once the evidence is taken in."""
+        """The variables of each factor after reduction by the evidence."""
         ...
 
     @property
     def blocking(self) -> Sequence[Variable]:
-        """Partially observed variables that must be summed out where they are missing."""
+        """Partially observed variables that must be summed out in the rows that lack them."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Memory that it keeps alive beyond the model."""
+        """Bytes held in addition to the model's own arrays."""
         ...
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the factors, with evidence of the pattern taken in.
+        """Return the factors, reduced by evidence of the pattern.
 
         Parameters
         ----------
         evidence : Evidence
         summed : bool
-            Free continuous variables that are not kept will be integrated out: of one row, factors
-            that have them may be replaced by what is then left of them.
+            Whether the caller integrates out all free continuous variables that are not kept. For
+            a single row, factors over such variables may then be replaced by their integrals.
         """
         ...
 
@@ -85,12 +85,12 @@ class ProductModel(Protocol):
 
     @property
     def number(self) -> Mapping[Any, int]:
-        """From the name of a variable to its place among `variables`."""
+        """The index of each variable in `variables`, by name."""
         ...
 
     @property
     def memo(self) -> Memo:
-        """Where slices are kept by pattern."""
+        """The cache of slices, by pattern of evidence."""
         ...
 
     def slice(
@@ -100,23 +100,23 @@ class ProductModel(Protocol):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return what bears on the variables to keep.
+        """Return the part of the model that is relevant to the variables to keep.
 
         Parameters
         ----------
         observed : collection of Variable
-            With a value in some rows at least.
+            Variables that are observed in at least one row.
         partial : sequence of Variable
-            Those among them that some rows do not observe.
+            Observed variables that are missing in some rows.
         soft : collection of Discrete
-            With likelihoods.
+            Variables with likelihoods.
         keep : sequence of Variable
         """
         ...
 
 
 class PlannedSlice:
-    """A slice with its plans: one for each list of scopes that its factors may have.
+    """A slice with its plans, one for each list of scopes that its factors may have.
 
     Attributes
     ----------
@@ -137,36 +137,36 @@ class PlannedSlice:
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept alive beyond the model."""
+        """Bytes held in addition to the model's own arrays."""
         return self.slice.nbytes
 
     @property
     def plan(self) -> Plan:
-        """What will be computed for one row."""
-        if self._plan is None:  # kept apart: to hash all scopes takes longer than one row
+        """The plan of the computation for one row."""
+        if self._plan is None:  # a cache of its own: hashing all scopes takes longer than a row
             self._plan = self.plan_of(tuple(self.slice.scopes))
         return self._plan
 
     def plan_of(self, scopes: _Scopes) -> Plan:
-        """Return the plan for factors of given scopes."""
+        """Return the plan for factors with the given scopes."""
         found = self._plans.get(scopes)
         if found is None:
             found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
         return found
 
     def rows_at_once(self, maximum: int) -> int:
-        """Return for how many rows the largest product stays within bounds."""
+        """Return how many rows, at most `maximum`, keep the largest product within a fixed size."""
         return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
     def marginal(
         self, evidence: Evidence, memory_limit: int | None = None
     ) -> tuple[Potential, Plan]:
-        """Return the unnormalised posterior of what is kept, a factor over ``plan.keep``.
+        """Return the unnormalised posterior, a factor over ``plan.keep``, and the plan.
 
         Raises
         ------
         MemoryLimitError
-            With the size.
+            If the largest product exceeds `memory_limit`; the message gives its size.
         """
         problem = self.slice.problem(evidence, summed=True)
         plan = self.plan_of(tuple(map(potential_scope, problem.potentials)))
@@ -180,15 +180,15 @@ class PlannedSlice:
 def planned_slice(
     model: ProductModel, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
 ) -> PlannedSlice:
-    """Return what bears on the variables to keep, from the model's memo.
+    """Return the planned slice that is relevant to the variables to keep; the model caches it.
 
     Parameters
     ----------
     model : ProductModel
     evidence : Evidence
-        Without columns that are missing throughout.
+        Evidence without columns that are missing in all rows.
     partial : sequence of Variable
-        Columns that are missing in some rows.
+        Variables of the columns that are missing in some rows.
     keep : sequence of Variable
     """
     number = model.number
@@ -216,12 +216,12 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
     return potential.scope
 
 
-# -------------------------------------------------------------------------------------- the loop
+# ------------------------------------------------------------------------------ elimination loop
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What the loop did at one variable, kept when a maximum is to be traced back."""
+    """An eliminated variable and the product that contained it, for tracing back a maximum."""
 
     variable: Variable
     product: Potential
@@ -234,7 +234,7 @@ def eliminate(
     columns: Mapping[Variable, Floats],
     trace: list[Step] | None = None,
 ) -> Potential:
-    """Run a plan on factors and return the product that is left, over ``plan.keep``.
+    """Run a plan on factors and return the product of the remaining factors, over ``plan.keep``.
 
     See `remaining` for the parameters.
     """
@@ -248,19 +248,19 @@ def remaining(
     columns: Mapping[Variable, Floats],
     trace: list[Step] | None = None,
 ) -> list[Potential]:
-    """Run a plan on factors and return those that are left.
+    """Run a plan on factors and return the remaining factors.
 
     Parameters
     ----------
     potentials : sequence of factors
-        Their scopes are covered by the plan.
+        Factors whose scopes the plan covers.
     plan : Plan
     algebra : mapping from variable to Algebra
-        How each variable leaves.
+        Operation that eliminates each variable.
     columns : mapping from continuous variable to array of shape (n_rows,)
-        Values of variables that some rows observe and others (NaN) do not.
+        Values of partially observed variables, NaN in the rows that lack them.
     trace : list, optional
-        Receives a Step for each variable, in order of elimination.
+        Receives a Step for each eliminated variable, in order of elimination.
     """
     place = {step.variable: number for number, step in enumerate(plan.steps)}
     end = len(plan.steps)
@@ -287,13 +287,13 @@ def _remove(
     product: Potential, variable: Variable, algebra: Algebra, columns: Mapping[Variable, Floats]
 ) -> Potential:
     if isinstance(variable, Continuous):
-        assert isinstance(product, GaussianFactor)  # only such factors mention it
+        assert isinstance(product, GaussianFactor)  # only these have continuous variables
         column = columns.get(variable)
         if column is None:
             return product.eliminate(variable, algebra)
         return product.eliminate_partial(variable, algebra, column)
     assert isinstance(product, Factor)  # the plan removes continuous variables first
-    assert isinstance(variable, Discrete)  # counts are observed or leave before
+    assert isinstance(variable, Discrete)  # counts are observed or eliminated before
     return product.eliminate(variable, algebra)
 
 
@@ -306,7 +306,7 @@ def marginal(
     evidence: Evidence,
     memory_limit: int | None = None,
 ) -> tuple[Potential, Plan]:
-    """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
+    """Return the unnormalised posterior of the targets, with scope ``plan.keep``, and the plan."""
     trimmed, partial = evidence.split()
     return planned_slice(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
 
@@ -314,16 +314,16 @@ def marginal(
 def discrete_tables(
     model: ProductModel, evidence: Evidence, memory_limit: int | None = None
 ) -> Tables:
-    """Return tables over the unobserved discrete variables: what is left given the evidence.
+    """Return tables whose product is the unnormalised posterior of the free discrete variables.
 
-    The continuous variables are conditioned on their values or integrated out.
+    Continuous variables are set to their observed values or integrated out.
     """
     evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
     problem = planned_slice(model, evidence, partial, free).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, free, order=model.variables)
-    continuous = replace(plan, keep=())  # what is kept is not multiplied out
+    continuous = replace(plan, keep=())  # no product over all kept variables is formed
     continuous.check_memory(memory_limit)
     algebra = {step.variable: SUM for step in plan.steps}
     left = remaining(problem.potentials, plan, algebra, problem.columns)
@@ -352,13 +352,13 @@ def most_probable(
     values : mapping from variable to array of shape (n_rows,)
         State codes or numbers.
     log_value : ndarray, shape (n_rows,)
-        Log of the maximum, evidence included.
+        Log of the maximum of the joint probability (density) of values and evidence.
     """
     wanted = [v for v in variables if joint or isinstance(v, Discrete)]
     values, log_value = _maximised(model, wanted, evidence, joint=joint, memory_limit=memory_limit)
     rest = [v for v in variables if v not in values]
     if rest:
-        # Continuous variables below all that was asked: their means given the rest, known by now.
+        # Barren continuous variables get their means given the values found so far.
         known = replace(evidence, columns={**evidence.columns, **values}, matrices=())
         values |= _maximised(model, rest, known, joint=joint, memory_limit=memory_limit)[0]
     return values, log_value
@@ -372,7 +372,7 @@ def _maximised(
     joint: bool,
     memory_limit: int | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
-    """Return the best values of the variables and of those above them, and the maximum."""
+    """Return the maximising values of all variables of the relevant slice, and the log maximum."""
     evidence, partial = evidence.split()
     problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
@@ -385,7 +385,7 @@ def _maximised(
     }
     trace: list[Step] = []
     result = eliminate(problem.potentials, plan, algebra, problem.columns, trace)
-    assert isinstance(result, Factor)  # nothing is kept
+    assert isinstance(result, Factor)  # no variable is kept
     values: dict[Variable, NDArray[Any]] = {}
     for step in reversed(trace):
         values[step.variable] = _best(step, values)
@@ -393,7 +393,7 @@ def _maximised(
 
 
 def _best(step: Step, values: Mapping[Variable, NDArray[Any]]) -> NDArray[Any]:
-    """Return the best value of one variable given those that were eliminated after it."""
+    """Return the maximising value of a variable given the values of those eliminated after it."""
     product = step.product
     known = [v for v in product.scope if v != step.variable]
     codes = [values[v].astype(np.intp) for v in known]

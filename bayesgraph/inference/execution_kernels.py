@@ -1,12 +1,12 @@
 """The compiler and the executor of programs: message passing on a junction tree as flat arrays.
 
-A program is a list of integers, instructions one after the other. It reads tables and writes
-numbers in one workspace, whose layout it fixes. `run` executes it in two ways: products and sums of
-probabilities, rescaled message by message; or sums of logarithms, and logarithms of sums or maxima,
-as each instruction says, where nothing can underflow.
+A program is an array of integers: instructions, one after the other. It reads tables, and reads and
+writes one workspace, whose layout it determines. `run` executes a program in one of two ways: on
+probabilities, with products and sums, rescaling each message; or on logarithms, with sums and
+log-sum-exp or maxima, where nothing can underflow.
 
-Every table lists its variables in the order in which they leave, the first of them outermost, so
-that messages are read and written in runs.
+The axes of messages and clique tables are in the order of elimination, with the variable that is
+eliminated first outermost, so that messages are read and written contiguously.
 """
 
 from __future__ import annotations
@@ -19,32 +19,34 @@ from bayesgraph.inference.junction import Floats, Ints, Program, TableArrays, Tr
 from bayesgraph.inference.planning_kernels import filled, grown, linked, table_layout
 from bayesgraph.parallel import over_rows
 
-# How many threads there may be.
+# Maximum number of threads.
 N_THREADS = numba.config.NUMBA_NUM_THREADS
 
-# Instructions. Each is: operation, length, target, source, kind of source, number of dimensions,
-# number of loop dimensions, then (count, target step, source step) a dimension, outermost first,
-# then (target step, source step) for each dimension of the loop around it.
-# (As NumPy's integers: Numba would compile a function anew for each literal that it is passed.)
+# Operations. An instruction consists of: operation, length, target, source, kind of source, number
+# of dimensions, number of loop dimensions, then (count, target step, source step) for each
+# dimension, outermost first, then (target step, source step) for each dimension of its loop.
+# (Operations are NumPy integers: Numba would compile a function again for each literal argument.)
 COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES = np.arange(1, 12)
-# Words of an instruction before its dimensions, and of one that has none.
+# Length of an instruction up to its dimensions, and length of an instruction without dimensions.
 HEAD, SHORT = 7, 6
-# Kinds of source: the workspace, or the table of a factor at the states that were observed.
+# Kinds of source: the workspace, or the table of a factor, reduced to the observed states.
 WORK, TABLE = np.arange(2)
-# For a sum: take the maximum instead. (The source is the workspace.)
+# Kind of source that makes a sum a maximum; the source itself is the workspace.
 MAXIMUM = np.int64(2)
 
-# Entries of a table that are treated at once: two of them fit into the first-level cache.
+# Maximum number of entries of a tile, the part of a large table that is computed at once: two tiles
+# fit into the first-level cache.
 TILE = 8192
-# Tables of at most so many entries are kept between the two passes, all of them together within
-# what the last-level cache holds: beyond that it is faster to multiply again.
+# Maximum number of entries of a table that is kept between the two passes, and of all such tables
+# together, which fit into the last-level cache: computing larger ones again is faster.
 KEPT = 65536
 ALL_KEPT = 2**20
 
-# Tables of at least so many entries are shared by two threads.
+# Minimum number of entries of a table that two threads share.
 LARGE = 2**21
 
-# Below this the product of the smallest entries may underflow: 2**-1022 is the smallest normal.
+# Minimum binary logarithm of the product of the smallest entries; below it products may underflow
+# (2**-1022 is the smallest normal number).
 MINIMUM_LOG2 = -1000.0
 
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
@@ -63,9 +65,10 @@ def _emit(
     target_steps: Ints,
     source_steps: Ints,
 ) -> int:
-    """Append an instruction that walks a target and a source along some axes.
+    """Append an instruction over the axes of a target and a source; return the new code size.
 
-    Axes that both sides walk in one stretch are merged; a loop runs through the first `outer` ones.
+    Successive axes that are contiguous in target and source are merged. The first `outer` axes are
+    left to the surrounding loop.
     """
     code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
     at = size + HEAD
@@ -99,7 +102,7 @@ def _emit(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: int) -> int:
-    """Append an instruction without axes: operation, then four numbers."""
+    """Append an instruction without axes, with four arguments; return the new code size."""
     code[size], code[size + 1], code[size + 2], code[size + 3] = operation, SHORT, a, b
     code[size + 4], code[size + 5] = c, d
     return size + SHORT
@@ -107,7 +110,7 @@ def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: in
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Ints) -> None:
-    """Write the step of a table along each axis of a clique: 0 along those that it lacks."""
+    """Write the stride of a table along each axis of a clique, 0 for axes that the table lacks."""
     out[:] = 0
     for at in range(begin, end):
         out[place[axis[at]]] = stride[at]
@@ -122,19 +125,19 @@ def compile_tree(
     targets: Ints,
     both: bool,
 ) -> Program:
-    """Compile the passes over a junction tree to a program.
+    """Return the program of the passes over a junction tree.
 
     Parameters
     ----------
     soft_cards : shape (n_soft,)
-        States of the variables with soft evidence, whose likelihoods the workspace starts with.
+        Cardinalities of the variables with soft evidence; their likelihoods start the workspace.
     maximized : shape (n_variables,) or (0,)
-        1 for variables that leave by a maximum.
+        1 for variables that are maximised, not summed out.
     targets
-        Variables of a root clique whose joint table is the result, or none.
+        Variables of one root clique whose joint table is the result; may be empty.
     both : bool
-        Two passes; the result is the marginal of every variable, in order. Otherwise the first
-        pass only; the result is the joint table of the targets.
+        Whether to compile both passes: the result is the marginal of every variable, in order.
+        Otherwise the program has only the first pass: the result is the joint table of the targets.
     """
     variables, factors, cards, start, item = (
         tree.variables, tree.factors, tree.cards, tree.start, tree.item,
@@ -150,8 +153,9 @@ def compile_tree(
     for k in range(len(soft_cards)):
         soft_at[k] = free
         free += soft_cards[k]
-    # Operands: the factors, then the message of each clique to its parent. Their axes and strides,
-    # where those of each begin and end, and where its numbers are.
+    # Operands: the factors, then the message of each clique to its parent. `axis` and `stride` list
+    # the axes of all operands, `begin` and `end` delimit the axes of each operand, and `where` is
+    # the position of its values.
     n_operands = n_factors + n_cliques
     axis = np.empty(n_items + len(member), np.int64)
     stride = np.empty(n_items + len(member), np.int64)
@@ -175,7 +179,7 @@ def compile_tree(
         if is_table and home[f] < 0:
             constant[n_constant] = number
             n_constant += 1
-        elif is_table:  # likelihoods are not known yet; a run adds theirs
+        elif is_table:  # likelihoods are not known yet; each run adds their minima
             last = base[number + 1] if number + 1 < n_tables else len(values)
             smallest = 1.0
             for k in range(base[number], last):
@@ -250,8 +254,8 @@ def compile_tree(
             counts[k] = cards[v]
             own[k] = stride[n_items + first_at + k]
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
-        # Where the product is made: an intermediate table is itself the message, small tables are
-        # kept for the second pass, large ones are made tile by tile and forgotten.
+        # Position of the product: an intermediate table is itself the message, small tables are
+        # kept for the second pass, large tables are computed tile by tile and not kept.
         outer = zero
         fresh = True
         if residual[c] == 0:
@@ -284,8 +288,8 @@ def compile_tree(
             n_inputs += 1
             o = next_child[o]
         code = grown(code, size, (2 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
-        # Tables that are read against their grain are brought into order before a much larger one
-        # reads them again and again.
+        # A table whose axes are in another order than those of a much larger clique is copied into
+        # the clique's order, because the clique reads it many times.
         o = first[c] if fresh else -1
         while o >= 0:
             length = 1
@@ -311,7 +315,7 @@ def compile_tree(
                 for a in range(begin[o], end[o]):
                     stride[a] = ordered[place[axis[a]]]
             o = following[o]
-        # Clear what sums are added to.
+        # Clear the entries to which sums are added.
         cleared = size
         marginal = free
         shown = filled(residual[c], -1)
@@ -359,7 +363,7 @@ def compile_tree(
         elif operation == COPY:
             other[:] = 0
             size = _emit(code, size, ONES, made, zero, WORK, outer, counts, own, other)
-        # The sums: now the table is the source.
+        # The sums: the source is the table of the clique.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
             d = first_child[c]
@@ -388,9 +392,9 @@ def compile_tree(
                 loops = grown(loops, n_loops, 2)
                 loops[n_loops], loops[n_loops + 1] = cleared, size
                 n_loops += 2
-        # What follows the sums.
+        # Rescaling of messages and results after the sums.
         if collect and not root:
-            # Below a clique whose message is known to be ones, scales cancel.
+            # If the message of the parent clique is known to be ones, scales cancel.
             p = parent[c]
             while residual[p] == 0:
                 p = parent[p]
@@ -430,10 +434,10 @@ def compile_tree(
 
 # -------------------------------------------------------------------------------------- enumeration
 
-# Joint tables of at most so many entries are enumerated.
+# Maximum number of entries of a joint table that is enumerated.
 FEW_ENTRIES = 512
 TOO_MANY = 3
-# A sum that is no smaller cannot have lost anything to underflow that counts.
+# Minimum of a sum whose relative error from underflow is negligible.
 _SAFE_MASS = 1e-250
 
 
@@ -447,26 +451,26 @@ def enumerate_joint(
     targets: Ints,
     factors: Ints,
 ) -> tuple[int, float, Floats]:
-    """Sum the product of tables over a joint table that is small: no plan, no program.
+    """Sum the product of tables over all joint states of few variables, without a program.
 
-    The variables are assigned one after the other; a table is multiplied in as soon as its last
-    variable is, and nothing below a product of zero is visited.
+    The variables are assigned one after the other; a table is multiplied in once its last variable
+    is assigned, and assignments that extend a product of zero are not visited.
 
     Parameters
     ----------
     cards, start, item, values
         See `TableArrays`; its steps take less time here than in a call of their own.
     findings : shape (2 k,)
-        Numbers of the observed variables, then their states.
+        Indices of the observed variables, then their states.
     targets
-        Variables whose joint table is the result; with none, the marginals of all free variables
-        one after the other.
+        Variables whose joint table is the result; if empty, the result is the marginals of all free
+        variables, one after the other.
     factors
-        The tables that matter.
+        Indices of the relevant tables.
 
     Returns
     -------
-    status : OK, TOO_SMALL (or impossible, which looks the same) or TOO_MANY
+    status : OK, TOO_SMALL (also for impossible evidence) or TOO_MANY
     log_mass : float
     result : ndarray
     """
@@ -499,8 +503,8 @@ def enumerate_joint(
         for v in targets:
             n_result *= cards[v]
     result = np.zeros(n_result)
-    # Factors by the depth at which their last variable is assigned, in linked lists; those that
-    # are observed throughout come first of all.
+    # Linked lists of factors by the depth at which their last variable is assigned; fully observed
+    # factors have depth 0.
     first = filled(n + 1, -1)
     following = np.empty(len(base), np.int64)
     for f in factors:
@@ -562,7 +566,7 @@ def enumerate_joint(
 # ---------------------------------------------------------------------------------------- executor
 
 
-# Sums may be taken in another order, so that a sum along a row uses vector instructions.
+# Sums may be reordered, so that a sum along a row uses vector instructions.
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _linear(
     operation: int,
@@ -575,7 +579,7 @@ def _linear(
     dims: int,
     index: Ints,
 ) -> None:
-    """Copy, multiply or add along the dimensions of an instruction."""
+    """Execute a COPY, MULTIPLY or ADD instruction on probabilities."""
     inner = at + 3 * (dims - 1)
     n, dt, ds = np.uint64(code[inner]), np.uint64(code[inner + 1]), np.uint64(code[inner + 2])
     m, et, es = np.uint64(code[inner - 3]), np.uint64(code[inner - 2]), np.uint64(code[inner - 1])
@@ -668,7 +672,7 @@ def _logarithmic(
     index: Ints,
     maximum: bool,
 ) -> None:
-    """As `_linear` for logarithms: add; maximise or add the exponentials."""
+    """Execute a COPY, MULTIPLY or ADD (log-sum-exp or maximum) instruction on logarithms."""
     for k in range(dims):
         index[k] = 0
     while True:
@@ -719,25 +723,25 @@ def run(
     ----------
     tables : the tables of all factors, or their logarithms
     offsets : shape (n_factors,)
-        Where the part of each table that agrees with the evidence starts.
+        Offset of the first entry of each table that agrees with the evidence.
     minima : shape (n_cliques,)
-        Binary logarithm of the smallest number that the product of a clique's factors can be, zero
-        apart. Overwritten.
+        Binary logarithm of a lower bound of the nonzero products of each clique's factors;
+        overwritten.
     work : the workspace
     out : the result
     begin, end : int
-        The stretch of the program to run.
+        Range of the program to run.
     own : ndarray
-        Where loops write and sums are cleared: the workspace itself, or for the second half of a
-        loop another array of its size.
+        Array in which loops write and sums are cleared: the workspace itself, or another array of
+        its size for the second half of a loop.
     half : int
-        0: all turns of a loop; 1 or 2: the first or the second half of them.
+        0: all iterations of a loop; 1 or 2: the first or the second half of the iterations.
     logarithmic : bool
-        Products are sums, and sums are logarithms of sums, or maxima where the program says so.
+        Whether values are logarithms: products are then sums, and sums are log-sum-exp or maxima.
 
     Returns
     -------
-    status : OK, IMPOSSIBLE or TOO_SMALL (the result may have lost something to underflow)
+    status : OK, IMPOSSIBLE or TOO_SMALL (underflow may have made the result inaccurate)
     log_mass : float
         Natural log of the sum (the maximum) of the whole product.
     """
@@ -760,10 +764,10 @@ def run(
                 t += loop[k] * code[d]
                 s += loop[k] * code[d + 1]
                 d += 2
-            # A sum reads the table that was made here; a product reads messages.
+            # A sum reads the clique's table, which is in `own`; a product reads messages.
             data = own if operation == ADD else work
             if kind == TABLE:
-                # The number of the factor and, in a loop, steps within its table.
+                # `s` is the index of the factor plus, in a loop, the steps within its table.
                 s += offsets[code[at + 3]] - code[at + 3]
                 data = tables
             if operation == ONES:
@@ -800,13 +804,13 @@ def run(
             if peak == zero:
                 return IMPOSSIBLE, -np.inf
             if logarithmic:
-                # Nothing overflows here; scales are taken off only where they cancel.
+                # Logarithms do not overflow: messages are scaled only where the scales cancel.
                 if operation == SCALE and not code[at + 5]:
                     for k in range(t, t + n):
                         work[k] -= peak
             else:
-                # Scale to a peak of one. With the smallest entry that is not zero this bounds what
-                # the products that read the message can be.
+                # Scale the maximum to one. The smallest nonzero entry then gives a lower bound of
+                # the products that read the message.
                 factor = 1.0 / peak
                 for k in range(t, t + n):
                     work[k] *= factor
@@ -842,7 +846,7 @@ def run(
                 factor = 1.0 / total
                 for k in range(n):
                     if logarithmic:
-                        # The peak first: beside a large one the digits of the log would be lost.
+                        # Subtract the peak first: next to a large peak `log_total` loses digits.
                         out[to + k] = (work[t + k] - peak) - log_total
                     else:
                         out[to + k] = work[t + k] * factor
@@ -874,7 +878,7 @@ def run(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
-    """Add the sums of the second half of a loop to those of the first."""
+    """Add the sums of the second half of a loop to the sums of the first half."""
     while code[at] == CLEAR:
         for k in range(code[at + 2], code[at + 2] + code[at + 3]):
             work[k] += own[k]
@@ -895,23 +899,24 @@ def run_rows(
     n_together: int,
     logs: Floats,
 ) -> None:
-    """Run a program in which the row is a variable, block by block.
+    """Run a program in which the row index is a variable, on one block of rows after the other.
 
     Parameters
     ----------
     tables
-        The last of them are likelihoods of shape (states, n_together), which this overwrites.
+        Entries of all tables. The last tables are likelihoods of shape (states, n_together), which
+        are overwritten.
     result : shape (n_states * n_together,)
-        Joint table of the target and the row.
+        Receives the joint table of the target and the row index.
     codes : shape (n_seen, n_rows)
         States of the observed variables, -1 where missing.
     likelihood_at, cards : shape (n_seen,)
-        Where the likelihoods of each are, and its number of states.
+        Offset of the likelihoods of each observed variable in `tables`, and its cardinality.
     n_together : int
-        Rows of a block.
+        Number of rows of a block.
     logs : shape (n_states, n_rows)
-        Receives log probabilities; NaN in rows that may have lost something to underflow, or are
-        impossible.
+        Receives log probabilities; NaN in rows that are impossible, or whose result underflow may
+        have made inaccurate.
     """
     n_states, n_rows = logs.shape
     bounds = np.empty(len(minima))
@@ -949,9 +954,9 @@ def run_rows(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
-    """Return what each clique multiplies as linked lists: factors, then messages from below.
+    """Return the operands of each clique as linked lists: factors, then messages of children.
 
-    Operand o is a factor, or the message of clique ``o - n_factors``; see `linked`.
+    Operand o is factor o, or the message of clique ``o - n_factors``; see `linked`.
     """
     n_factors, n_cliques = len(home), len(parent)
     owner = np.empty(n_factors + n_cliques, np.int64)
@@ -975,11 +980,12 @@ def local_values(
     linear: bool,
     values: Floats,
 ) -> int:
-    """Write what a clique's factors and messages give each state of the variables that leave there.
+    """Write the value of each joint state of the variables that are eliminated at a clique.
 
-    The other variables have the states in `assigned`, shape (n_rows, n). Logarithms, or numbers if
-    `linear`, in `values`, shape (n_rows, number of these states) at least; see `operand_lists` for
-    `operands`. Returns the number of these states.
+    The value is the product of the clique's factors and messages, with the other variables at the
+    states in `assigned`, shape (n_rows, n). `values`, of shape (n_rows, number of joint states) at
+    least, receives logarithms, or probabilities if `linear`. `operands` is the result of
+    `operand_lists`. Returns the number of joint states.
     """
     tree, up, source, kind, step = (
         program.tree, program.up, program.source, program.kind, program.step,
@@ -996,7 +1002,7 @@ def local_values(
             values[row, i] = 1.0 if linear else 0.0
     steps = np.empty(width, np.int64)
     index = filled(width, 0)
-    # The variables of an operand that leave later, and their steps.
+    # The variables of an operand that are eliminated later, and their strides.
     later = np.empty(len(cards), np.int64)
     apart = np.empty(len(cards), np.int64)
     o = first[c]
@@ -1045,7 +1051,7 @@ def local_values(
     return n
 
 
-# Rows of draws whose choices at a clique are weighed at once.
+# Number of rows of draws for which the values at a clique are computed together.
 _ROWS_TOGETHER = 64
 
 
@@ -1060,17 +1066,17 @@ def decode(
     work: Floats,
     linear: bool,
 ) -> None:
-    """Walk from the roots to the leaves and choose a state for every variable, row by row.
+    """Choose a state of every variable for each row, clique by clique from roots to leaves.
 
     Parameters
     ----------
     assigned : shape (n_rows, n)
         Receives the states.
     uniform : shape (n_rows, n_cliques)
-        Random numbers in [0, 1): the states are drawn in proportion to their weight. With no
-        columns, the best is taken, the first if several are.
+        Random numbers in [0, 1), by which states are drawn from their distribution. Without
+        columns, the most probable state is taken, ties to the first.
     chosen : shape (n_cliques,)
-        1 for the cliques whose variables are wanted.
+        1 for the cliques whose variables are assigned.
     """
     tree = program.tree
     cards, c_start, member, residual = tree.cards, tree.c_start, tree.member, tree.residual
@@ -1121,12 +1127,12 @@ def decode(
                 best //= cards[v]
 
 
-# Numbers read below which one thread is enough.
+# Minimum number of values read by each thread.
 _THREAD = 1 << 18
 
 
 def largest(scores: Floats) -> NDArray[np.intp]:
-    """Return the position of the largest score of each row, ties to the first.
+    """Return the index of the largest score of each row, ties to the first.
 
     Parameters
     ----------
@@ -1143,7 +1149,7 @@ def largest(scores: Floats) -> NDArray[np.intp]:
 
 @numba.njit(cache=True, nogil=True)
 def _largest(scores: Floats, best: NDArray[np.intp], begin: int, end: int) -> None:
-    # In blocks that stay in the cache, class by class as they lie in memory.
+    # Blocks of rows stay in the cache; in a block, scores are read class by class, as stored.
     maximum = np.empty(512)
     for first in range(begin, end, 512):
         n = min(512, end - first)

@@ -1,4 +1,4 @@
-"""The solver of products of any factors, one case at a time: Gaussians, plates, trees, tables."""
+"""The solver of products of any factors (Gaussians, plates, trees, tables), one case at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
-    """Return what bears on some variables in a case of the pattern."""
+    """Return the slice that is relevant to the variables in `keep`, for cases of the pattern."""
     nothing = np.empty(1)
     variables = model.variables
     columns = {variables[v]: nothing for v in pattern.observed}
@@ -59,7 +59,7 @@ def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) ->
 
 
 class FactorJoint(Work):
-    """A joint posterior, of continuous variables as an exact mixture of Gaussians."""
+    """A joint posterior; for continuous variables, an exact mixture of Gaussians."""
 
     def _begin(self, model: Any) -> None:
         self._wanted = [model.variables[v] for v in self.question.targets]
@@ -80,7 +80,7 @@ class FactorJoint(Work):
 
 
 class FactorMass(Work):
-    """The log of the sum (integral) of the product that agrees with the evidence."""
+    """The log of the sum (integral) of the product, reduced to the evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> float:
         return _log_mass(self.model, case, memory_limit)
@@ -93,7 +93,7 @@ def _log_mass(model: Any, case: Case, memory_limit: int | None) -> float:
 
 
 class FactorAll(Work):
-    """All marginals, each computed when it is first looked up."""
+    """All marginals, each computed when it is first accessed."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
         log_evidence = _log_mass(self.model, case, memory_limit)
@@ -105,7 +105,7 @@ class FactorAll(Work):
 def lazy_marginals(
     model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: int | None
 ) -> Marginals:
-    """Return a mapping that asks for the posterior of each free variable when it is looked up."""
+    """Return a mapping that computes the posterior of a free variable when it is first accessed."""
     free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
     answer = partial(_posterior_of, model, pattern, case, memory_limit)
     return Marginals.lazy(free, answer, log_evidence)
@@ -135,7 +135,7 @@ def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvid
 
 
 class FactorBest(Work):
-    """The most probable assignments, continuous variables integrated out (or maximised)."""
+    """The most probable assignments; continuous variables are integrated out (or maximised)."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Taken | TableAssignments | None:
         model, question = self.model, self.question
@@ -164,7 +164,7 @@ class FactorBest(Work):
 
 
 class FactorDraw(Work):
-    """Exact draws: discrete variables first, then Gaussian ones given them."""
+    """Exact draws: discrete variables first, then continuous variables given the discrete ones."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         model = self.model
@@ -186,13 +186,13 @@ def _drawn(
     continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
     if not continuous or not n:
         return drawn
-    # Given all discrete variables the continuous ones are Gaussian, row by row.
+    # In each row, the continuous variables are Gaussian given all discrete variables.
     known = {
-        v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have an axis of items
+        v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have a second axis
         for v, column in given.columns.items()
     }
     result, _ = marginal(model, continuous, Evidence(n, known | drawn))
-    assert isinstance(result, GaussianFactor)  # nothing discrete is left
+    assert isinstance(result, GaussianFactor)  # all discrete variables are observed
     _, mean, covariance = result.moments()
     root = np.linalg.cholesky(covariance)
     noise = random.standard_normal((n, len(continuous)))
@@ -248,7 +248,7 @@ def _mixture(
 
 
 class Factors(Solver):
-    """Eliminates variables from whole factors, continuous ones first."""
+    """Variable elimination on factor objects, continuous variables first."""
 
     name = "factors"
     condition = "one case of a product with Gaussians, plates or trees"

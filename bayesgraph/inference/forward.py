@@ -1,4 +1,4 @@
-"""The solver that draws whole rows: posterior above what is given, then parents before children."""
+"""The solver that draws whole rows: ancestors of evidence from their posterior, then the rest."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bayesgraph.variables import Discrete, Variable
 
 
 def _above(model: Any, pattern: Pattern) -> set[Variable]:
-    """Return what the evidence is about, and all of its ancestors."""
-    # Of what is drawn forward: there the children of a block are drawn one after the other.
+    """Return the variables with evidence, and all of their ancestors."""
+    # Parents in the order of drawing, in which children of a block are drawn one after the other.
     parents: dict[Variable, tuple[Variable, ...]] = {
         node.variable: node.parents for node in model.nodes()
     }
@@ -27,7 +27,7 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
 
 
 class ForwardWork(Work):
-    """Whole rows given some values: exact and independent."""
+    """Exact and independent draws of whole rows given evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         model = self.model
@@ -35,13 +35,13 @@ class ForwardWork(Work):
         above = _above(model, self.pattern)
         if not above:
             return Taken(partial(_rows, model, given, None))
-        # The rest is barren: it changes nothing about what lies above.
+        # The other variables are barren: they do not change the posterior of the ancestors.
         part = model.restricted(above)
         own = case.renumbered({v: part.number.get(x.name) for v, x in enumerate(model.variables)})
         question = Mass() if above <= set(given.columns) else Draw()
         try:
             found = part.work(question, own.pattern, memory_limit).run(own, memory_limit)
-        except UnsupportedModelError:  # the posterior of what lies above is not known
+        except UnsupportedModelError:  # there is no exact posterior of the ancestors
             return Taken(partial(_accepted_rows, model, given))
         if isinstance(question, Mass):
             return None if found == -np.inf else Taken(partial(_rows, model, given, None))
@@ -51,7 +51,7 @@ class ForwardWork(Work):
 def _rows(
     model: Any, given: Evidence, above: Any, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return n rows of all variables; `above` draws the unobserved ones above what is given."""
+    """Return n rows of all variables; `above` draws the unobserved ancestors of the evidence."""
     columns = {v: np.repeat(column, n, axis=0) for v, column in given.columns.items()}
     if above is not None:
         try:
@@ -64,7 +64,7 @@ def _rows(
 def _forward(
     model: Any, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return columns with those of all other variables drawn given their parents."""
+    """Return columns of all variables; those not in `columns` are drawn given their parents."""
     drawn = dict(columns)
     for node in model.nodes():
         if node.variable not in drawn:
@@ -75,9 +75,10 @@ def _forward(
 def _accepted_rows(
     model: Any, given: Evidence, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return rows of the joint distribution that agree with discrete values given.
+    """Return rows of the joint distribution that agree with given states, by rejection sampling.
 
-    Exact where no posterior of what lies above is known, and slow where these are rare.
+    The rows are exact draws, also if there is no exact posterior of the ancestors. Sampling is slow
+    if the states are improbable.
     """
     wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
     if len(wanted) < len(given.columns) or given.likelihoods:

@@ -1,4 +1,4 @@
-"""Jeffrey's rule: soft evidence that gives some variables the probabilities asked for."""
+"""Jeffrey's rule: soft evidence under which variables have given posterior probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
 _MAXIMUM_ROUNDS = 2_000
-# Largest error of a posterior after the last round.
+# Maximum error of a posterior after the last round.
 _GOOD_ENOUGH = 1e-9
 
 
@@ -21,19 +21,20 @@ def likelihoods(
     *,
     tolerance: float = 1e-12,
 ) -> dict[Discrete, Floats]:
-    """Return soft evidence under which the posteriors of some variables are as given.
+    """Return soft evidence under which the variables in `beliefs` have the given posteriors.
 
-    One variable takes one step (Jeffrey 1965: q(x) / p(x) as likelihood); several take iterative
-    proportional fitting (Csiszar 1975), which ends in the distribution nearest to the model among
-    those that have the given marginals.
+    One variable takes one step with the likelihood q(x) / p(x) (Jeffrey 1965). Several variables
+    take iterative proportional fitting (Csiszar 1975), which converges to the distribution that is
+    nearest to the model among those with the given marginals.
 
     Parameters
     ----------
     beliefs : mapping from variable to probabilities
     posterior : callable
-        Returns the posterior of a variable given log likelihoods of several.
+        Function that returns the posterior of a variable, given log likelihoods of all variables
+        with beliefs.
     tolerance : float
-        Largest difference of a posterior from its belief at the end.
+        Maximum difference of a posterior from its belief at the end.
 
     Returns
     -------
@@ -42,8 +43,8 @@ def likelihoods(
     Raises
     ------
     EvidenceError
-        If a belief gives weight to what the model and the other findings exclude, or if no
-        distribution has all of these marginals.
+        If a belief gives weight to a state that the model and the other evidence exclude, or if no
+        distribution has all of the given marginals.
     """
     logs = {v: np.where(q > 0, 0.0, -np.inf) for v, q in beliefs.items()}
     with np.errstate(divide="ignore"):

@@ -1,7 +1,7 @@
-"""The arrays of a junction tree and of a compiled program, as planner, compiler and executor share.
+"""Named tuples of arrays for junction trees and programs, shared by planner, compiler and executor.
 
-Kernels take these tuples whole. Factors, cliques and variables are numbers; a list of lists is a
-pair of arrays, ``start`` and ``item``: list f is ``item[start[f]:start[f + 1]]``.
+Kernels take these tuples whole. Factors, cliques and variables are given by index; a list of lists
+is a pair of arrays, ``start`` and ``item``: list f is ``item[start[f]:start[f + 1]]``.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ Floats = NDArray[np.float64]
 
 
 class TableArrays(NamedTuple):
-    """Tables laid one after the other; see `inference.tables.Tables`.
+    """Tables stored one after the other; see `inference.tables.Tables`.
 
     Attributes
     ----------
     cards : shape (n_variables,)
-        Numbers of states.
+        Cardinalities.
     start, item
         The variables of each table, in the order of its axes.
     step : shape of item
-        How far apart in memory the states of the variable are.
+        Strides of the axes.
     base : shape (n_tables,)
-        Where each table starts in `values`.
+        Offset of each table in `values`.
     child : shape (n_tables,)
-        The variable over which a table sums to one whatever the others are, or -1.
+        The variable over which a table sums to one for all states of the others, -1 if none.
     values
-        All numbers.
+        Entries of all tables.
     """
 
     cards: Ints
@@ -44,22 +44,22 @@ class TableArrays(NamedTuple):
 
 
 class Restricted(NamedTuple):
-    """What bears on a question: the relevant factors without the observed variables.
+    """The factors that are relevant to a question, without the observed variables.
 
     Attributes
     ----------
     variables : shape (n,)
-        Numbers of the free variables, ascending; all else counts in places of this list.
+        Indices of the free variables, ascending; the other arrays give positions in this list.
     factors : shape (m,)
-        Numbers of the tables that matter, ascending; soft evidence follows the model's own tables.
+        Indices of the relevant tables, ascending; factors of soft evidence follow the model's own.
     start, item
         Scopes of the factors.
     at : shape of item
-        Where each entry was in the `item` of the tables.
+        Position of each entry in the `item` of the tables.
     child : shape (m,)
-        The free variable over which a factor sums to one, or -1.
+        The free variable over which a factor sums to one, -1 if none.
     cards, wanted : shape (n,)
-        Numbers of states; 1 for targets.
+        Cardinalities; 1 for targets.
     """
 
     variables: Ints
@@ -73,17 +73,17 @@ class Restricted(NamedTuple):
 
 
 class Cliques(NamedTuple):
-    """A rooted junction forest: children before parents.
+    """A rooted junction forest, in which children precede parents.
 
     Attributes
     ----------
     start, member
-        The variables of each clique; those that leave at it come first, and all cliques list their
-        variables in the order in which they leave.
+        The variables of each clique in order of elimination, so that the variables that are
+        eliminated at the clique come first.
     residual : shape (n_cliques,)
-        How many variables leave at each.
+        Number of variables that are eliminated at each clique.
     parent : shape (n_cliques,)
-        The next clique towards the root; -1 for a root.
+        Parent of each clique, -1 for a root.
     """
 
     start: Ints
@@ -100,13 +100,13 @@ class Tree(NamedTuple):
     variables, factors, cards, start, item, at
         See Restricted.
     home : shape (m,)
-        The clique at which each factor is multiplied (-1: all of its variables are observed).
+        The clique at which each factor is multiplied, -1 if all of its variables are observed.
     c_start, member, residual, parent
         See Cliques.
     unit : shape (n_cliques,)
-        1 where the message to the parent is all ones.
+        1 if the message of the clique to its parent is all ones.
     total, largest : float
-        Entries of all cliques together, and of the largest.
+        Number of entries of all cliques together, and of the largest clique.
     """
 
     variables: Ints
@@ -126,12 +126,12 @@ class Tree(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Induced width: variables in the largest clique, less one."""
+        """Induced width: the number of variables of the largest clique, minus one."""
         return int(np.diff(self.c_start).max(initial=1)) - 1
 
 
 class Program(NamedTuple):
-    """A compiled question: it answers for any values of the same observed variables.
+    """A compiled question; it can be run for any values of the same observed variables.
 
     Attributes
     ----------
@@ -139,25 +139,25 @@ class Program(NamedTuple):
     code : shape (k,)
         Instructions; see `execution_kernels`.
     up : shape (n_cliques,)
-        Where in the workspace the message of each clique to its parent is; -1 for none.
+        Offset in the workspace of the message of each clique to its parent, -1 if there is none.
     minima : shape (n_cliques,)
-        Binary logarithm of the smallest number that the product of a clique's factors can be, zero
-        apart: the sum of those of their smallest entries.
+        Binary logarithm of a lower bound of the nonzero products of each clique's factors: the sum
+        of the logarithms of their smallest nonzero entries.
     source, kind : shape (m,)
-        Where a factor's table is: its number (TABLE) or its place in the workspace (WORK).
+        Location of each factor's table: its index (TABLE) or its offset in the workspace (WORK).
     step : shape of ``tree.item``
-        How far apart the states are in memory.
+        Strides of the axes of the factors.
     constant : shape (j,)
-        Numbers of the tables all of whose variables are observed.
+        Indices of the tables all of whose variables are observed.
     soft_at : shape (n_soft,)
-        Where in the workspace the likelihoods start.
+        Offsets of the likelihoods in the workspace.
     maximal : shape (n_cliques,)
-        1 where variables leave by a maximum.
+        1 for cliques that maximise over the variables they eliminate.
     halves : shape (2 k,)
-        Stretches of the program, from what clears the sums of a large table to the end of its loop,
-        that may run in two halves at once.
+        Begins and ends of the ranges of the program that may run in two halves at once: each range
+        clears the sums of a large table and contains its loop.
     n_work, n_result : int
-        Entries of the workspace and of the result.
+        Number of entries of the workspace and of the result.
     """
 
     tree: Tree

@@ -1,8 +1,8 @@
-"""Loopy belief propagation: approximate marginals of factors whose exact tables do not fit.
+"""Loopy belief propagation: approximate marginals if exact tables would not fit into memory.
 
 On factor graphs without cycles the answers are exact. With cycles they are those of the Bethe
-approximation (Yedidia, Freeman and Weiss 2005), often close, sometimes not, and the iteration may
-not converge: the report says how it ended.
+approximation (Yedidia, Freeman and Weiss 2005), which are often close to the exact answers, but not
+always. The iteration may not converge; the report says how it ended.
 """
 
 from __future__ import annotations
@@ -27,30 +27,33 @@ from bayesgraph.factors import SUM, Algebra, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
-# Log messages below this are as good as zero. A cavity is a belief less a message: their difference
-# is known to the last digit of the larger one, here 1e-10.
+# Minimum of a log message. A cavity is the difference of a log belief and a log message, whose
+# error is the rounding error of the larger of them, here 1e-10.
 _FLOOR = -1e6
-# Tried one after the other while the largest change does not shrink. On spin glasses of 20 x 20 as
-# many converge as with a fixed damping of 0.5 to 0.75, the easy ones in half the iterations.
+# Damping factors, used one after the other while the largest change does not shrink. On spin
+# glasses of 20 x 20 as many runs converge as with a fixed damping of 0.5 to 0.75, and easy problems
+# converge in half the iterations.
 _DAMPINGS = (0.0, 0.5, 0.75, 0.9)
-# Iterations between two looks at the largest change; damped steps are shorter and are given more.
+# Number of iterations between two checks of the largest change without damping; damped steps are
+# shorter, so they are checked less often.
 _PATIENCE = 20
-# What must be left of it at most, where messages turn back and forth and where they do not.
+# Maximum ratio of the largest change to that of the last check, above which damping increases: for
+# messages that oscillate, and for messages that do not.
 _SLOW, _STUCK = 0.5, 0.99
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """How an iterative approximation ended.
+    """The outcome of an iterative approximation.
 
     Attributes
     ----------
     method : str
     converged : bool
-        No message changed by more than the tolerance in the last iteration. It says that an answer
-        was found, not how near it is to the truth.
+        Whether no message changed by more than the tolerance in the last iteration. This does not
+        tell how close the marginals are to the exact ones.
     exact : bool
-        Converged on a graph without cycles: nothing was approximated.
+        Whether the iteration converged on a graph without cycles, where the marginals are exact.
     iterations : int
     tolerance : float
     message_change : float
@@ -59,7 +62,7 @@ class Convergence:
     belief_change : float
         Largest change of a marginal probability in the last iteration.
     damping : float
-        Share of the old messages that was kept in the last iteration.
+        Weight of the old log messages in the last iteration.
     log_partition : float
         Bethe estimate of the natural log of the sum (maximum) of the product of all factors: the
         log probability of the evidence if the factors are those of a Bayesian network. Exact on
@@ -97,12 +100,12 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class LoopyBeliefs:
-    """Approximate marginals and how far they can be trusted.
+    """Approximate marginals with a report of convergence.
 
     Attributes
     ----------
     marginals : mapping from Discrete to ndarray, shape (cardinality,)
-        Of sum one. For max-product: the best value of the product at each state, of sum one too.
+        Normalised marginals; for max-product, the normalised maximum of the product for each state.
     report : Convergence
     """
 
@@ -121,28 +124,28 @@ def loopy_belief_propagation(
 ) -> LoopyBeliefs:
     """Pass messages between factors and variables until they converge.
 
-    Sum-product (Pearl 1988; Kschischang, Frey and Loeliger 2001) in log space; all messages are
-    renewed at once.
+    Sum-product (Pearl 1988; Kschischang, Frey and Loeliger 2001) in log space; each iteration
+    updates all messages at once.
 
-    Zeros are dealt with first: a state that some factor excludes whatever the others do is removed
-    from its variable, until nothing changes (generalised arc consistency, Mackworth 1977). From
-    then on every message is finite. It finds all contradictions of a graph without cycles, but with
-    cycles an impossible evidence may go unnoticed.
+    Zeros are treated first: a state is removed from its variable if a factor is zero at that state
+    for all remaining states of its other variables, until nothing changes (generalised arc
+    consistency, Mackworth 1977). All log messages are then finite. On a graph without cycles this
+    detects all impossible evidence; with cycles, impossible evidence may go undetected.
 
     Parameters
     ----------
     factors : sequence of Factor
-        With the evidence taken in, for one row; zeros are allowed.
+        Factors reduced by the evidence, with a single row; zeros are allowed.
     variables : sequence of Discrete
-        In the order of the result; those of the factors that it lacks follow. A variable without
-        factors is uniform.
+        Variables in the order of the result; other variables of the factors follow. The marginal of
+        a variable without factors is uniform.
     max_iterations : int
-        A chain needs as many as it is long.
+        Maximum number of iterations; a chain needs as many as its length.
     tolerance : float
-        Stop once no log message changes by more.
+        Tolerance of convergence: stop if no log message changes by more.
     damping : float in [0, 1), optional
-        Share of the old log message that stays in the new one. The default begins with none, the
-        fastest where it works and exact on trees, and damps more whenever messages oscillate.
+        Weight of the old log message in the new one. The default starts at 0, which is the fastest
+        if it converges and is exact on trees, and increases whenever messages oscillate.
     algebra : Algebra
         SUM for marginals, MAX for max-product.
 
@@ -153,13 +156,13 @@ def loopy_belief_propagation(
     Raises
     ------
     ImpossibleEvidenceError
-        If a variable is left without states: the product is zero everywhere.
+        If all states of a variable are removed: the product is zero everywhere.
     UnsupportedModelError
-        For a factor over continuous variables.
+        If a factor has continuous variables.
     ModelError
-        For a factor of several rows.
+        If a factor has several rows.
     EvidenceError
-        For options out of range.
+        If an option is out of range.
 
     Examples
     --------
@@ -168,7 +171,7 @@ def loopy_belief_propagation(
     >>> result = loopy_belief_propagation([*pairs, Factor([a], [3, 1])])
     >>> result.marginals[b].round(4)
     array([0.6131, 0.3869])
-    >>> result.report.converged, result.report.exact  # 0.6071 would be
+    >>> result.report.converged, result.report.exact  # the exact P(b = 0) is 0.6071
     (True, False)
     """
     if max_iterations < 1 or not tolerance > 0 or not (damping is None or 0 <= damping < 1):
@@ -207,10 +210,10 @@ def loopy_belief_propagation(
 
 
 class _Schedule:
-    """Chooses the damping: the next one where the largest change does not shrink.
+    """The damping factor, replaced by the next larger one if the largest change does not shrink.
 
-    Slow progress is endured as long as the messages keep their direction: more damping would make
-    it slower. Where they turn back and forth it helps.
+    Slow progress is accepted while the messages keep their direction, because more damping would
+    slow them down. Damping helps if they oscillate.
     """
 
     def __init__(self, dampings: Sequence[float]) -> None:
@@ -225,7 +228,7 @@ class _Schedule:
         return self._dampings[self._level]
 
     def report(self, change: float, moves: list[Floats]) -> None:
-        """Take note of the undamped moves of the messages in an iteration, and the largest."""
+        """Record the undamped changes of the messages, and their maximum; set the damping."""
         self._smallest = min(self._smallest, change)
         self._waited += 1
         if self._waited >= _PATIENCE * (1 + 2 * self._level):
@@ -239,19 +242,19 @@ class _Schedule:
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """The variables of one cardinality k and the edges that end in them.
+    """All variables of one cardinality k, and the edges between them and factors.
 
     Attributes
     ----------
     variables : list of Discrete
     field : ndarray, shape (k, n_variables)
-        Log of the product of the factors over one variable alone; zero at excluded states.
+        Log of the product of the single-variable factors; zero at excluded states.
     domain : ndarray of bool, shape (k, n_variables)
         States that are not excluded.
     owner : ndarray of int, shape (n_edges,)
-        The place of each edge's variable.
+        Index of the variable of each edge.
     cells : ndarray of int, shape (k * n_edges,)
-        Where each number of the messages goes in the flattened sum over a variable's edges.
+        Index of each message entry in the flattened `field`, for sums over a variable's edges.
     """
 
     variables: list[Discrete]
@@ -266,9 +269,9 @@ class _Kind:
         return np.asarray(sums.reshape(self.field.shape))
 
     def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
-        """Remove the states that some edges, shape (k, n of them), do not support.
+        """Exclude the states that a factor does not support; return whether there were any.
 
-        Returns whether there were any.
+        `supported` has shape (k, number of `edges`).
         """
         state, edge = np.nonzero(~supported)
         at = state, self.owner[edges][edge]
@@ -281,41 +284,41 @@ class _Kind:
         return np.where(self.domain, self.field + self.gathered(messages), -np.inf)
 
     def cavities(self, messages: Floats) -> Floats:
-        """Return for each edge what its variable hears from all other edges, (k, n_edges)."""
-        # The field is added last: what is subtracted was there, however large the field is.
+        """Return for each edge its variable's log belief without that edge, shape (k, n_edges)."""
+        # The field is added last, so that a large field does not cost digits of the difference.
         others = self.gathered(messages)[:, self.owner] - messages
         return np.asarray(others + self.field[:, self.owner])
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """All factors of one shape, at least two axes.
+    """All factors of one shape with at least two axes.
 
     Attributes
     ----------
     table : ndarray, shape (*shape, n_factors)
-        Factors last: they are contiguous, so one instruction treats several.
+        Log values. The last axis is the factors, so that vector instructions process several.
     ends : list of (int, slice)
-        For each axis the kind of its variables and the place of its edges there.
+        For each axis, the index of the `_Kind` of its variables and the slice of its edges there.
     """
 
     table: Floats
     ends: list[tuple[int, slice]]
 
     def facing(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Return values of one axis, shape (k, n_factors), with the axes of the table."""
+        """Return values of one axis, shape (k, n_factors), reshaped to broadcast over the table."""
         shape = [1] * (self.table.ndim - 1)
         shape[axis] = len(values)
         return values.reshape(*shape, -1)
 
     def others(self, axis: int) -> tuple[int, ...]:
-        """Return all axes of variables but one."""
+        """Return all axes of variables except `axis`."""
         return tuple(other for other in range(len(self.ends)) if other != axis)
 
     def product(self, cavities: Sequence[Floats], *, without: int = -1) -> Floats:
-        """Return the log of the table times what its variables hear elsewhere."""
+        """Return the log table plus the cavities of its axes, except those of axis `without`."""
         total: Floats = np.zeros([1] * self.table.ndim)
-        # The table comes last: until then the sum has the axes of the cavities in it only.
+        # The table is added last: until then the sum has only the axes of the cavities.
         for axis, (i, edges) in enumerate(self.ends):
             if axis != without:
                 total = total + self.facing(cavities[i][:, edges], axis)
@@ -323,7 +326,7 @@ class _Group:
 
 
 class _FactorGraph:
-    """Factors and variables as arrays, one for each shape and each cardinality."""
+    """A factor graph as arrays, one for each shape of factors and cardinality of variables."""
 
     def __init__(
         self, factors: Sequence[Factor], variables: Sequence[Discrete], algebra: Algebra
@@ -359,9 +362,9 @@ class _FactorGraph:
         self.acyclic = self._is_acyclic()
 
     def _remove_excluded_states(self) -> None:
-        """Take out the states that a factor excludes, until all that are left are supported.
+        """Exclude states that a factor does not support, until all remaining ones are supported.
 
-        On what remains every sum of a factor over its other variables is positive.
+        For every remaining state, the sum of a factor over its other variables is then positive.
         """
         shrinking = any(np.isneginf(group.table).any() for group in self.groups)
         shrinking |= any(not kind.domain.all() for kind in self.kinds)
@@ -382,16 +385,16 @@ class _FactorGraph:
             kind.field[~kind.domain] = 0.0
 
     def _restrict(self, group: _Group) -> None:
-        """Make the tables of a group zero at the states that their variables lost."""
+        """Set the tables of a group to zero at the excluded states of their variables."""
         for axis, (i, edges) in enumerate(group.ends):
             kind = self.kinds[i]
             allowed = group.facing(kind.domain[:, kind.owner[edges]], axis)
             np.copyto(group.table, -np.inf, where=~allowed)
 
     def _is_acyclic(self) -> bool:
-        """Tell whether factors and variables form a forest: as many edges as a forest has.
+        """Return whether factors and variables form a forest, by the number of edges.
 
-        A variable of one state says the same to everyone: it closes no cycle.
+        Edges of variables with one state are left out: their messages are constant.
         """
         offset = np.cumsum([0, *(len(kind.variables) for kind in self.kinds)])
         n_nodes = int(offset[-1])
@@ -411,7 +414,7 @@ class _FactorGraph:
         return bool(n_edges == n_nodes - n_trees)
 
     def step(self, messages: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
-        """Return the messages of the next iteration, undamped, and how far each moved."""
+        """Return the undamped messages of the next iteration, and their changes."""
         cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
         renewed = [np.empty_like(m) for m in messages]
         for group in self.groups:
@@ -441,10 +444,10 @@ class _FactorGraph:
     def log_partition(self, messages: Sequence[Floats]) -> float:
         """Return the Bethe estimate of the log partition function.
 
-        With messages instead of beliefs (Mezard and Montanari 2009, eq. 14.28): the sum of log Z_a
-        over factors and log Z_i over variables, less log Z_ia over edges. Cavities are not
-        normalised here, so that Z_ia = Z_i. It is stationary in the messages at a fixed point: an
-        error of theirs enters squared.
+        It is computed from messages (Mezard and Montanari 2009, eq. 14.28): the sum of log Z_a over
+        factors and of log Z_i over variables, minus the sum of log Z_ia over edges. Cavities are
+        not normalised here, so that Z_ia = Z_i. At a fixed point the estimate is stationary in the
+        messages: errors of the messages enter it squared.
         """
         total = self.constant
         for kind, m in zip(self.kinds, messages, strict=True):
@@ -459,7 +462,7 @@ class _FactorGraph:
 
 
 def _largest(moves: Sequence[Floats], messages: Sequence[Floats]) -> float:
-    """Return the largest move of a log message, relative to the message beyond 1."""
+    """Return the largest change of a log message, relative for log messages beyond 1."""
     shares = (
         np.abs(move) / np.maximum(1.0, np.abs(message))
         for move, message in zip(moves, messages, strict=True)
@@ -469,7 +472,7 @@ def _largest(moves: Sequence[Floats], messages: Sequence[Floats]) -> float:
 
 
 def _scaled(factor: Factor) -> tuple[float, Floats]:
-    """Return the log of the largest value of a factor, and its log table divided by that."""
+    """Return the log of the largest value of a factor, and its log table minus this log."""
     log_values = np.asarray(factor.log_values[0], dtype=np.float64)
     peak = float(np.max(log_values))
     if peak == -math.inf:
@@ -487,7 +490,7 @@ def _kind(variables: list[Discrete], field: Floats, owner: list[int]) -> _Kind:
 
 
 def _checked(factors: Sequence[Potential]) -> list[Factor]:
-    """Return the factors if all are tables of one row."""
+    """Return the factors, or raise an error if a factor is not a table with a single row."""
     tables = []
     for factor in factors:
         if not isinstance(factor, Factor):

@@ -1,7 +1,7 @@
-"""Memory: the limit of a question, its message, and the workspaces that runs share.
+"""Memory: the limit of a question, its error message, and a pool of workspaces.
 
-Fresh memory costs a page fault for every 512 numbers, which a large run would spend a good part of
-its time on; so runs borrow their workspaces, one after the other, whatever their models.
+Fresh memory costs a page fault for every 512 numbers, which is a large part of the time of a large
+run. Runs of all models therefore borrow their workspaces from one pool.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 
 BYTES = 8
-# Workspaces that wait for the next run, and their entries together (1 GiB).
+# Maximum number of workspaces in the pool, and of their entries together (1 GiB).
 _MAXIMUM_IDLE = 4
 _MAXIMUM_ENTRIES = 2**27
 
-# Lists change in single steps, so that threads need no lock: at worst one waits for nothing.
+# The pool. Each change of a list is atomic, so that threads use no lock.
 _idle: list[Floats] = []
 
 
 def borrow(n: int) -> Floats:
-    """Return an array of at least n entries, whatever is in them; give it back when done."""
+    """Return an array of at least n entries with arbitrary values; `give_back` takes it back."""
     try:
         work = _idle.pop()
     except IndexError:
@@ -37,23 +37,23 @@ def borrow(n: int) -> Floats:
 
 
 def give_back(work: Floats) -> None:
-    """Take back an array that nobody reads any more."""
+    """Return an array to the pool; it must not be used any more."""
     waiting = sum(map(len, tuple(_idle)))
     if len(_idle) < _MAXIMUM_IDLE and waiting + len(work) <= _MAXIMUM_ENTRIES:
-        # The largest is the first to be used again.
+        # The largest array is the first to be used again.
         at = 0 if _idle and len(work) < len(_idle[-1]) else len(_idle)
         _idle.insert(at, work)
 
 
 def format_count(number: float) -> str:
-    """Return a number as people write it; those of wide graphs do not fit a float."""
+    """Return a number as text, rounded if it is large; it may be too large for a float."""
     if number < 10**12:
         return f"{int(number):,}"
     return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
 
 
 def format_bytes(number: float) -> str:
-    """Return a size in bytes as people write it."""
+    """Return a size in bytes as text with a unit."""
     if number >= 10**300:
         return f"{format_count(number)} B"
     number = float(number)
@@ -65,7 +65,7 @@ def format_bytes(number: float) -> str:
 
 
 def format_seconds(number: float) -> str:
-    """Return a duration as people write it."""
+    """Return a duration in seconds as text with a unit."""
     if number > 1e7:
         return f"{number / 31_556_952:.3g} years"
     for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
@@ -76,7 +76,7 @@ def format_seconds(number: float) -> str:
 
 @cache
 def default_memory_limit() -> int:
-    """Return half of the machine's memory in bytes (4 GB where it cannot be asked)."""
+    """Return half of the machine's memory in bytes (4 GB if the size is unknown)."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Logs turned into distributions, and their largest entries."""
+"""Normalisation of arrays of logs, and the argmax of each row."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bayesgraph.inference import execution_kernels as kernels
 
 
 def log_total(joint: Floats) -> Floats:
-    """Return the log of the sum over states, the last axis, of logs."""
+    """Return log-sum-exp over the last axis, the states."""
     return log_sum_exp(joint, -1)
 
 
 def log_normalised(joint: Floats) -> Floats:
-    """Return logs of rows that sum to one, overwriting them; shape (n_rows, n_states)."""
-    # The peak leaves first: beside a log density of -1e18 the log of a sum would vanish.
+    """Normalise logs in place to log probabilities of each row, shape (n_rows, n_states)."""
+    # Subtract the peak first: next to a log density of -1e18 the log of a sum would be lost.
     joint -= joint.max(axis=1, keepdims=True)
     joint -= log_sum_exp(joint, 1)[:, None]
     return joint
 
 
 def normalised(joint: Floats) -> Floats:
-    """Return rows that sum to one from logs, overwriting them; shape (n_rows, n_states)."""
+    """Normalise logs in place to probabilities of each row, shape (n_rows, n_states)."""
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
@@ -31,9 +31,9 @@ def normalised(joint: Floats) -> Floats:
 
 
 def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
-    """Return probabilities from logs of shape (1, ...) and the log of the sum of the numbers.
+    """Return probabilities from unnormalised logs of shape (1, ...), and the log of their sum.
 
-    NaN and minus infinity if all of them are zero.
+    If all values are zero, the probabilities are NaN and the log is minus infinity.
     """
     peak = np.maximum.reduce(log_values, axis=None)
     if peak == -np.inf:
@@ -44,5 +44,5 @@ def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
 
 
 def largest(joint: Floats) -> NDArray[np.intp]:
-    """Return the position of the largest entry of each row, ties to the first."""
+    """Return the index of the largest entry of each row, ties to the first."""
     return kernels.largest(joint.T)

@@ -1,4 +1,4 @@
-"""Plans: eliminations with their cost and memory, from scopes and cardinalities alone."""
+"""Plans: eliminations with their cost and memory, computed from scopes and cardinalities alone."""
 
 from __future__ import annotations
 
@@ -24,48 +24,49 @@ from bayesgraph.inference.memory import (
 from bayesgraph.inference.programs import EFFORT, MAXIMUM_WORK
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# Measured: time for each number in the products, all passes over it together.
+# Seconds for each entry of a product, all passes over the entry together (measured).
 _SECONDS_AN_ENTRY = 3e-9
-# NumPy arrays have at most 64 axes; a few are needed besides the scope's.
+# Maximum number of variables of a product: NumPy arrays have at most 64 axes, and a few of them
+# are needed for rows and parameters.
 _MAXIMUM_AXES = 60
 
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One elimination: the variable and the scope of the product that it leaves."""
+    """One elimination: the variable, and the scope of the product from which it is eliminated."""
 
     variable: Variable
     scope: tuple[Variable, ...]
 
     @property
     def entries(self) -> int:
-        """Numbers in the product, counted for one row of evidence."""
+        """Number of entries of the product, for one row of evidence."""
         return table_entries(self.scope)
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
-    """What a solver would compute, with its cost, for one row of evidence.
+    """The computation that a solver would run, with its cost for one row of evidence.
 
     Attributes
     ----------
     steps : tuple of PlanStep
         Eliminations, in the order in which they run; each makes an intermediate table.
     keep : tuple of variables
-        What the result is over: the targets and, for a continuous target, the discrete variables
-        that index the components of its mixture.
+        Scope of the result: the targets and, for a continuous target, the discrete variables that
+        index the components of its mixture.
     solver : str
-        The solver that runs.
+        Name of the solver.
     reason : str
-        Why it was selected.
+        Reason why the solver was selected.
     passes : int
-        Over the intermediate tables.
+        Number of passes over the intermediate tables.
     joint : tuple of variables
-        Those whose joint states are gone through one by one, without intermediate tables.
+        Variables whose joint states are enumerated, without intermediate tables.
     workspace : int
-        Numbers that a compiled program writes; 0 if nothing is compiled.
+        Number of entries of the arrays that a compiled program writes; 0 if nothing is compiled.
     parts : tuple of Plan
-        What a composite solver hands on.
+        Plans of the solvers to which a composite solver delegates.
     """
 
     steps: tuple[PlanStep, ...] = ()
@@ -79,30 +80,30 @@ class Plan(Displayed):
 
     @property
     def order(self) -> tuple[Name, ...]:
-        """Names of the eliminated variables, first to last."""
+        """Names of the eliminated variables, in order of elimination."""
         gone = [step.variable for step in self.steps]
         gone += [v for v in self.joint if v not in self.keep]
         return tuple(variable.name for variable in gone)
 
     @property
     def width(self) -> int:
-        """Induced width: variables in the largest product, less one; of parts, the largest."""
+        """Induced width: the number of variables of the largest product, minus one."""
         return max((len(scope) for scope in self._scopes()), default=1) - 1
 
     @property
     def largest_table(self) -> int:
-        """Numbers in the largest product."""
+        """Number of entries of the largest product."""
         return max((table_entries(scope) for scope in self._scopes()), default=1)
 
     @property
     def multiplications(self) -> int:
-        """Numbers in all products together, of all passes: about the multiplications done."""
+        """Number of entries of all products in all passes: about the number of multiplications."""
         own = sum(table_entries(scope) for scope in self._own_scopes())
         return self.passes * own + sum(part.multiplications for part in self.parts)
 
     @cached_property
     def bytes(self) -> int:
-        """Memory of the workspace, or of the largest product where nothing is compiled."""
+        """Bytes of the workspace, or of the largest product if nothing is compiled."""
         own = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
         return max([own, *(part.bytes for part in self.parts)])
 
@@ -112,7 +113,7 @@ class Plan(Displayed):
 
     @property
     def components(self) -> int:
-        """Gaussian components of the result: 1 without continuous targets."""
+        """Number of Gaussian components of the result, 1 without continuous targets."""
         if self.parts:
             return sum(part.components for part in self.parts)
         if not any(isinstance(v, Continuous) for v in self.keep):
@@ -128,7 +129,7 @@ class Plan(Displayed):
         return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
 
     def check_memory(self, limit: int | None = None) -> None:
-        """Raise a MemoryLimitError if the largest product does not fit."""
+        """Raise a MemoryLimitError if the plan needs too many bytes or axes of an array."""
         allowed = default_memory_limit() if limit is None else limit
         if self.bytes > allowed or self._most_axes > _MAXIMUM_AXES:
             raise memory_error("a table", self.largest_table, self.width, allowed)
@@ -165,7 +166,7 @@ def _names(scope: Sequence[Variable]) -> str:
 
 
 def table_entries(scope: Iterable[Variable]) -> int:
-    """Return how many numbers a factor over the scope holds, canonical Gaussians included."""
+    """Return the number of entries of a factor over the scope, counting Gaussian parameters."""
     cells, continuous = 1, 0
     for variable in scope:
         if isinstance(variable, Discrete):
@@ -185,20 +186,20 @@ def make_plan(
     *,
     order: Iterable[Variable] = (),
 ) -> Plan:
-    """Choose an elimination order by a portfolio of greedy scores, strong where types mix.
+    """Return a plan whose elimination order is found by a portfolio of greedy scores.
 
-    Continuous variables go first (Lauritzen 1992: a sum over discrete variables of conditional
-    Gaussians is not one), then discrete ones.
-    Discrete variables that index a kept continuous one are kept too: they are the components of
-    its mixture. Ties go to the order given.
+    Continuous variables are eliminated before discrete ones (a strong elimination order; Lauritzen
+    1992), because a sum of conditional Gaussians over discrete variables is not a conditional
+    Gaussian. Discrete variables in a factor with a kept continuous variable are kept too: they
+    index the components of its mixture.
 
     Parameters
     ----------
     scopes : iterable of sequences of variables
     keep : sequence of variables
-        Not eliminated; the result lists them in this order.
+        Variables that are not eliminated, in the order of the result.
     order : iterable of variables
-        Breaks ties; variables that it lacks follow in order of first appearance.
+        Order that breaks ties; other variables follow in order of first appearance.
     """
     listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
     seen = dict.fromkeys(variable for scope in listed for variable in scope)
@@ -219,17 +220,17 @@ def make_plan(
 def plan_of_tree(
     tree: Tree, variables: Sequence[Discrete], keep: Sequence[Variable], **other: Any
 ) -> Plan:
-    """Return the plan that a junction tree stands for: its cliques, from the leaves to the roots.
+    """Return the plan of a junction tree: the eliminations at its cliques, leaves to roots.
 
     Parameters
     ----------
     tree : Tree
     variables : sequence of Discrete
-        All variables, in the order of their numbers.
+        All variables, by index.
     keep : sequence of variables
-        The targets, which leave the root last.
+        The targets, which are not eliminated.
     **other
-        Attributes of the plan besides.
+        Other attributes of the plan.
     """
     steps = []
     for c in range(len(tree.parent)):
@@ -247,7 +248,7 @@ def _eliminated(
     scopes: Sequence[tuple[Variable, ...]],
     leaving: Sequence[Variable],
 ) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
-    """Return the steps that remove some variables, and the scopes that are left."""
+    """Return the steps that eliminate the variables in `leaving`, and the remaining scopes."""
     if not leaving:
         return [], list(scopes)
     number = {v: place for place, v in enumerate(variables)}

@@ -1,8 +1,8 @@
-"""Compiled graph algorithms: what matters for a question, elimination orders, junction trees.
+"""Compiled graph algorithms: relevance of factors, elimination orders, junction trees.
 
-Variables and factors are numbers. A list of scopes is a pair (`start`, `item`): the scope of factor
-f is ``item[start[f]:start[f + 1]]``. Everything is deterministic: ties go to the lower number, and
-random restarts come from a fixed seed and stop after a fixed amount of work, not of time.
+Variables and factors are given by index. A list of scopes is a pair (`start`, `item`): the scope of
+factor f is ``item[start[f]:start[f + 1]]``. All results are deterministic: ties go to the lower
+index, and random restarts use a fixed seed and stop after a fixed amount of work, not of time.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bayesgraph.inference.junction import (
 
 Bits = NDArray[np.uint64]
 
-# Greedy scores of the portfolio (Kjaerulff 1990; Fishelson and Geiger 2004): the first runs without
-# noise, then they take turns with it.
+# Greedy scores of the portfolio (Kjaerulff 1990; Fishelson and Geiger 2004): each score is tried
+# once without noise, then again with noise.
 _MIN_FILL, _WEIGHTED_FILL, _MIN_WEIGHT, _FILL_AND_WEIGHT = 0, 1, 2, 3
 _SCORES = 4
-# A variable with more neighbours than this is not tested for being simplicial.
+# Maximum number of neighbours of a variable that is tested for being simplicial.
 _MAXIMUM_SIMPLICIAL = 40
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def filled(n: int, value: int) -> Ints:
-    """Return n equal integers."""
+    """Return an array of n integers equal to `value`."""
     out = np.empty(n, np.int64)
     for k in range(n):
         out[k] = value
@@ -41,7 +41,7 @@ def filled(n: int, value: int) -> Ints:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def grown(pool: Ints, size: int, more: int) -> Ints:
-    """Return the array, or a larger copy if it has no room for so many more."""
+    """Return the array, or a larger copy if `more` entries do not fit after the first `size`."""
     if size + more <= len(pool):
         return pool
     larger = np.empty(2 * len(pool) + more, np.int64)
@@ -52,9 +52,10 @@ def grown(pool: Ints, size: int, more: int) -> Ints:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
-    """Return what each of n owners has as linked lists: the first, and the next of each.
+    """Return the items of each of n owners as linked lists, ascending unless `descending`.
 
-    An owner of -1 stands for none; -1 ends a list.
+    ``owner[i]`` is the owner of item i, -1 if it has none. The results are the first item of each
+    owner and the item that follows each item; -1 ends a list.
     """
     first = filled(n, -1)
     following = filled(len(owner), -1)
@@ -70,7 +71,7 @@ def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
 def table_layout(
     cards: Ints, start: Ints, item: Ints, sums_to_one: bool
 ) -> tuple[Ints, Ints, Ints]:
-    """Return step, base and child of tables laid one after the other; see `TableArrays`."""
+    """Return `step`, `base` and `child` of tables stored one after the other; see `TableArrays`."""
     n_factors = len(start) - 1
     step = np.empty(len(item), np.int64)
     base = np.empty(n_factors, np.int64)
@@ -92,9 +93,9 @@ def table_layout(
 def evidence_offsets(
     start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, observed: Ints, states: Ints
 ) -> Ints:
-    """Return where in each table the part that agrees with the evidence starts.
+    """Return the offset of the first entry of each table that agrees with the evidence.
 
-    Each run calls this: arrays are passed on faster than a tuple of them.
+    Arguments are single arrays: each run calls this, and a tuple of arrays is passed more slowly.
     """
     offsets = base.copy()
     if len(observed) == 0:
@@ -110,7 +111,7 @@ def evidence_offsets(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _root(part: Ints, v: int) -> int:
-    """Return the representative of a variable among connected ones."""
+    """Return the representative of the connected component of a variable (union-find)."""
     while part[v] != v:
         part[v] = part[part[v]]
         v = part[v]
@@ -127,16 +128,17 @@ def restrict(
     targets: Ints,
     mode: int,
 ) -> Restricted:
-    """Leave out the factors that do not bear on the answer, and the observed variables.
+    """Return the factors that are relevant to a question, without the observed variables.
 
     Parameters
     ----------
     start, item, child
-        As in `tables`, with a factor for each variable with soft evidence at the end.
+        Arrays of `tables`, extended by one factor for each variable with soft evidence.
     mode : int
-        2: everything is asked for. 1: what the probability of the evidence takes (barren variables
-        drop). 0: what the posterior of the targets takes (Shachter 1998): parts that the evidence
-        separates from them drop as well, but for those in which the evidence may be impossible.
+        2: all factors are relevant. 1: the question is the probability of the evidence, to which
+        factors of barren variables are not relevant. 0: the question is the posterior of the
+        targets (Shachter 1998), to which components that the evidence separates from the targets
+        are not relevant either, unless the evidence may be impossible in them.
     """
     n_variables, n_factors = len(tables.cards), len(start) - 1
     all_cards, base, values = tables.cards, tables.base, tables.values
@@ -148,8 +150,8 @@ def restrict(
         asked[targets[k]] = 1
     used = filled(n_factors, 1)
     if mode < 2:
-        # From the factors that sum to one in no variable, and from those whose child is observed
-        # or asked for, to the factors of their parents.
+        # Walk from the factors without a child, and from those whose child is observed or a
+        # target, to the factors of their parents.
         owner = filled(n_variables, -1)
         stack = np.empty(n_factors, np.int64)
         top = 0
@@ -196,8 +198,8 @@ def restrict(
                 some[f] = _root(part, some[f])
                 if keep[some[f]]:
                     continue
-            # A part without zeros cannot be impossible: nothing is lost without it. Likelihoods
-            # are not known yet.
+            # A component without zeros cannot make the evidence impossible and is dropped.
+            # Likelihoods are not known yet, so they count as having zeros.
             zero = f >= len(base)
             if not zero:
                 end = base[f + 1] if f + 1 < len(base) else len(values)
@@ -212,7 +214,7 @@ def restrict(
         for f in range(n_factors):
             if used[f] and some[f] >= 0:
                 used[f] = keep[some[f]]
-    # Number the free variables of the used factors.
+    # Index the free variables of the used factors.
     number = filled(n_variables, -1)
     m = size = 0
     for f in range(n_factors):
@@ -260,7 +262,7 @@ def restrict(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
-    """Return the neighbours of every variable, ascending."""
+    """Return the neighbours of every variable, ascending, as a list of lists (start, item)."""
     n_factors = len(start) - 1
     in_start = filled(n + 1, 0)
     for at in range(len(item)):
@@ -297,7 +299,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sort(values: Ints, start: int, end: int) -> None:
-    """Sort a stretch in place (Shell 1959, gaps of Ciura 2001): most stretches are short."""
+    """Sort a slice in place by Shell sort (gaps of Knuth 1973): most slices are short."""
     gap = 1
     while gap < end - start:
         gap = 3 * gap + 1
@@ -326,7 +328,11 @@ def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
-    """Eliminate variables whose neighbours are all joined: they are optimal and add no edges."""
+    """Eliminate simplicial variables and return their number.
+
+    All neighbours of a simplicial variable are adjacent to each other, so that its elimination adds
+    no edges and is an optimal first step.
+    """
     degree = np.empty(n, np.int64)
     queue = np.empty(n, np.int64)
     waiting = filled(n, 0)
@@ -385,13 +391,13 @@ def _ones(x: np.uint64) -> np.int64:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _lowest(x: np.uint64) -> np.int64:
-    """Return the place of the lowest bit that is set."""
+    """Return the position of the lowest bit that is set."""
     return _ones((x & (~x + np.uint64(1))) - np.uint64(1))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _first_fill(near: Bits, weight: Floats) -> Floats:
-    """Return the weight of the pairs of neighbours that are not joined, for each variable."""
+    """Return the fill-in of each variable: summed weights of its non-adjacent neighbour pairs."""
     n, words = near.shape
     fill = np.zeros(n)
     for v in range(n):
@@ -424,16 +430,16 @@ def _greedy(
     limit: float,
     order: Ints,
 ) -> tuple[float, int]:
-    """Eliminate the variables, each time one of the least score; stop once the cost is too high.
+    """Eliminate the variable with the minimum score repeatedly; stop if the cost exceeds `limit`.
 
-    Fill-in and clique sizes are kept up to date edge by edge, never counted afresh.
+    Fill-in and clique sizes are updated for each new edge, not recomputed.
 
     Returns
     -------
     cost : float
-        Entries of all products together, infinite if it would exceed the limit.
+        Number of entries of all products together, infinite if it exceeds the limit.
     work : int
-        Elementary steps taken.
+        Number of elementary steps taken.
     """
     n, words = start_near.shape
     near = start_near.copy()
@@ -476,7 +482,7 @@ def _greedy(
                 best, best_score, best_size = k, value, size[u]
         work += n_alive
         v = alive[best]
-        # The order of those alive stays ascending, so that ties go to the lower number.
+        # `alive` stays in ascending order, so that ties go to the lower index.
         for k in range(best, n_alive - 1):
             alive[k] = alive[k + 1]
         n_alive -= 1
@@ -535,7 +541,7 @@ def _greedy(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _random(state: Bits) -> float:
-    """Return a number in [0, 1) (xorshift64*, Vigna 2016)."""
+    """Return a random number in [0, 1) and advance the state (xorshift64*, Vigna 2016)."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -553,11 +559,11 @@ def elimination_order(
     effort: float,
     most_work: float,
 ) -> Ints:
-    """Return an order in which to eliminate all variables, those of a lower stage first.
+    """Return an elimination order of all variables, in which lower stages come first.
 
-    Simplicial variables go first; the rest is ordered by a portfolio of greedy scores, with seeded
-    noise from the second round on, for as long as the work stays below `effort` times the entries
-    of the best order found and below `most_work`.
+    Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
+    greedy scores, with seeded noise from the second round on. The search stops when its steps
+    exceed `effort` times the entries of the best order found, or `most_work`.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -625,7 +631,7 @@ def elimination_order(
             for i in range(m):
                 best[i] = trial[i]
             winner = score
-        # Each score is tried once unless that alone takes longer than the sums will.
+        # Until each score has been tried once, four times the usual number of steps is allowed.
         share = effort if trials >= _SCORES else 4.0 * effort
         if work > share * best_cost or work > most_work or trials > 4000:
             break
@@ -639,24 +645,24 @@ def elimination_order(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the maximal cliques of an elimination order and the tree that joins them.
+    """Return the maximal cliques of an elimination order and the forest that joins them.
 
-    A product that is contained in an earlier one is merged with it, unless that would put variables
-    of two stages into one step.
+    A product whose scope is contained in that of an earlier product is merged with it, unless the
+    clique would then eliminate variables of two stages.
 
     Returns
     -------
     start, member
-        Variables of each clique. A clique's parent comes after it.
+        Variables of each clique; children precede parents.
     parent : shape (n_cliques,)
-        -1 for a root.
+        Parent of each clique, -1 for a root.
     """
     n = len(order)
     n_factors = len(start) - 1
     place = np.empty(n, np.int64)
     for i in range(n):
         place[order[i]] = i
-    # The variable of each factor, and later of each product, that leaves first.
+    # The variable of each factor that is eliminated first.
     leaves = filled(n_factors, -1)
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
@@ -672,7 +678,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     size = 0
     mark = filled(n, -1)
     clique_of = filled(n, -1)
-    # The variable whose product each clique is, and the last one that leaves there.
+    # The variable whose product forms each clique, and the last variable eliminated there.
     product_of = np.empty(n, np.int64)
     last = np.empty(n, np.int64)
     n_cliques = 0
@@ -712,7 +718,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             above[v] = u
             next_child[v] = first_child[u]
             first_child[u] = v
-    # A clique is complete when its last variable leaves: in that order parents follow children.
+    # Order the cliques by the elimination of their last variables, so that parents follow children.
     rank = np.empty(n_cliques, np.int64)
     out_start = filled(n_cliques + 1, 0)
     member = np.empty(size, np.int64)
@@ -735,7 +741,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, size: int) -> int:
-    """Append variables of a stretch that are not among those of v yet; return the new size."""
+    """Append those variables of a slice that are not in the product of v; return the new size."""
     for at in range(begin, end):
         u = source[at]
         if mark[u] != v:
@@ -747,19 +753,19 @@ def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, s
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, float, float]:
-    """Put every factor into the topmost clique that contains its scope.
+    """Assign every factor to the clique closest to the root that contains its scope.
 
-    That is where the first of its variables leaves.
+    The first of the factor's variables is eliminated at this clique.
 
     Returns
     -------
     home : shape (n_factors,)
-        -1 for an empty scope.
+        Clique of each factor, -1 for an empty scope.
     unit : shape (n_cliques,)
-        1 where the message to the parent is all ones: every factor below is the distribution of a
-        variable that leaves there given variables that leave later (a barren subtree).
+        1 if the message to the parent is all ones, because the subtree is barren: each of its
+        factors is the distribution of a variable that is eliminated at the factor's own clique.
     total, largest : float
-        Entries of all cliques together and of the largest.
+        Number of entries of all cliques together, and of the largest clique.
     """
     start, item, child, cards = question.start, question.item, question.child, question.cards
     c_start, member, residual, parent = cliques
@@ -779,7 +785,7 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
             c = leaves[item[at]]
-            # Children precede parents, and all variables of a factor leave on one way to the root.
+            # Children precede parents; a factor's variables are eliminated on one path to the root.
             if home[f] < 0 or c < home[f]:
                 home[f] = c
         if home[f] >= 0 and (child[f] < 0 or leaves[child[f]] != home[f]):
@@ -799,15 +805,15 @@ def rooted(
     roots: Ints,
     wanted: Ints,
 ) -> Cliques:
-    """Turn a junction forest so that given cliques are its roots.
+    """Return a junction forest re-rooted at the given cliques.
 
     Parameters
     ----------
     roots
-        One clique of each tree and any number of -1; with none, the present roots, or the clique
-        of a tree that has the most variables that are wanted.
+        One clique of each tree and any number of -1. If the array is empty, the root of a tree is
+        the clique with the most wanted variables; ties go to the current root.
     wanted : shape (n,)
-        1 for variables that are wanted.
+        1 for wanted variables.
     """
     n, n_cliques = len(cards), len(parent)
     chosen = filled(n_cliques, 0)
@@ -829,7 +835,8 @@ def rooted(
         for c in range(n_cliques):
             if best[c] >= 0:
                 chosen[best[c]] = 1
-    # From the new roots to all neighbours: the children so far, then the parent so far.
+    # Depth-first search from the new roots; the neighbours of a clique are its old children and its
+    # old parent.
     first, following = linked(parent, n_cliques, False)
     visited = np.empty(n_cliques, np.int64)
     number = np.empty(n_cliques, np.int64)
@@ -863,14 +870,14 @@ def rooted(
         out_start[k + 1] = out_start[k] + c_start[c + 1] - c_start[c]
         if above[c] >= 0:
             out_parent[k] = number[above[c]]
-    # From the roots down, each clique's new variables come before all that are placed so far.
+    # From roots to leaves: the new variables of a clique precede all variables placed before.
     place = filled(n, -1)
     residual = filled(n_cliques, 0)
     by_place = np.empty(n, np.int64)
     rank = n
     for k in range(n_cliques):
         c = visited[k]
-        # The variable with the most states innermost: runs in memory are longer.
+        # The variable with the most states gets the innermost axis, for longer contiguous runs.
         while True:
             next_one = -1
             for at in range(c_start[c], c_start[c + 1]):
@@ -898,16 +905,17 @@ def rooted(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -> Ints:
-    """Return for each tree the root that leaves the fewest entries to be summed; -1 elsewhere.
+    """Return the root of each tree that minimises the entries to be summed; -1 elsewhere.
 
-    A message of ones costs nothing. Which messages are ones in the direction away from the present
-    root follows from the factors that fit into each clique; the cost of every root then follows
-    from its parent's. All variables that are wanted must be in the root of their tree.
+    The result has shape (n_cliques,), with the new root of a tree at the index of its current root.
+    Messages of ones cost nothing. The factors that fit into each clique determine which messages
+    away from the current root are ones; the cost of every root then follows from the cost of its
+    parent as a root. All wanted variables of a tree must be in its root.
 
     Parameters
     ----------
     home, unit
-        The factors' cliques and which messages are ones, with the present root.
+        Clique of each factor, and which messages are ones, for the current roots.
     """
     start, item, child, cards = question.start, question.item, question.child, question.cards
     c_start, member, residual, parent = cliques
@@ -919,8 +927,8 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
             size[c] *= cards[member[at]]
             n_wanted[c] += wanted[member[at]]
     first, following = linked(parent, n_cliques, False)
-    # bad[c]: a factor in the parent of c (or in several cliques, the parent of c among them) stops
-    # the message from the parent to c from being ones.
+    # bad[c]: the message from the parent of c to c is not ones because of a factor that fits into
+    # the parent, but not into c.
     bad = filled(n_cliques, 0)
     inside = filled(len(cards), -1)
     stack = np.empty(n_cliques, np.int64)
@@ -953,7 +961,7 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
                 blocked[parent[c]] += 1
                 cost[c] += size[c]
             cost[parent[c]] += cost[c]
-    # The best clique of each tree, at the place of its present root.
+    # The best clique of each tree, at the index of its current root.
     best = filled(n_cliques, -1)
     tree = filled(n_cliques, 0)
     for c in range(n_cliques - 1, -1, -1):
@@ -974,28 +982,30 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
 
 # ------------------------------------------------------------------------------ intermediate tables
 
-# Cliques of fewer entries, or with more to multiply, are left as they are.
+# Minimum number of entries of a clique that gets intermediate tables, and bound on its operands.
 _SMALLEST_SPLIT = 256
 _MAXIMUM_PARTS = 48
-# An intermediate table is worth while if it has at most this share of the clique's entries.
+# Minimum ratio of a clique's entries to the entries of an intermediate table.
 _SHARE = 6
-# What is multiplied at a clique: a factor, a message, a variable that leaves, or a node added here.
+# Kinds of operands of a clique: factor, message, variable eliminated there, intermediate table.
 _FACTOR, _MESSAGE, _LEAVING, _NODE = 0, 1, 2, 3
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def with_intermediates(tree: Tree, everything: bool) -> Tree:
-    """Put small tables between a large clique and what it multiplies (Shenoy 1997).
+    """Return a tree with intermediate tables between large cliques and operands (Shenoy 1997).
 
-    Factors and messages whose common scope is much smaller than the clique are multiplied there
-    first, and what leaves the clique for them is summed there last. Such a node lists no variable
-    that leaves (its `residual` is 0).
+    Factors and messages whose joint scope is much smaller than their clique are first multiplied
+    into an intermediate table over this scope, and the clique then multiplies that table. In the
+    second pass, their messages are sums of the intermediate table, not of the clique. Intermediate
+    tables are nodes of the tree that eliminate no variable (`residual` 0). With `everything` (two
+    passes), they also serve the marginals of the variables that the clique eliminates.
     """
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)
     size_limit = n_cliques + n_factors + len(member)
-    # Nodes that are added: the clique they belong to, their scope as bits, their parent.
+    # Intermediate tables (nodes): the clique that each belongs to, its scope as bits, its parent.
     node_of = np.empty(size_limit, np.int64)
     node_mask = np.empty(size_limit, np.uint64)
     node_up = np.empty(size_limit, np.int64)
@@ -1047,7 +1057,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
             for i in range(1, k):
                 for j in range(i):
                     if what[i] == _LEAVING and what[j] & 1 and (mask[i] & mask[j]) == mask[i]:
-                        continue  # the other table shows this variable anyway
+                        continue  # the other table gives this variable's marginal already
                     if what[j] == _LEAVING and what[i] & 1 and (mask[i] & mask[j]) == mask[j]:
                         continue
                     together = _entries(cards, member, begin, mask[i] | mask[j])
@@ -1062,7 +1072,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
                 and (what[b] != _NODE or which[a] > which[b])
             ):
                 a, b = b, a
-            # Now b is the larger; a goes into it if b is a node that has room for it.
+            # Now b is the larger; a joins b if b is a node whose scope contains that of a.
             if what[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
                 node = which[b]
             else:
@@ -1081,7 +1091,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     first_node[n_cliques] = count
     if count == 0:
         return tree
-    # Number the nodes: those of a clique before it, the smaller before the larger.
+    # Index the nodes: the nodes of a clique precede it, and parts precede the node they belong to.
     total = n_cliques + count
     number = np.empty(n_cliques, np.int64)
     node_number = filled(count, -1)
@@ -1098,7 +1108,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
         begin, end = c_start[c], c_start[c + 1]
         left = first_node[c + 1] - first_node[c]
         while left:
-            # One whose parts are numbered: no part is larger than its node.
+            # Take the next node whose parts are all indexed.
             for i in range(first_node[c], first_node[c + 1]):
                 ready = node_number[i] < 0
                 for j in range(first_node[c], first_node[c + 1]):
@@ -1146,7 +1156,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
-    """Return the places of some variables as bits."""
+    """Return the positions of the variables ``item[begin:end]`` in a clique as a bit mask."""
     bits = np.uint64(0)
     for at in range(begin, end):
         bits |= np.uint64(1) << np.uint64(place[item[at]])
@@ -1155,7 +1165,7 @@ def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
-    """Return the number of entries of a table over some members of a clique."""
+    """Return the number of entries of a table over the members of a clique in a bit mask."""
     entries = 1.0
     at = begin
     while mask:

@@ -1,4 +1,4 @@
-"""The compiler of questions about tables: what bears on them, a junction tree, and a program."""
+"""Compilation of questions about tables: relevant factors, then a junction tree, then a program."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.tables import Tables
 
-# Steps spent on the elimination order for each entry of the tables that it leads to.
+# Steps of the search for an elimination order for each entry of the tables, and their maximum.
 EFFORT = 0.05
 MAXIMUM_WORK = 1e8
-# Below so many entries neither another root nor intermediate tables are worth looking for.
+# Minimum number of entries of a tree for which other roots and intermediate tables are tried.
 _SMALL = 3000
-# Sizes must fit into integers of 64 bits, with room for sums of them.
+# Maximum number of entries of a tree: sizes and their sums must fit into 64-bit integers.
 _MAXIMUM_ENTRIES = 2.0**56
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Relevance(Enum):
-    """What a question is about, which decides what bears on it; see `planning_kernels.restrict`.
+    """The quantity that is asked for, which determines the relevant factors.
 
-    The posterior of the targets alone, the probability of the evidence, or everything that the
-    evidence leaves open.
+    It is the posterior of the targets alone, the probability of the evidence, or a quantity to
+    which all factors are relevant; see `planning_kernels.restrict`.
     """
 
     TARGETS = 0
@@ -44,18 +44,18 @@ def restrict(
     targets: Sequence[int],
     relevance: Relevance,
 ) -> Restricted:
-    """Leave out what does not bear on a question.
+    """Return the factors that are relevant to a question.
 
     Parameters
     ----------
     tables : Tables
-    observed, soft : numbers of variables with hard and with soft evidence
-    targets : numbers of variables
+    observed, soft : indices of variables with hard and with soft evidence
+    targets : indices of variables
     relevance : Relevance
     """
     arrays = tables.arrays
     scopes = arrays.start, arrays.item, arrays.child
-    if soft:  # one more factor for each
+    if soft:  # one more factor for each variable with soft evidence
         start = np.append(arrays.start, len(arrays.item) + 1 + np.arange(len(soft)))
         child = np.append(arrays.child, np.full(len(soft), -1))
         scopes = start, np.append(arrays.item, _array(soft)), child
@@ -68,22 +68,22 @@ def restrict(
 def plan_tree(
     question: Restricted, *, stage: Ints | None = None, memory_limit: float | None = None
 ) -> Tree:
-    """Plan a question: an elimination order, a junction tree and its roots.
+    """Return the junction tree of a question, with its elimination order and roots.
 
     Parameters
     ----------
     question : Restricted
-        Without `stage`, its wanted variables will share a root clique.
+        Relevant factors; without `stage`, the wanted variables will share a root clique.
     stage : shape (n_variables,), optional
-        Variables of a lower stage are eliminated before those of a higher one.
+        Stage of each variable; lower stages are eliminated first.
     memory_limit : float, optional
-        Bytes that the largest table may have; infinity plans only, however large. (It is made in
-        tiles and never stored whole, so this bounds the time as well.)
+        Maximum bytes of the largest table; infinity for a plan that will not run. (Large tables are
+        computed tile by tile and never stored whole, so the limit bounds the time as well.)
 
     Raises
     ------
     MemoryLimitError
-        With the size.
+        If the largest table exceeds the limit; the message gives its size.
     """
     cards, start, item = question.cards, question.start, question.item
     wanted = question.wanted if stage is None else np.zeros_like(question.wanted)
@@ -122,21 +122,21 @@ def compile_program(
     both: bool,
     maximized: Ints | None = None,
 ) -> Program:
-    """Compile a planned question.
+    """Return the compiled program of a planned question.
 
     Parameters
     ----------
     tables : Tables
     tree : Tree
-    soft : numbers of variables with soft evidence
-    targets : numbers of variables
-        The axes of the joint table that is the result, in this order.
+    soft : indices of variables with soft evidence
+    targets : indices of variables
+        Variables of the axes of the joint table that is the result, in this order.
     both : bool
-        Both passes: the result is the marginal of every free variable.
+        Whether to run both passes, whose result is the marginal of every free variable.
     maximized : shape (n_variables,), optional
-        1 for variables that leave by a maximum (in a tree whose stages say so).
+        1 for variables that are maximised, in a tree whose stages eliminate them last.
     """
-    if maximized is not None:  # a sum of probabilities is one, their maximum is not
+    if maximized is not None:  # a distribution sums to one, but its maximum is not one
         tree = tree._replace(unit=np.zeros_like(tree.unit))
     if tree.total > _SMALL:
         tree = planning.with_intermediates(tree, both)

@@ -1,4 +1,4 @@
-"""Answers: posteriors, mixtures and assignments that read well and keep the user's states."""
+"""Answers: posteriors, mixtures and assignments that print as tables of the user's states."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ class Posterior(Displayed, Mapping[State, float]):
     ----------
     variables : sequence of Discrete
     probabilities : ndarray, shape (cardinality of variables[0], ...)
-        Non-negative, of sum one.
+        Non-negative values that sum to one.
     log_evidence : float or callable
         Natural log of the probability (density, if continuous variables are observed) of the
-        evidence; for a factor graph, of the sum of the product that agrees with the evidence.
+        evidence; for a factor graph, of the sum of the product reduced to the evidence. A callable
+        is called when the value is first accessed.
     approximation : optional
-        For an answer that is not exact: its report of convergence or error.
+        Report of convergence or error, None if the answer is exact.
     """
 
     __slots__ = ("_log_evidence", "approximation", "probabilities", "variables")
@@ -63,7 +64,7 @@ class Posterior(Displayed, Mapping[State, float]):
 
     @property
     def log_evidence(self) -> float:
-        """See the parameter; computed when it is first asked for."""
+        """Natural log of the probability of the evidence; see the parameter."""
         if callable(self._log_evidence):
             self._log_evidence = self._log_evidence()
         return self._log_evidence
@@ -71,7 +72,7 @@ class Posterior(Displayed, Mapping[State, float]):
     def __reduce__(self) -> tuple[Any, ...]:
         try:
             log_evidence = self.log_evidence
-        except BayesGraphError:  # it may take more memory than the posterior did
+        except BayesGraphError:  # computing it may take more memory than the posterior did
             log_evidence = math.nan
         return Posterior, (self.variables, self.probabilities, log_evidence, self.approximation)
 
@@ -134,7 +135,7 @@ class Posterior(Displayed, Mapping[State, float]):
         )
 
     def to_dict(self) -> dict[Any, float]:
-        """Return a plain dict (states that are equal to each other, as 1 and True, collide)."""
+        """Return a plain dict; states that compare equal, such as 1 and True, become one key."""
         return dict(self.items())
 
     def to_series(self) -> pd.Series[float]:
@@ -143,7 +144,8 @@ class Posterior(Displayed, Mapping[State, float]):
         values = self.probabilities.ravel()
         levels = []
         for variable in self.variables:
-            # Objects where types mix: pandas would make 1 and 2.5 floats. Tuples stay states.
+            # Object dtype if types are mixed: pandas would make 1 and 2.5 floats. Tuples stay
+            # single states.
             kinds = {type(state) for state in variable.states}
             level = np.empty(variable.cardinality, dtype=object)
             level[:] = variable.states
@@ -152,7 +154,7 @@ class Posterior(Displayed, Mapping[State, float]):
             levels.append(pandas.Index(level, name=variable.name, tupleize_cols=False))
         index = levels[0]
         if len(levels) > 1:
-            # Codes, not values: 1 and True are equal and would become one state.
+            # State codes, not states: 1 and True are equal and would become one state.
             index = pandas.MultiIndex(
                 levels,
                 np.indices(self.probabilities.shape).reshape(len(levels), -1),
@@ -180,15 +182,17 @@ class Marginals(Displayed, Mapping[Name, Any]):
     variables : sequence of Discrete
         All variables of the model.
     numbers : ndarray of int, shape (n,)
-        The places of the unobserved ones among them, ascending.
+        Indices of the unobserved variables, ascending.
     cards : ndarray of int
         Cardinalities of all variables.
     flat : ndarray
-        Their probabilities, one variable after the other.
+        Probabilities of the unobserved variables, one variable after the other.
     log_evidence : float
         See Posterior.
     approximation : optional
         See Posterior.
+    rest : (sequence of names, callable), optional
+        All names, and a function that computes the posterior of a name; see `lazy`.
 
     Attributes
     ----------
@@ -232,13 +236,13 @@ class Marginals(Displayed, Mapping[Name, Any]):
     def lazy(
         cls, names: Sequence[Name], answer: Callable[[Name], Any], log_evidence: float
     ) -> Marginals:
-        """Return a mapping that asks for each posterior when it is first looked up."""
+        """Return a mapping that computes each posterior when it is first accessed."""
         nothing = np.empty(0, dtype=np.int64)
         return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
     @property
     def flat(self) -> Floats:
-        """The probabilities of all discrete variables, one variable after the other."""
+        """The probabilities of the unobserved variables, one variable after the other."""
         return self._flat
 
     @property
@@ -301,7 +305,7 @@ class GaussianMixture(Displayed):
     Parameters
     ----------
     variables : sequence of Continuous
-        n of them.
+        The n variables.
     weights : ndarray, shape (k,)
     means : ndarray, shape (k, n)
     covariances : ndarray, shape (k, n, n)
@@ -335,7 +339,7 @@ class GaussianMixture(Displayed):
 
     @property
     def std(self) -> Any:
-        """The posterior standard deviation, shaped as the variance."""
+        """The posterior standard deviation: a float, or an array of shape (n,) like `variance`."""
         return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
 
     @property
@@ -378,18 +382,19 @@ class GaussianMixture(Displayed):
         return np.exp(self.log_density(x))
 
     def cdf(self, x: ArrayLike) -> Any:
-        """Return P(X <= x) of a single variable."""
+        """Return P(X <= x), if the mixture is of a single variable."""
         deviation, scale = self._standard(x)
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the value that a single variable stays below with the given probability."""
+        """Return the quantile of a single variable at a probability."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
         ends = self.means[:, 0] + scale * special.ndtri(probability)
         low, high = float(ends.min()), float(ends.max())
-        # The root is sought as a share of the way from low to high: no unit, no distant origin.
+        # The root is searched as a fraction of the way from low to high, so that its precision
+        # depends neither on the unit nor on the distance to the origin.
         start = (low - self.means[:, 0]) / scale
         width = (high - low) / scale
 
@@ -440,7 +445,7 @@ class MixedPosterior(Displayed):
     Attributes
     ----------
     discrete : Posterior
-        Of the discrete targets alone.
+        Posterior of the discrete targets.
     """
 
     __slots__ = ("_mixtures", "discrete")
@@ -455,7 +460,9 @@ class MixedPosterior(Displayed):
         return self.discrete.log_evidence
 
     def given(self, state: object) -> GaussianMixture:
-        """Return the continuous targets given one state (a tuple of states) of the discrete ones.
+        """Return the posterior of the continuous targets given a state of the discrete targets.
+
+        The state is a tuple of states if there are several discrete targets.
 
         Raises
         ------
@@ -495,15 +502,15 @@ def _moments(mixture: GaussianMixture | None, n: int) -> list[str]:
 
 
 class Assignment(Displayed, Mapping[Name, Any]):
-    """A mapping from every unobserved variable to its value, with the log probability of the whole.
+    """A mapping from the name of each unobserved variable to its value, with a log probability.
 
     Parameters
     ----------
     assigned : mapping from name to state or number
     log_probability : float
-        Natural log of the joint probability of the discrete values and the evidence (a density
-        where continuous variables are observed, or maximised in a joint mode); for a factor graph,
-        of the value of the product.
+        Natural log of the joint probability of the discrete values and the evidence (a density if
+        continuous variables are observed, or maximised in a joint mode); for a factor graph, the
+        natural log of the product of the factors.
     """
 
     __slots__ = ("_assigned", "log_probability")

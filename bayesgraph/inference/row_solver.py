@@ -1,4 +1,4 @@
-"""The solver of batches of rows: blocks that fit into memory, rows of different patterns."""
+"""The solver of batches of rows, in blocks; rows may differ in which values are missing."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from bayesgraph.inference.programs import Relevance, compile_program, plan_tree,
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete, Variable
 
-# Rows treated at once: their columns and sums stay in the processor's cache while many factors
-# are added up; few factors read their columns in blocks of their own, and take more at a time.
+# Minimum and maximum number of rows of a block, and intended product of its rows and factors.
+# Columns and sums of a block stay in the cache while many factors are added up; blocks are larger
+# with few factors, which read their columns in smaller blocks of their own.
 _BLOCK_ROWS = 4096
 _MAXIMUM_ROWS = 32768
 _BLOCK_POTENTIALS = 2**17
-# Numbers in all tables of the rows that one program answers together, and the most of them: what
-# they need stays in the second-level cache.
+# Maximum number of entries in all tables of a program that answers several rows together, and
+# maximum number of these rows: the tables stay in the second-level cache.
 _ROW_ENTRIES = 2**17
 _MAXIMUM_TOGETHER = 256
 
 
 class RowsWork(Work):
-    """Log probabilities of rows, and of each state of a target with them."""
+    """Log probabilities of rows; with a target, of each of its states together with the row."""
 
     def _begin(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
@@ -47,7 +48,7 @@ class RowsWork(Work):
     def _run_rows(self, rows: Evidence) -> Floats:
         target = next(iter(self._keep), None)
         assert target is None or isinstance(target, Discrete)  # the model has checked it
-        # States first in memory: sums over few states then run along the rows.
+        # The states are the outer axis in memory: sums over few states then run along the rows.
         result = np.empty((1 if target is None else target.cardinality, rows.n_rows)).T
         for chosen, part, ready in self._blocks(rows):
             if ready is None:
@@ -56,7 +57,7 @@ class RowsWork(Work):
             potential, _ = ready.marginal(part)
             assert isinstance(potential, Factor)  # the target is discrete
             found = potential.aligned([] if target is None else [target])
-            # All rows in an array that is nobody else's: there is no need to copy it.
+            # An array with all rows that has no other owner is used without a copy.
             if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
                 result = found
             else:
@@ -71,23 +72,22 @@ class RowsWork(Work):
     def _blocks(
         self, evidence: Evidence
     ) -> Iterator[tuple[slice | NDArray[np.intp], Evidence, PlannedSlice | None]]:
-        """Yield blocks of rows, those that need nothing summed out apart from the others.
+        """Yield blocks of rows; rows in which nothing must be summed out have their own blocks.
 
         Yields
         ------
         rows : slice, or ndarray of int
         part : Evidence
-            Of these rows, without columns that are missing throughout.
+            Evidence of these rows, without columns that are missing in all of them.
         ready : PlannedSlice or None
-            What bears on the question; None for rows of tables that go together through one
-            program.
+            The slice that answers the rows; None for rows that one program answers together.
         """
         model, keep = self.model, self._keep
         evidence, partial = evidence.split()
         together = model.compiled is not None and not evidence.likelihoods
         ready = planned_slice(model, evidence, partial, keep)
         if evidence.n_rows == 1:
-            # Where something must be summed out of tables, their program does it.
+            # If variables must be summed out of tables, a compiled program does it.
             yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
             return
         whole = ready if not partial else planned_slice(model, evidence, (), keep)
@@ -122,15 +122,15 @@ class RowsWork(Work):
 
 
 class RowProgram(NamedTuple):
-    """A program in which the row of a batch is one more variable of the model.
+    """A program in which the row index of a batch is an additional variable of the model.
 
     Attributes
     ----------
     program : Program
     tables : Tables
-        Those of the model, then the likelihoods of the observed variables for each row.
+        Tables of the model, then the likelihoods of the observed variables for each row.
     n_together : int
-        Rows that it answers at once.
+        Number of rows that one run answers.
     """
 
     program: Program
@@ -139,11 +139,11 @@ class RowProgram(NamedTuple):
 
 
 def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> Floats:
-    """Answer many rows that observe different variables with one program.
+    """Return log probabilities of rows that observe different variables, from one program.
 
-    The row enters as a variable: what it observes are likelihoods that depend on it, and the
-    answer is its joint table with the target. What no evidence bears on is computed once for all
-    rows of a block.
+    The row index is a variable of the program: observations are likelihoods that depend on the row
+    index, and the result is the joint table of row index and target. Messages that do not depend on
+    the evidence are computed once for all rows of a block.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
         targets, n_states = (tables.number[target.name],), target.cardinality
         columns.pop(targets[0], None)
     if evidence.n_rows == 1:
-        # Its evidence was split: what one row does not observe has no column.
+        # The evidence was split: variables that the single row does not observe have no column.
         case = Case({v: int(columns[v][0]) for v in sorted(columns)})
         return np.full((1, n_states), _alone(model, targets, case))
     seen = sorted(v for v, column in columns.items() if (column >= 0).any())
@@ -170,7 +170,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
         codes[k] = columns[v]
     logs = np.empty((n_states, evidence.n_rows))
     if program.minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
-        logs[:] = np.nan  # products of the tables themselves may underflow
+        logs[:] = np.nan  # products of table entries may underflow
     else:
         work = borrow(program.n_work)
         kernels.run_rows(
@@ -195,7 +195,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
 
 
 def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
-    """Return the log probability of one row (and of each state of the target with it)."""
+    """Return the log probability of one row (together with each state of the target, if any)."""
     if not targets:
         return model.work(Mass(), case.pattern).run(case)
     posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
@@ -206,7 +206,7 @@ def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
 
 
 def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
-    """Return the program for rows that observe some of the variables."""
+    """Return the program for rows that observe no variables other than those in `seen`."""
     compiled: CompiledTables = model.compiled
     tables = compiled.tables
 
@@ -232,11 +232,11 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
 
 class _Row:
-    """The name of the variable that stands for the row: no other variable has it."""
+    """The name of the variable for the row index; no other variable has this name."""
 
 
 class Rows(Solver):
-    """Rows of a product: factors where nothing is missing that matters, rows together elsewhere."""
+    """Answers rows by elimination of factors, or by one program if relevant values are missing."""
 
     name = "rows"
     condition = "a batch of rows of a product"

@@ -1,4 +1,4 @@
-"""The solver of classifiers that score their class for rows by a kernel of their own."""
+"""The solver of classifiers with a kernel of their own that scores the classes of rows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from bayesgraph.inference.contract import Case, Joint, Pattern, Solver, Work
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import Discrete
 
-# Rows as the kernel takes them.
+# Pattern of the encoded rows that a kernel takes.
 OF_ROWS = Pattern((), rows=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """A class and what scores it for encoded rows: the same answer as that of the network, faster.
+    """A class variable with a kernel that gives the same answer as the network, but faster.
 
     Attributes
     ----------
     target : Discrete
     kernel : str
-        What scores, in words.
+        Description of the kernel in words.
     scores : callable
-        From encoded rows to log P(class, row) up to a term of the row, (n_rows, n_classes).
+        Function that returns log P(class, row) of encoded rows, up to a constant for each row, in
+        shape (n_rows, n_classes).
     """
 
     target: Discrete
@@ -38,7 +39,7 @@ class ClassScores:
 
     @property
     def variables(self) -> tuple[Discrete, ...]:
-        """The class."""
+        """The class variable."""
         return (self.target,)
 
 
@@ -54,7 +55,7 @@ class ScoresWork(Work):
 
 
 class KernelScores(Solver):
-    """Runs the kernel of a stream's summaries, or the linear form of discriminant analysis."""
+    """Runs the kernel of a streaming classifier, or the linear form of discriminant analysis."""
 
     name = "class scores"
     condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"

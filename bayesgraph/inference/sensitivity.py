@@ -25,14 +25,15 @@ class Sensitivity(Displayed):
     Attributes
     ----------
     target, state
-        Whose posterior it is.
+        Name of the variable, and its state.
     posterior : float
-        Its value.
-    derivatives : dict from name of a variable (of a factor graph: number of a factor) to ndarray
-        With respect to each entry of its table by itself, shaped as the table.
+        P(target = state | evidence).
+    derivatives : dict from name of a variable (of a factor graph: index of a factor) to ndarray
+        Derivative for each entry of the table if only this entry changes, shaped as the table.
     covaried : dict from name to ndarray
-        The same if the other entries of the row give way in proportion, so that it still sums to
-        one (Chan and Darwiche 2002); empty for a factor graph, whose tables have no rows.
+        Derivative for each entry of the table if the other entries of its row, the distribution for
+        one parent configuration, change in proportion so that the row still sums to one (Chan and
+        Darwiche 2002); empty for a factor graph, whose tables need not sum to one.
     axes : dict from name to tuple of variables
         The axes of each table.
     """
@@ -45,7 +46,7 @@ class Sensitivity(Displayed):
     axes: Mapping[Any, tuple[Discrete, ...]]
 
     def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
-        """Return the k entries with the steepest effect: (name, index in its table, derivative)."""
+        """Return the k entries with the largest derivatives: (name, index in table, derivative)."""
         tables = self.covaried or self.derivatives
         found = [
             (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
@@ -55,7 +56,7 @@ class Sensitivity(Displayed):
         return sorted(found, key=lambda entry: -abs(entry[2]))[:k]
 
     def entry(self, name: Any, index: tuple[int, ...]) -> str:
-        """Return what an entry of a table is, such as ``P(wet=yes | rain=no)``."""
+        """Return the text of an entry of a table, such as ``P(wet=yes | rain=no)``."""
         axes = self.axes[name]
         parts = [f"{v.name}={v.states[code]}" for v, code in zip(axes, index, strict=True)]
         if not self.covaried:
@@ -64,7 +65,7 @@ class Sensitivity(Displayed):
         return f"P({parts[-1]}{given})"
 
     def _display(self) -> DisplayTable:
-        # One entry a row: with two states the other is its mirror image.
+        # One entry for each row: with two states the other derivative differs only in sign.
         rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
         for name, index, value in self.largest(4 * _MAXIMUM_LINES):
             row = (name, index[:-1] if self.covaried else index)
@@ -87,12 +88,13 @@ def sensitivity(
     *,
     memory_limit: int | None = None,
 ) -> tuple[float, list[Floats], list[Floats]] | None:
-    """Return a posterior, its derivatives with respect to every table, and those with covariation.
+    """Return a posterior and its derivatives with respect to every table; see `Sensitivity`.
 
-    None if the evidence is impossible.
+    The derivatives are returned without and with covariation. None if the evidence is impossible.
 
-    Two propagations: with the evidence e, and with the target t besides. With D the derivative of
-    P(e) and E that of P(t, e), the derivative of P(t | e) is (E - P(t | e) D) / P(e).
+    There are two propagations: with the evidence e, and with e and the target t. If D is the
+    derivative of P(e) and E that of P(t, e), the derivative of P(t | e) is
+    (E - P(t | e) D) / P(e).
     """
     tables = compiled.tables
     plain, _, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
@@ -112,7 +114,7 @@ def sensitivity(
         for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
-            # The compiled tables are those of the model divided by a number each.
+            # Each compiled table is a table of the model divided by a constant.
             logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
             slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)
@@ -121,10 +123,10 @@ def sensitivity(
 
 
 def _covaried(values: Floats, slopes: Floats) -> Floats:
-    """Return derivatives along which the last axis keeps its sum.
+    """Return derivatives under which the sum over the last axis stays constant.
 
-    The others of a row are scaled by (1 - x) / (1 - x0); where x0 is 1 they share alike what it
-    gives up, as their proportions are unknown.
+    If an entry changes from x0 to x, the others of its row are scaled by (1 - x) / (1 - x0). If x0
+    is 1, their proportions are unknown, and all of them change by the same amount.
     """
     rest = 1.0 - values
     certain = rest <= 0
@@ -142,21 +144,22 @@ def _covaried(values: Floats, slopes: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conflict(Displayed):
-    """How well findings go together.
+    """The conflict between findings, the observations of single variables.
 
     Attributes
     ----------
     log_evidence : float
-        Natural log of their probability; normalised for a factor graph too.
+        Natural log of the joint probability of the findings, normalised for a factor graph too.
     measure : float
-        log of the product of their single probabilities over their joint probability, in nats
-        (Jensen, Chamberlain, Nordahl and Jensen 1991). Above zero, they are less likely together
-        than if they had nothing to do with each other: wrong data, a rare case or a wrong model.
+        Log of the product of the findings' marginal probabilities over their joint probability, in
+        nats (Jensen, Chamberlain, Nordahl and Jensen 1991). If it is positive, the findings are
+        less probable together than if they were independent: wrong data, a rare case or a wrong
+        model.
     findings : dict from name to float
-        log P(finding) - log P(finding | all others), in nats, the worst first: above zero, the
-        others speak against it.
+        log P(finding) - log P(finding | all other findings), in nats, largest first. If it is
+        positive, the other findings make the finding less probable.
     expected : dict from name to Posterior-like mapping from state to probability
-        What the others say about each variable.
+        Posterior of each variable given the other findings.
     """
 
     log_evidence: float
@@ -181,14 +184,14 @@ def conflict(
     *,
     memory_limit: int | None = None,
 ) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
-    """Return the log probability, the conflict measure, and what concerns each finding.
+    """Return the log evidence, the conflict measure, and three results for each finding.
 
-    That is its share, what the others expect in its place, and the log mass of these others.
-    `prior` holds the marginals of all variables, one after the other, and `log_total` the log of
-    the sum of the whole product.
+    These are the finding's entry in `Conflict.findings`, its variable's posterior given the other
+    findings, and the log mass of the other findings. `prior` holds the marginals of all variables,
+    one after the other, and `log_total` is the log of the sum of the whole product.
 
-    Hard findings enter as likelihoods; the derivatives with respect to those are the probabilities
-    of all states with each finding retracted, from one propagation.
+    Hard findings enter as likelihoods; the derivatives with respect to the likelihoods are the
+    probabilities of all states without the finding, for all findings from one propagation.
     """
     tables = compiled.tables
     soft = dict(case.soft)
@@ -216,5 +219,5 @@ def conflict(
         expected[variable] = np.exp(logs - total)
         others[variable] = total
     if len(order) < 2:
-        measure, shares = 0.0, dict.fromkeys(shares, 0.0)  # nothing to be in conflict with
+        measure, shares = 0.0, dict.fromkeys(shares, 0.0)  # one finding has no conflict
     return log_mass - log_total, measure, shares, expected, others

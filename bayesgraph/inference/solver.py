@@ -1,4 +1,4 @@
-"""The one list of solvers, and how one of them is selected for a question."""
+"""The list of all solvers, and the selection of a solver for a question."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from bayesgraph.inference.scores import KernelScores
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 from bayesgraph.inference.tempered import Tempered
 
-# In the order in which they are tried: the first that takes a question answers it. Each says its
-# condition in a line (`Solver.condition`); Jeffrey's rule asks `Joint` several times (`jeffrey`).
+# Solvers in the order in which they are tried: the first that takes a question answers it. Each
+# describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
+# several times (`jeffrey`).
 SOLVERS: tuple[Solver, ...] = (
     KernelScores(),  # rows of a stream or a linear discriminant
-    Loopy(),  # if asked for
-    Weighting(),  # if asked for
+    Loopy(),  # if the method is requested
+    Weighting(),  # if the method is requested
     Forward(),  # whole rows drawn from a network
-    JointEnumeration(),  # tables, one case, few variables left
-    PROGRAMS,  # tables, one case: linear, or logarithmic where numbers underflow
-    Rows(),  # rows of a product: factors, or rows together
+    JointEnumeration(),  # tables, one case, few free variables
+    PROGRAMS,  # tables, one case: on probabilities, or on logarithms if they could underflow
+    Rows(),  # rows of a product: by elimination of factors, or many rows in one program
     Factors(),  # one case with Gaussians, plates or trees
     Tempered(),  # weighted networks
     Mixture(),  # mixtures of networks, by their posterior weights
@@ -46,7 +47,7 @@ SOLVERS: tuple[Solver, ...] = (
 )
 
 
-# What some questions take, for refusals.
+# Requirements of some questions, for error messages.
 _WANTS: dict[type[Any], str] = {
     Slopes: ", which takes a product of tables over discrete variables",
     Retractions: ", which takes a product of tables over discrete variables",
@@ -58,13 +59,13 @@ _WANTS: dict[type[Any], str] = {
 def select(
     model: Any, question: Question, evidence: Any = None, memory_limit: int | None = None
 ) -> Work:
-    """Return what runs to answer a question: prepared work, whose `plan` says what and why.
+    """Return the prepared work that answers a question; its `plan` describes the computation.
 
     Parameters
     ----------
     model : model of `bayesgraph.models`
     question : Question
-        With the numbers of variables, their places in ``model.variables``.
+        Question whose variables are given by their indices in ``model.variables``.
     evidence : Pattern, Case, mapping from name to value, or None
     memory_limit : int, optional
         Bytes; half of the machine's memory by default.
@@ -72,9 +73,9 @@ def select(
     Raises
     ------
     UnsupportedModelError
-        If no solver answers the question for this model; says what the model answers instead.
+        If no solver answers the question for this model; the message lists what it does answer.
     MemoryLimitError
-        With the size.
+        If the largest table exceeds the limit; the message gives its size.
 
     Examples
     --------
@@ -96,12 +97,12 @@ def select(
 def first_work(
     model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
 ) -> Work:
-    """Return what the first solver that takes the question has prepared; see `select`."""
+    """Return the work of the first solver that takes the question; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)
 
 
 def first_plan(model: Any, question: Question, pattern: Pattern) -> Plan:
-    """Return what `first_work` would prepare, however large, without doing it."""
+    """Return the plan of the work that `first_work` returns, whatever its size."""
     return _first(model, question, pattern).named_plan(model, question, pattern)
 
 
@@ -113,17 +114,19 @@ def _first(model: Any, question: Question, pattern: Pattern) -> Solver:
 
 
 def serving(model: Any, kind: type[Any]) -> Iterator[Solver]:
-    """Return the solvers that answer a type of question for the model, in their order."""
+    """Return the solvers for a type of question about the model, in the order of `SOLVERS`."""
     return (s for s in SOLVERS if kind in s.answers and s.serves(model))
 
 
 def _check(model: Any, question: Any) -> None:
-    """Refuse what is no model and no question about its variables.
+    """Raise an error if the arguments are not a model and a question about its variables.
 
     Raises
     ------
     DataTypeError
+        If `model` is not a model, or `question` is not an instance of a registered type.
     EvidenceError
+        If the targets are not one or more indices of variables.
     """
     if not hasattr(model, "form"):
         raise DataTypeError(f"select takes a model; got {model!r:.80}.")
@@ -151,7 +154,7 @@ def _pattern(model: Any, evidence: Any) -> Pattern:
 
 
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
-    """Return the error for a question that the model does not answer: what it answers instead."""
+    """Return the error for a question that the model does not answer, with what it does answer."""
     known = (name for kind, name in METHODS.items() if any(serving(model, kind)))
     others = ", ".join(dict.fromkeys(known))
     return UnsupportedModelError(

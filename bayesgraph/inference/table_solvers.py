@@ -32,7 +32,7 @@ from bayesgraph.inference.programs import Relevance, plan_tree
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
 
-# NumPy arrays have at most 64 axes.
+# Maximum number of targets of a joint posterior: NumPy arrays have at most 64 axes.
 _MAX_TARGETS = 60
 
 
@@ -69,7 +69,7 @@ class _TablePosteriors(_TableWork):
         case: Case,
         memory_limit: int | None,
     ) -> Posterior | Marginals | None:
-        """Give flat numbers their axes."""
+        """Return flat probabilities as a `Posterior` or as `Marginals`."""
         flat, log_mass = found
         if log_mass == -np.inf:
             return None
@@ -79,7 +79,7 @@ class _TablePosteriors(_TableWork):
             return Marginals(tables.variables, numbers, tables.cards, flat, log_mass)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
-        model = self.model  # the answer may outlive the name that it was asked by
+        model = self.model  # a strong reference: callers may drop the model before the answer
 
         def log_evidence() -> float:
             work = model.work(Mass(), case.pattern, memory_limit)
@@ -92,12 +92,12 @@ class _TablePosteriors(_TableWork):
 
 
 class EnumeratedPosteriors(_TablePosteriors):
-    """Posteriors from all joint states."""
+    """Posteriors by enumeration of all joint states."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
         few = _few(model, self.question, self.pattern)
-        assert few is not None  # the solver took it
+        assert few is not None  # `takes` has checked it
         self._factors, self._free = few
         self._wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
 
@@ -105,7 +105,7 @@ class EnumeratedPosteriors(_TablePosteriors):
         found = self.compiled.enumerated(case, self._wanted, self._factors)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
-        # Numbers underflow: a program runs on logarithms.
+        # The mass is zero or could underflow: a compiled program can run on logarithms.
         model, question, pattern = self.model, self.question, self.pattern
         program = model.memo.get(
             ("program", question, pattern),
@@ -115,7 +115,7 @@ class EnumeratedPosteriors(_TablePosteriors):
 
 
 class JointEnumeration(_TableSolver):
-    """Goes through all joint states of the variables that matter."""
+    """Enumerates all joint states of the relevant variables."""
 
     name = "joint enumeration"
     condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
@@ -129,7 +129,7 @@ class JointEnumeration(_TableSolver):
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         few = _few(model, question, pattern)
-        assert few is not None  # the solver took it
+        assert few is not None  # `takes` has checked it
         variables = model.compiled.tables.variables
         targets = getattr(question, "targets", ())
         return Plan(
@@ -138,7 +138,7 @@ class JointEnumeration(_TableSolver):
 
 
 def _few(model: Any, question: Question, pattern: Pattern) -> Any:
-    """Return the tables that matter and the variables left, if these are few."""
+    """Return the relevant tables and their free variables, None if these are too many."""
     compiled: CompiledTables = model.compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.few_tables(pattern.observed, targets, relevance)
@@ -150,7 +150,7 @@ def _few(model: Any, question: Question, pattern: Pattern) -> Any:
 def _terms(
     compiled: CompiledTables, question: Question, pattern: Pattern
 ) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
-    """Return targets, relevance and what is maximised, as `CompiledTables.program` takes them."""
+    """Return targets, relevance and maximised variables for `CompiledTables.program`."""
     match question:
         case Joint(targets, whole):
             wide = whole or not targets
@@ -166,7 +166,7 @@ def _terms(
 
 
 class _Program(_TableWork):
-    """Compiled when it is made."""
+    """Work that compiles its program when it is prepared."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -191,7 +191,7 @@ def program_of(
     *,
     memory_limit: int | None = None,
 ) -> Any:
-    """Compile a question about tables."""
+    """Return the compiled program of a question about tables."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
     return compiled.program(
         pattern.observed,
@@ -205,7 +205,7 @@ def program_of(
 
 
 class ProgramPosteriors(_Program, _TablePosteriors):
-    """A joint posterior by one pass towards the root with the targets; all marginals by two."""
+    """A joint posterior by one pass towards the targets' root; all marginals by two passes."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | None:
         found = self._result(case, memory_limit)
@@ -213,14 +213,14 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 
 
 class ProgramMass(_Program):
-    """The log of the sum of the product that agrees with the evidence."""
+    """The log of the sum of the product, reduced to the evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
 class ProgramBest(_Program):
-    """The most probable assignments: sums before maxima, then a search from the roots."""
+    """The most probable assignments: a pass (sums before maxima), then a search from the roots."""
 
     def _run(self, case: Case, memory_limit: int | None) -> TableAssignments | None:
         run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
@@ -229,7 +229,7 @@ class ProgramBest(_Program):
 
 
 class ProgramDraw(_Program):
-    """Exact draws: one pass towards the roots, then a walk down for each row."""
+    """Exact draws: one pass towards the roots, then a walk to the leaves for each row."""
 
     def _run(self, case: Case, memory_limit: int | None) -> TableDraws | None:
         run = possible_run(self.compiled, self.program, case, memory_limit)
@@ -244,7 +244,7 @@ def possible_run(
     *,
     logarithmic: bool = False,
 ) -> Run | None:
-    """Return a run with its workspace; None, without it, if the evidence is impossible."""
+    """Return a run with its workspace; None if the evidence is impossible."""
     run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
     if run.log_mass > -np.inf:
         return run
@@ -253,7 +253,7 @@ def possible_run(
 
 
 class TableSlopes(_TableWork):
-    """Derivatives with respect to every table: two passes over whole factors."""
+    """Derivatives of a posterior with respect to every table, by two propagations."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Sensitivity | None:
         target, state = self.question
@@ -276,7 +276,7 @@ class TableSlopes(_TableWork):
 
 
 class TableRetractions(_TableWork):
-    """What is expected without each finding: two passes over whole factors."""
+    """The conflict between the findings, and each variable's posterior without its finding."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Conflict | None:
         compiled, nothing = self.compiled, Case({})
@@ -301,7 +301,7 @@ class TableRetractions(_TableWork):
 class CompiledPrograms(_TableSolver):
     """Passes over a junction tree, compiled for the pattern of the evidence.
 
-    Runs are linear, and logarithmic where numbers could underflow.
+    Programs run on probabilities, or on logarithms if probabilities could underflow.
     """
 
     name = "compiled program"
@@ -328,7 +328,7 @@ class CompiledPrograms(_TableSolver):
         workspace = 0
         is_program = issubclass(self.works[type(question)], _Program)
         if is_program and BYTES * tree.largest <= default_memory_limit():
-            # Compiling gives the size of the workspace; nothing runs.
+            # Compilation gives the size of the workspace; the program does not run.
             program = program_of(compiled, question, pattern)
             workspace = program.n_work + program.n_result
         return plan_of_tree(tree, variables, kept, passes=passes, workspace=workspace)

@@ -1,4 +1,4 @@
-"""The tables of a discrete model as flat arrays, which the compiled kernels read."""
+"""The tables of a discrete model as flat arrays for the compiled kernels."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from bayesgraph.inference import planning_kernels as kernels
 from bayesgraph.inference.junction import Ints, TableArrays
 from bayesgraph.variables import Discrete, Variable
 
-# Smaller numbers lose digits; with this one among them the engine runs on logarithms.
+# Smallest normal number, below which digits are lost; a table with this entry makes programs run
+# on logarithms.
 _TINY = float(np.finfo(np.float64).tiny)
 _LOG_TINY = float(np.log(_TINY))
 
 
 class Scopes:
-    """The variables of a model and the scopes of its tables, as numbers.
+    """The variables of a model and the scopes of its tables, as arrays of indices.
 
     Parameters
     ----------
     variables : sequence of Discrete
-        All variables, in order; their places are their numbers.
+        All variables, in the order of their indices.
     scopes : sequence of tuples of Discrete
-        One for each table.
+        Scope of each table.
 
     Attributes
     ----------
-    number : dict from name to int
+    number : dict from name of a variable to its index
     cards, start, item
         See Tables.
     """
@@ -41,7 +42,7 @@ class Scopes:
         self, variables: Sequence[Discrete], scopes: Iterable[tuple[Variable, ...]]
     ) -> None:
         self.variables = tuple(variables)
-        # Names tell the variables of a model apart, and are hashed faster than variables are.
+        # Names identify the variables of a model, and are hashed faster than variables.
         number = {v.name: i for i, v in enumerate(self.variables)}
         self.number = number
         item: list[int] = []
@@ -64,22 +65,23 @@ class Tables:
     values : sequence of ndarray
         The tables.
     sums_to_one : bool
-        Each table is the distribution of the last variable of its scope given the others.
+        Whether each table is the distribution of the last variable of its scope given the others.
     log_scales : sequence of float, optional
-        Natural logs of numbers by which the tables are to be multiplied.
+        Natural logs of constants by which the tables are multiplied.
     log_values : sequence of ndarray, optional
-        Natural logarithms of the tables where `values` cannot hold some of them. These must stand
-        there with a number so small that no run will trust it.
+        Natural logarithms of the tables, given if some entries underflow. Such entries must be so
+        small in `values` that every run uses the logarithms.
 
     Attributes
     ----------
     log_scale : float
         Sum of `log_scales`.
     variables : tuple of Discrete
-    number : dict from name of a variable to its number
+    number : dict from name of a variable to its index
     cards : shape (n_variables,)
+        Cardinalities.
     start, item
-        Scopes as numbers of variables: that of table f is ``item[start[f]:start[f + 1]]``.
+        Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class Tables:
 
     @cached_property
     def arrays(self) -> TableArrays:
-        """What kernels read."""
+        """The arrays that kernels read."""
         step, base, child = kernels.table_layout(
             self.cards, self.start, self.item, self._sums_to_one
         )
@@ -111,7 +113,7 @@ class Tables:
 
     @classmethod
     def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
-        """Return tables of given logarithms, each divided by its largest entry."""
+        """Return tables from their logarithms, each table divided by its largest entry."""
         peaks = [float(table.max()) for table in logs]
         peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
         scaled = [table - peak for table, peak in zip(logs, peaks, strict=True)]
@@ -126,28 +128,28 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the tables themselves."""
+        """Bytes of the tables."""
         return self.values.nbytes
 
     @cached_property
     def log_values(self) -> Floats:
-        """Natural logarithms of `values`, or what was given as these."""
+        """Natural logarithms of `values`, or the logarithms that were given."""
         return self.log_at(slice(None))
 
     def log_at(self, places: Ints | slice) -> Floats:
-        """Return the natural logarithms of some entries."""
+        """Return the natural logarithms of the entries at the given indices."""
         if self._log_values is not None:
             return self._log_values[places]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.values[places]))
 
     def offsets(self, observed: Ints, states: Ints) -> Ints:
-        """Return where the part of each table that agrees with the evidence starts.
+        """Return the offset of the first entry of each table that agrees with the evidence.
 
         Parameters
         ----------
         observed, states : shape (k,)
-            Numbers of the observed variables and of their states.
+            Indices of the observed variables, and their state codes.
         """
         a = self.arrays
         offsets: Ints = kernels.evidence_offsets(
@@ -166,7 +168,7 @@ class Tables:
         return len(self.start) - 1
 
     def table(self, f: int, *, logs: bool = False) -> tuple[list[int], Floats]:
-        """Return the numbers of a table's variables, and the table or its logarithms."""
+        """Return the indices of a table's variables, and the table or its logarithms."""
         numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
         shape = self.cards[numbers]
         begin = int(self.arrays.base[f])
@@ -174,5 +176,5 @@ class Tables:
         return numbers, values[begin : begin + int(shape.prod())].reshape(shape)
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
-        """Return the numbers of variables."""
+        """Return the indices of the given variables."""
         return [self.number[v.name] for v in variables]

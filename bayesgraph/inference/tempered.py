@@ -1,4 +1,4 @@
-"""The solver of weighted networks: marginalise first, then temper."""
+"""The solver of weighted networks: conditionals are marginalised before they are weighted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayesgraph.inference.row_solver import RowsWork
 
 
 class TemperedRows(Work):
-    """The log scores of the class for each row: powered conditionals, added up."""
+    """The log scores of the classes for each row: sums of weighted log conditionals."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
@@ -34,7 +34,10 @@ class TemperedRows(Work):
 
 
 class Tempered(Factors):
-    """The factors of the network, and one that turns what it says of its class into ours."""
+    """Eliminates variables from the network's factors and a factor that tempers the class.
+
+    That factor is the ratio of the tempered posterior of the class to the network's posterior.
+    """
 
     name = "tempered"
     condition = "a weighted network, whose class follows from tempered conditionals"

@@ -1,7 +1,7 @@
 """Likelihood weighting: approximate posteriors of Bayesian networks by weighted samples.
 
-Every answer comes with its standard error. Whatever can be sampled can be asked, whatever its
-width or family; what it costs is accuracy where the evidence is improbable.
+Every answer has a standard error. The method works for every network that can be sampled, whatever
+its width and families, but it is inaccurate if the evidence is improbable.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ from bayesgraph.inference.results import Posterior
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# Below this many effective samples the standard errors are not to be trusted themselves.
+# Minimum number of effective samples for which the standard errors are reliable.
 FEW_SAMPLES = 100
-# Numbers held at once while a chunk is drawn: 32 MB.
+# Maximum number of values held while a chunk is drawn (32 MB), and maximum rows of a chunk.
 _CHUNK_NUMBERS = 2**22
 _CHUNK_ROWS = 2**14
-# A requested standard error is looked at again after this share of more samples.
+# Growth factor of the number of samples between two checks of a requested standard error.
 _GROWTH = 1.25
 
 
 class Node(Protocol):
-    """What is needed of the local distribution of one variable; every CPD has it."""
+    """The protocol of the local distribution of one variable; every CPD satisfies it."""
 
     @property
     def variable(self) -> Variable:
-        """The child."""
+        """The child variable."""
         ...
 
     @property
     def parents(self) -> tuple[Variable, ...]:
-        """Its parents."""
+        """The parents of the child."""
         ...
 
     def sample(
         self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator, /
     ) -> NDArray[Any]:
-        """Return n draws of the child given its parents' columns."""
+        """Return n draws of the child, given the columns of its parents."""
         ...
 
     def potential(self, evidence: Evidence, /) -> Potential:
-        """Return the log density of rows in which the whole family is observed."""
+        """Return the factor of rows in which child and parents are observed: their log density."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A number, or an array of them, and how far it may be off.
+    """An estimated number or array, with its standard error.
 
     Attributes
     ----------
@@ -86,18 +86,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class SamplingError:
-    """How accurate the answers of a sampler are.
+    """The accuracy of the answers of a sampler.
 
     Attributes
     ----------
     method : str
     n_samples : int
     effective_samples : float
-        Independent samples of the posterior that would be worth as much (Kong 1992):
-        (sum of weights) squared over the sum of squared weights.
+        Number of independent samples of the posterior with the same accuracy (Kong 1992): (sum of
+        weights) squared over the sum of squared weights.
     largest_standard_error : float
-        Of the probabilities of the single discrete targets, and of the means of the continuous
-        ones in units of their posterior standard deviation.
+        Maximum of the standard errors of the marginal probabilities of all discrete targets, and of
+        the means of continuous targets in units of their posterior standard deviations.
     requested_standard_error : float or None
     """
 
@@ -109,12 +109,12 @@ class SamplingError:
 
     @property
     def reliable(self) -> bool:
-        """Enough effective samples (100) for the standard errors to mean something."""
+        """Whether there are enough effective samples (100) for reliable standard errors."""
         return self.effective_samples >= FEW_SAMPLES
 
     @property
     def reached(self) -> bool:
-        """The requested standard error, if there was one, was reached."""
+        """Whether the result is reliable and the requested standard error, if any, was reached."""
         wanted = self.requested_standard_error
         return self.reliable and (wanted is None or self.largest_standard_error <= wanted)
 
@@ -138,27 +138,27 @@ class SamplingError:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedSamples(Displayed):
-    """Samples of the targets with weights that make them samples of the posterior.
+    """Weighted samples of the targets, which represent their posterior.
 
     With normalised weights w (sum one) the mean of f over the posterior is estimated by
     m = sum(w f), the self-normalised estimator, whose standard error by the delta method is
     sqrt(sum(w**2 (f - m)**2)) (Geweke 1989; Owen 2013, Monte Carlo theory, methods and examples,
-    eq. 9.9). Everything here is such a mean or a function of some.
+    eq. 9.9). All answers are such means or functions of them.
 
-    Where few samples carry most of the weight that formula is too sure: what it does not see is the
-    next heavy sample. Its effect is added in quadrature: the largest weight found times one
-    posterior standard deviation of f. With equal weights 1 / n this is nothing, next to the
-    1 / sqrt(n) of the delta method. No formula sees what not one sample has met: where all that
-    explains the evidence is rarer than one in n, the error is larger than reported.
+    If few samples have most of the weight, this formula underestimates the error, because it does
+    not account for another sample of large weight. The effect of such a sample, the largest weight
+    found times one posterior standard deviation of f, is added in quadrature. With equal weights
+    1 / n it is negligible compared with the 1 / sqrt(n) of the delta method. If all samples that
+    could explain the evidence are rarer than one in n, the error is larger than reported.
 
     Attributes
     ----------
     columns : mapping from Variable to ndarray, shape (n_samples,)
         State codes of discrete targets, values of continuous ones.
     log_weights : ndarray, shape (n_samples,)
-        Not normalised; at least one is finite.
+        Logs of the weights, not normalised; at least one is finite.
     requested_standard_error : float or None
-        What was asked for.
+        The standard error that the caller requested.
     """
 
     columns: Mapping[Variable, NDArray[Any]]
@@ -176,7 +176,7 @@ class WeightedSamples(Displayed):
 
     @cached_property
     def weights(self) -> Floats:
-        """The weights, of sum one, shape (n_samples,)."""
+        """The normalised weights, shape (n_samples,)."""
         weights = np.exp(self.log_weights - self.log_weights.max())
         weights /= weights.sum()
         weights.flags.writeable = False
@@ -184,26 +184,27 @@ class WeightedSamples(Displayed):
 
     @cached_property
     def effective_samples(self) -> float:
-        """Independent samples of the posterior that would be worth as much; see SamplingError."""
+        """Number of independent samples with the same accuracy; see `SamplingError`."""
         return float(1.0 / (self.weights @ self.weights))
 
     @cached_property
     def log_evidence(self) -> Estimate:
         """Natural log of the probability (density) of the evidence: the log of the mean weight.
 
-        Its standard error, by the delta method, is that of the mean weight over the mean weight.
+        Its standard error, by the delta method, is the standard error of the mean weight divided by
+        the mean weight.
         """
         n = self.n_samples
         peak = float(self.log_weights.max())
         value = peak + math.log(float(np.exp(self.log_weights - peak).sum()) / n)
         if n == 1:
             return Estimate(value, math.inf)
-        # The mean of n w is one: its variance is that of the weights about 1 / n.
+        # The mean of n w is one; its variance follows from the deviations of w from 1 / n.
         return Estimate(value, float(np.linalg.norm(self.weights - 1 / n)) * math.sqrt(n / (n - 1)))
 
     @cached_property
     def report(self) -> SamplingError:
-        """How accurate the answers are."""
+        """The accuracy of the answers."""
         return SamplingError(
             "likelihood weighting",
             self.n_samples,
@@ -232,10 +233,10 @@ class WeightedSamples(Displayed):
     def probabilities(self, *targets: Name | Variable) -> Estimate:
         """Return the joint posterior of one or several discrete targets.
 
-        The delta method says that states which no sample reached are impossible. Here the next
-        heavy sample adds the largest weight found, in quadrature. With equal weights 1 / n three
-        standard errors of a state that was not reached are then the rule of three (Hanley and
-        Lippman-Hand 1983: no case among n leaves up to 3 / n).
+        The delta method alone gives a state that no sample has reached the standard error 0.
+        Therefore the largest weight found is added in quadrature. With equal weights 1 / n, three
+        standard errors of such a state are then 3 / n, the rule of three (Hanley and Lippman-Hand
+        1983: if an event did not occur in n trials, its probability may be up to 3 / n).
 
         Parameters
         ----------
@@ -284,11 +285,11 @@ class WeightedSamples(Displayed):
         return Estimate(std, error)
 
     def quantile(self, target: Name | Variable, probability: float) -> Estimate:
-        """Return the value that a continuous target stays below with the given probability.
+        """Return the quantile of a continuous target at a probability p.
 
-        The smallest sample up to which the weights add up to the probability p. Standard error:
-        half the distance between the quantiles of p less and plus the standard error of the
-        distribution function there (Woodruff 1952); no density needs to be estimated.
+        It is the smallest sample at which the cumulative weight reaches p. Its standard error is
+        half the distance between the quantiles at p - e and p + e, where e is the standard error of
+        the distribution function at the quantile (Woodruff 1952); this needs no density estimate.
         """
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
@@ -307,7 +308,7 @@ class WeightedSamples(Displayed):
         return Estimate(value, 0.5 * (high - low))
 
     def _error(self, deviations: NDArray[Any]) -> float:
-        """Return the standard error of a mean from what is left when the mean is taken off."""
+        """Return the standard error of a mean from the deviations of the samples from the mean."""
         delta = np.linalg.norm(self.weights * deviations)
         spread = np.sqrt(self.weights @ deviations**2)
         return float(np.hypot(delta, self.weights.max() * spread))
@@ -371,10 +372,10 @@ def likelihood_weighting(
     standard_error: float | None = None,
     random_state: RandomState = None,
 ) -> WeightedSamples:
-    """Sample a Bayesian network with its evidence held fixed and weight by its likelihood.
+    """Return samples of a Bayesian network given evidence, weighted by the evidence's likelihood.
 
-    Fung and Chang 1990; Shachter and Peot 1990. Variables that are neither targets nor observed nor
-    above one that is are not sampled.
+    Observed variables keep their values (Fung and Chang 1990; Shachter and Peot 1990). Only
+    targets, variables with evidence and their ancestors are sampled.
 
     Parameters
     ----------
@@ -382,12 +383,12 @@ def likelihood_weighting(
         CPDs, parents before children.
     targets : sequence of Variable
     evidence : Evidence
-        One row; soft evidence on discrete variables counts with its likelihoods.
+        Evidence with a single row; likelihoods multiply the weights.
     n : int
-        How many to draw; with `standard_error` the most to draw.
+        Number of samples; the maximum number if `standard_error` is given.
     standard_error : float, optional
-        Stop once ``report.largest_standard_error`` is no larger and the effective samples are at
-        least 100. Stopping on an estimate makes it a little optimistic.
+        Stop once ``report.largest_standard_error`` is no larger than this and there are at least
+        100 effective samples. This stopping rule makes the estimated error slightly too small.
     random_state : int or numpy Generator, optional
 
     Returns
@@ -399,7 +400,9 @@ def likelihood_weighting(
     ImpossibleEvidenceError
         If every sample has weight zero. This does not prove that the evidence is impossible.
     ModelError
-        For nodes that are not in topological order or lack a variable.
+        If the nodes are not in topological order, or if a parent has no node.
+    UnknownVariableError
+        If a target or a variable with evidence has no node.
 
     Warns
     -----
@@ -457,7 +460,7 @@ class _Chunk:
 
 
 def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSamples | None:
-    """Return the samples of as many chunks as are needed; None if all weigh nothing."""
+    """Return samples until the standard error is reached; None if all weights are zero."""
     parts: list[_Chunk] = []
     count, next_look = 0, 0.0
     for chunk in chunks:
@@ -488,7 +491,7 @@ class _Sampler:
     evidence: Evidence
 
     def chunks(self, n_samples: int, random: np.random.Generator) -> Iterator[_Chunk]:
-        """Yield chunks of `n_samples` samples together, of bounded memory."""
+        """Yield chunks of bounded memory that have `n_samples` samples in total."""
         size = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(1, len(self.nodes))))
         for start in range(0, n_samples, size):
             yield self._chunk(min(size, n_samples - start), random)
@@ -511,13 +514,13 @@ class _Sampler:
         """Return the log density of the observed child given its parents' samples, (n,)."""
         family = {variable: columns[variable] for variable in (*node.parents, node.variable)}
         potential = node.potential(Evidence(n, family, complete=True))
-        assert isinstance(potential, Factor)  # nothing is free
+        assert isinstance(potential, Factor)  # all variables are observed
         assert not potential.scope
         return potential.log_values
 
 
 def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evidence) -> list[Node]:
-    """Return the nodes of the targets and the evidence and all above them, in order."""
+    """Return the nodes of the targets, the evidence and all their ancestors, parents first."""
     place = {node.variable: i for i, node in enumerate(nodes)}
     wanted = {*targets, *evidence.columns, *evidence.likelihoods}
     for variable in (*targets, *evidence.columns, *evidence.likelihoods):

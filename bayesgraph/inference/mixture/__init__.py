@@ -1,4 +1,4 @@
-"""The solver of mixtures of networks: each is asked, and the answers are added up."""
+"""The solver of mixtures of networks, which combines the answers of all networks."""
 
 from bayesgraph.inference.mixture.solver import Mixture
 

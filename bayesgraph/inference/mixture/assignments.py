@@ -1,9 +1,9 @@
-"""The most probable assignments of a mixture, from those of its networks.
+"""The most probable assignments of a mixture, from the most probable ones of its networks.
 
-Finding them is hard in general, but what each network says is sorted: an assignment that is not
-among the first k of any network has at most the weighted sum of their k-th probabilities. So all
-that is found beside and lies above that bound is certain (the threshold algorithm of Fagin, Lotem
-and Naor 2003, "Optimal aggregation algorithms for middleware", section 4).
+The problem is hard in general, but each network gives its assignments in order: an assignment that
+is among the first k of no network has at most the weighted sum of the k-th probabilities. If n
+assignments reach this bound, the n most probable ones are found (the threshold algorithm of Fagin,
+Lotem and Naor 2003, "Optimal aggregation algorithms for middleware", section 4).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bayesgraph.inference.mixture.averages import log_sum
 from bayesgraph.inference.results import Assignment
 from bayesgraph.variables import Name, State
 
-# Assignments looked at in each network before the search is given up.
+# Maximum number of assignments of each network before the search is given up.
 _MAXIMUM = 4096
-# Of sums of logs: equally probable assignments must not look different.
+# Tolerance of sums of logs, so that equally probable assignments compare as equal.
 _ROUNDING = 1e-11
 
 _Values: TypeAlias = tuple[State, ...]
@@ -39,23 +39,23 @@ def best_assignments(
     ----------
     n : int
     first : callable
-        From k to the k most probable assignments of each network, best first, fewer if fewer are
-        possible.
+        Function of k that returns the k most probable assignments of each network, best first, or
+        fewer if fewer are possible.
     log_weights : ndarray, shape (number of networks,)
     log_probabilities : callable
-        From names and a list of their values to the mixture's log probabilities of these
-        assignments together with the evidence.
+        Function of names and a list of tuples of values that returns the log probabilities of these
+        assignments and the evidence under the mixture.
 
     Raises
     ------
     UnsupportedModelError
-        If the networks differ so much that their first 4096 assignments do not decide it.
+        If the first 4096 assignments of the networks do not determine the result.
     """
     k = max(8, 2 * n)
     while True:
         found = first(k)
         names = next((tuple(best[0]) for best in found if best), ())
-        # By type too: True and 1 may be two states of one variable.
+        # The keys contain the types: True and 1 may be two states of one variable.
         distinct = {
             tuple((type(a[name]), a[name]) for name in names): tuple(a[name] for name in names)
             for best in found

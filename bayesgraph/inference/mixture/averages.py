@@ -1,4 +1,4 @@
-"""Answers of several networks, mixed by the posterior weights of the networks."""
+"""Averages of the posteriors of several networks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Answer: TypeAlias = Posterior | GaussianMixture | MixedPosterior
 
 
 def log_sum(logs: Floats) -> float:
-    """Return the log of the sum of exponentials of a vector; minus infinity if all are zero."""
+    """Return log-sum-exp of a vector, minus infinity if no value is finite."""
     peak = float(logs.max(initial=-np.inf))
     return peak if peak == -np.inf else peak + float(np.log(np.exp(logs - peak).sum()))
 
 
 def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
-    """Return the mixture of posteriors of the same targets.
+    """Return the average of posteriors of the same targets by the networks' posterior weights.
 
     Each network s answers with P_s(target | evidence) and P_s(evidence). The weight of its answer
-    is its share of ``sum_s pi_s P_s(evidence)``.
+    is proportional to ``pi_s P_s(evidence)``.
 
     Parameters
     ----------
@@ -40,16 +40,16 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
 
 
 def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> Answer:
-    """Return the average of posteriors of the same targets by given shares.
+    """Return the average of posteriors of the same targets by given weights.
 
     Parameters
     ----------
     answers : sequence of Posterior, of GaussianMixture, or of MixedPosterior
         At least one; all of the same targets.
     shares : ndarray, shape (n,)
-        They sum to one.
+        Weights, which sum to one.
     log_evidence : float
-        Of the average.
+        Log evidence of the average.
     """
     if isinstance(answers[0], Posterior):
         found = [answer for answer in answers if isinstance(answer, Posterior)]

@@ -1,4 +1,4 @@
-"""Compiled sums of table entries over rows, and the log of a growing sum of their exponentials."""
+"""Compiled sums of log table entries for each row, and of their exponentials over networks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-# Rows whose sums stay in the cache while all tables of a network are added up.
+# Number of rows of a block, whose sums stay in the cache while all tables of a network are added.
 _BLOCK = 128
 
 
@@ -31,10 +31,10 @@ def add_network(
     begin: int,
     end: int,
 ) -> None:
-    """Add one network's share of each row to the mixture's, unless it must be summed out there.
+    """Add a network's term to the mixture's sum for each row that needs no summing out.
 
-    The share of row i and target state k is the exponential of `log_weight` plus one table entry
-    for each factor whose child the row observes. The mixture's is
+    The term of row i and target state k is the exponential of `log_weight` plus one log table entry
+    for each factor whose child is the target or observed in the row. The mixture's sum is
     ``total[k, i] * exp(maximum[k, i])``.
 
     Parameters
@@ -44,24 +44,26 @@ def add_network(
     child : ndarray, shape (n_factors,)
         Column of the child of each factor, -1 for the target.
     first : ndarray, shape (n_factors + 1,)
-        Where the axes of each factor begin among `column` and `stride`.
+        Index of the first axis of each factor in `column` and `stride`.
     column, stride : ndarray, shape (n_axes,)
-        Column of each observed axis, and how far apart its states lie in `logs`.
+        Column of each axis other than the target, and its stride in `logs`.
     base : ndarray, shape (n_factors,)
-        Where each factor begins in `logs`.
+        Offset of each factor in `logs`.
     wide : ndarray of bool, shape (n_factors,)
         Whether the factor has the target as its last axis.
     inner : ndarray
-        Columns of variables with children: where one is missing, the row is left open.
+        Columns of variables with children; rows in which one of them is missing are left out.
     logs : ndarray, one-dimensional
+        Log entries of all tables.
     log_weight : float
+        Log weight of the network.
     maximum, total : ndarray, shape (n_states, n_rows)
     open_rows : ndarray of bool, shape (n_rows,)
         Set for the rows that were left out.
     complete : bool
-        No code is missing.
+        Whether no code is missing.
     begin, end : int
-        The rows to treat.
+        Range of rows.
     """
     n_states = maximum.shape[0]
     share = np.empty((_BLOCK, n_states))
@@ -115,8 +117,8 @@ def _places(
     n: int,
     at: NDArray[np.int64],
 ) -> None:
-    """Write where the entries of a factor begin for each row of a block."""
-    if last - first == 2:  # most have two observed axes: one loop instead of three
+    """Write the index of the first entry of a factor for each row of a block."""
+    if last - first == 2:  # most factors have two such axes: one loop instead of three
         one, other = codes[column[first]], codes[column[first + 1]]
         by, along = stride[first], stride[first + 1]
         for i in range(n):
@@ -140,6 +142,6 @@ def _add_exponential(
     if value <= maximum[k, i]:
         total[k, i] += math.exp(value - maximum[k, i])
     else:
-        # From nothing, exp(-inf) is zero and the sum begins with one.
+        # The maximum of an empty sum is -inf, whose exponential is 0: the new total is 1.
         total[k, i] = total[k, i] * math.exp(maximum[k, i] - value) + 1.0
         maximum[k, i] = value

@@ -1,8 +1,8 @@
-"""Batches of rows: the log posteriors of all networks of a mixture, added up as they come.
+"""Batches of rows: sums of the probabilities of all networks of a mixture.
 
-Where a network of tables has nothing to sum out, the log probability of a row is a sum of table
-entries, which one compiled loop reads for all its tables. That is so if every missing variable is a
-leaf: its table sums to one. The other rows go to the engine of the network.
+If every missing variable of a row is a leaf, whose table sums to one, nothing must be summed out of
+a network of tables: the log probability of the row is a sum of log table entries, computed by one
+compiled loop over all tables. The network's own solver answers the other rows.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bayesgraph.inference.tables import Tables
 from bayesgraph.parallel import over_rows
 from bayesgraph.variables import Variable
 
-# Table entries read below which one thread is enough.
+# Minimum number of table entries read by each thread.
 _THREAD = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The tables of a network as `kernels.add_network` reads them; see its parameters.
+    """The tables of a network as arguments of `kernels.add_network`, which describes them.
 
     Attributes
     ----------
@@ -48,20 +48,20 @@ class Sums:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the numbers."""
+        """Bytes of the log entries."""
         return self.logs.nbytes
 
 
 def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
-    """Return the tables of a network, the target's axis last in each.
+    """Return the tables of a network as `Sums`, with the target as the last axis.
 
     Parameters
     ----------
     tables : Tables
-        Each the distribution of the last variable of its scope.
+        Tables that are distributions of the last variable of their scope.
     target : int, optional
     columns : sequence of int
-        The variables of the columns, in their order.
+        Indices of the variables of the columns, in order.
     """
     place = {variable: i for i, variable in enumerate(columns)}
     child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
@@ -94,7 +94,7 @@ def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
 
 
 def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[int]:
-    """Return the columns of all variables with children."""
+    """Return the columns of all variables with children, without the target."""
     parents: dict[int, None] = {}
     for begin, end in itertools.pairwise(tables.start.tolist()):
         parents |= dict.fromkeys(tables.item[begin : end - 1].tolist())
@@ -102,7 +102,7 @@ def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[in
 
 
 class RowSum:
-    """A sum of probabilities for each row and state, kept as a largest log and a multiple of it.
+    """A sum of probabilities for each row and state, stored as ``total * exp(maximum)``.
 
     Parameters
     ----------
@@ -114,10 +114,10 @@ class RowSum:
         self.total = np.zeros((n_states, n_rows))
 
     def add(self, rows: NDArray[np.intp] | slice, logs: Floats) -> None:
-        """Add exponentials of logs of shape (n_states, number of rows)."""
+        """Add the exponentials of logs, shape (n_states, number of rows), to the given rows."""
         maximum, total = self.maximum[:, rows], self.total[:, rows]
         larger = np.maximum(maximum, logs)
-        # Where both are zero the difference would be NaN.
+        # If both logs are minus infinity, their difference would be NaN.
         origin = np.where(np.isneginf(larger), 0.0, larger)
         self.total[:, rows] = total * np.exp(maximum - origin) + np.exp(logs - origin)
         self.maximum[:, rows] = larger
@@ -125,7 +125,7 @@ class RowSum:
     def add_sums(
         self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
     ) -> NDArray[np.intp]:
-        """Add a network of tables and return the rows that it leaves to the engine."""
+        """Add the terms of a network of tables; return the rows left to the network's solver."""
         open_rows = np.zeros(codes.shape[1], dtype=bool)
 
         def work(begin: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""The solver of mixtures: every question is put to each network, and the answers are added up."""
+"""The solver of mixtures: each network answers the question, and the answers are combined."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
 class Part:
-    """A network of a mixture, and where it has the mixture's variables.
+    """A network of a mixture, with its weight and its own indices of the variables.
 
     Attributes
     ----------
     place : int
-        Among the networks.
+        Index among the networks.
     log_weight : float
     network : model
     places : mapping from int to int, or None
-        From the mixture's numbers of the variables to the network's; None if they are the same.
+        Index of each variable in the network, by its index in the mixture; None if all are equal.
     """
 
     def __init__(self, model: Any, place: int, log_weight: float) -> None:
@@ -60,12 +60,12 @@ class Part:
             self.places = {v: number[x.name] for v, x in enumerate(model.variables)}
 
     def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
-        """Return the network's numbers of some variables."""
+        """Return the indices of variables in the network."""
         places = self.places
         return tuple(variables) if places is None else tuple(places[v] for v in variables)
 
     def question(self, question: Any) -> Question:
-        """Return the question in the network's numbers."""
+        """Return the question with the network's indices of variables."""
         if isinstance(question, Joint):
             return question._replace(targets=self.numbers(question.targets))
         if isinstance(question, Best) and question.over is not None:
@@ -74,21 +74,21 @@ class Part:
         return found
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the pattern in the network's numbers."""
+        """Return the pattern with the network's indices of variables."""
         if self.places is None:
             return pattern
         observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
         return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
 
     def run(self, question: Question, case: Case, memory_limit: int | None) -> Any:
-        """Return the network's answer, for which it selects its own solver."""
+        """Return the answer of the network, from the solver selected for it."""
         own = case.renumbered(self.places)
         work = self.network.work(self.question(question), own.pattern, memory_limit)
         return work.run(own, memory_limit)
 
 
 def parts_of(model: Any) -> list[Part]:
-    """Return the networks of a mixture, those of weight zero left out."""
+    """Return the networks of a mixture that have a positive weight."""
     weights = enumerate(model.weights.tolist())
     found: list[Part] = model.memo.get(
         "parts", lambda: [Part(model, i, float(np.log(w))) for i, w in weights if w > 0]
@@ -107,7 +107,7 @@ class _MixtureWork(Work):
 
 
 class MixtureMass(_MixtureWork):
-    """The log of the weighted sum of the networks' probabilities."""
+    """The log of the weighted sum of the networks' probabilities of the evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> float:
         return log_sum(log_masses(self.parts, case, memory_limit))
@@ -117,7 +117,7 @@ class MixtureMass(_MixtureWork):
 
 
 class MixtureJoint(_MixtureWork):
-    """A joint posterior: those of the networks, by their weights given the evidence."""
+    """A joint posterior: the networks' posteriors averaged by their weights given the evidence."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
         found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
@@ -133,7 +133,7 @@ class MixtureJoint(_MixtureWork):
 
 
 class MixtureAll(_MixtureWork):
-    """All marginals, each computed when it is first looked up."""
+    """All marginals, each computed when it is first accessed."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
         model, pattern = self.model, self.pattern
@@ -144,7 +144,7 @@ class MixtureAll(_MixtureWork):
 
 
 class MixtureBest(_MixtureWork):
-    """The most probable assignments, from those of the networks."""
+    """The most probable assignments, found among the most probable ones of the networks."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Taken:
         if self.question.mode:
@@ -155,7 +155,7 @@ class MixtureBest(_MixtureWork):
         return Taken(partial(self._take, case, memory_limit))
 
     def _take(self, case: Case, memory_limit: int | None, k: int) -> list[Assignment]:
-        """Return the k best, or fewer if fewer are possible."""
+        """Return the k best assignments, or fewer if fewer are possible."""
         question = self.question
         if question.over is not None:
             return self._over(question.over, case, memory_limit)
@@ -167,7 +167,7 @@ class MixtureBest(_MixtureWork):
         return [self._with_means(case, memory_limit, best) for best in found]
 
     def _over(self, over: tuple[int, ...], case: Case, limit: int | None) -> list[Assignment]:
-        """Return the argmax of the joint posterior, which is the table of all its states."""
+        """Return the argmax of the joint posterior, whose whole table is computed."""
         model = self.model
         posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
         if posterior is None:
@@ -178,7 +178,7 @@ class MixtureBest(_MixtureWork):
         return [Assignment(dict(zip(names, best, strict=True)), log_value)]
 
     def _with_means(self, case: Case, limit: int | None, best: Assignment) -> Assignment:
-        """Return an assignment with the conditional means of the continuous variables."""
+        """Return an assignment extended by the conditional means of the continuous variables."""
         model = self.model
         codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
         known = Case({**case.hard, **codes}, case.soft)
@@ -212,13 +212,13 @@ def _code(model: Any, name: Name, state: Any) -> int:
 def _best_of(
     parts: Sequence[Part], case: Case, memory_limit: int | None, k: int
 ) -> list[list[Assignment]]:
-    """Return the k most probable assignments of each network, none where all are impossible."""
+    """Return the k most probable assignments of each network, [] if none is possible."""
     found = [part.run(Best(), case, memory_limit) for part in parts]
     return [[] if best is None else best.take(k) for best in found]
 
 
 class MixtureDraw(_MixtureWork):
-    """Exact draws: for each row a network, then all its variables."""
+    """Exact draws: for each row, first a network, then all variables from the network."""
 
     def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
@@ -246,7 +246,7 @@ class MixtureDraw(_MixtureWork):
 
 
 def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -> Floats | None:
-    """Return the probability of each network of a mixture; None if the evidence is impossible."""
+    """Return the posterior weight of each network; None if the evidence is impossible."""
     parts = parts_of(model)
     logs = np.full(len(model.networks), -np.inf)
     logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
@@ -255,7 +255,7 @@ def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return columns, or matrices of counts, one below the other."""
+    """Return the concatenated rows of columns or of matrices of counts."""
     return vstack(parts, "csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
@@ -309,7 +309,7 @@ def _sums(
 
 
 class Mixture(Solver):
-    """Adds up the answers of networks with the weights that they have given the evidence."""
+    """Averages the answers of networks by their weights given the evidence."""
 
     name = "mixture"
     condition = "a mixture of networks"
@@ -328,7 +328,7 @@ class Mixture(Solver):
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         if isinstance(question, Best):
-            # The continuous variables' means are asked of the mixture afterwards.
+            # The means of continuous variables are queried from the whole mixture afterwards.
             question = Best(question.over)
         parts = tuple(
             part.network.plan_of(part.question(question), part.pattern(pattern))
