@@ -24,6 +24,8 @@ class AverageJoint(Work):
         targets = self.question.targets
         self._variables = tuple(model.variables[v] for v in targets)
         self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
+        weights = np.array([member.weight for member, _ in self._members])
+        self._weights = weights / weights.sum()
 
     def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
         answers: list[Answer] = []
@@ -43,15 +45,14 @@ class AverageJoint(Work):
             answers.append(answer)
         if refused == len(answers):
             return None
-        weights = np.array([member.weight for member, _ in self._members])
-        return averaged(answers, weights / weights.sum(), np.nan)
+        return averaged(answers, self._weights, np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
         """Return logs of the weighted sum of posteriors, -inf if a row is impossible for all."""
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
-        for member, question in self._members:
+        for weight, (member, question) in zip(self._weights, self._members, strict=True):
             network, part = member.network, member.rows(rows)
             variable = network.variables[question.targets[0]]
             logs = network.log_posterior_rows(variable, part)
@@ -60,7 +61,7 @@ class AverageJoint(Work):
             if refused.any():
                 with np.errstate(divide="ignore"):
                     logs[refused] = np.log(network.query(variable.name).probabilities)
-            total += member.weight * member.spread((target,), normalised(logs))
+            total += weight * member.spread((target,), normalised(logs))
         total[~possible] = 0.0
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(total))

@@ -41,7 +41,8 @@ def give_back(work: Floats) -> None:
     waiting = sum(map(len, tuple(_idle)))
     if len(_idle) < _MAXIMUM_IDLE and waiting + len(work) <= _MAXIMUM_ENTRIES:
         # The largest array is the first to be used again.
-        at = 0 if _idle and len(work) < len(_idle[-1]) else len(_idle)
+        last = _idle[-1:]  # another thread may take it meanwhile
+        at = 0 if last and len(work) < len(last[0]) else len(_idle)
         _idle.insert(at, work)
 
 
