@@ -46,9 +46,9 @@ def modl_groups(
 
     where B(V, K) is the number of partitions of V values into at most K groups. Values whose rows
     all have the same class are always in one group (Theorem 2). For two classes, only groups of
-    values that are consecutive by the share of a class are tried (Conjecture 1). For more classes,
-    the cheapest pair of groups is merged until one group is left, and the best grouping on the way
-    is improved by moving single values.
+    values that are consecutive in the order of the share of one class are tried (Conjecture 1). For
+    more classes, the two groups whose merge is cheapest are merged until one group is left, and the
+    best grouping on the way is improved by moving single values.
 
     Parameters
     ----------

@@ -46,10 +46,11 @@ def modl(
         ln N + ln C(N + I - 1, I - 1)
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
 
-    Starting with elementary bins, the two neighbours of the cheapest merge are merged until one
-    interval is left. The best partition on the way is improved by splits, merges, and merges of two
-    or three intervals that are split anew, until none of these lowers the cost. Ties go to fewer
-    intervals. The search takes O(n log n); the result need not be the best of all partitions.
+    Starting with elementary bins, the two neighbouring intervals whose merge is cheapest are merged
+    until one interval is left. The best partition on the way is improved by splits, merges, and
+    merges of two or three intervals that are split anew, until none of these lowers the cost. Ties
+    go to fewer intervals. The search takes O(n log n); the result need not be the best of all
+    partitions.
 
     Parameters
     ----------
@@ -88,8 +89,8 @@ def modl_granular(
     """Return the intervals of the lowest cost that includes the precision of cuts, as in Khiops.
 
     For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
-    values are in one bin, that of their middle row. A single interval costs ln 2
-    in addition to its class counts; I >= 2 intervals cost
+    values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
+    class counts; I >= 2 intervals cost
 
         ln 2 + ln n_columns + L(g, ceil(log2 N)) + L(I - 1, V - 1)
         + (I - 1) ln(V - 1) - ln (I - 1)!

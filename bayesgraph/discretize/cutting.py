@@ -53,7 +53,7 @@ def observed(
     Raises
     ------
     DataError
-        For an infinite value, or arrays of different lengths.
+        If a value is infinite, or arrays differ in length.
     """
     numbers = np.asarray(values, dtype=np.float64)
     weight = np.empty(0) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -80,7 +80,7 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     """
     checked_bins(bins)
     ascending, weight, _ = observed(values, weights)
-    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # last rows of values but the last
+    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # last row of each value but the maximum
     if not last.size:
         return np.empty(0)
     below = np.cumsum(weight)[last] if weight.size else last + 1.0

@@ -38,7 +38,7 @@ class ADWIN(DriftDetector):
     min_window_length : int
         Minimum length of both parts.
     grace_period : int
-        Number of numbers in the window up to which it is not checked.
+        The window is not checked while it holds at most this many numbers.
     mode : {"up", "down", "both"}
         Direction of changes of the mean that cause an alarm (river's detector takes "both"). The
         window shrinks for both directions.
@@ -138,7 +138,7 @@ class PageHinkley(_RateDetector):
     Parameters
     ----------
     min_instances : int
-        Minimum number of numbers for an alarm.
+        Minimum count of numbers for an alarm.
     delta : float
         Tolerance subtracted from each deviation.
     threshold : float

@@ -70,7 +70,7 @@ def _drop_oldest(
 def _cut(
     delta: float, min_length: int, counts: NDArray[np.int64], totals: Floats, window: Floats
 ) -> int:
-    """Return 1 if the newer part of a cut has a higher mean, -1 if a lower one, 0 without a cut."""
+    """Return 1 if a cut gives a newer part of significantly higher mean, -1 if lower, else 0."""
     n, whole = window[0], window[1]
     doubt = math.log(2.0 * math.log(n) / delta)
     variance = window[2] / n

@@ -123,7 +123,7 @@ def expectation_maximization(
     table : Table
     weights : ndarray, shape (n_rows,) or (0,)
     smoothing : Smoothing
-        Must not be hierarchical.
+        Not a hierarchy (see `Smoothing.is_hierarchy`), for which EM has no such objective.
     iterations : Iterations
 
     Returns

@@ -137,8 +137,7 @@ def forward_selection(
 
     Starting with no feature, the feature that lowers the leave-one-out loss of naive Bayes most is
     added until none lowers it (Langley and Sage 1994); then the structure over these features is
-    learned.
-    Features that are not chosen stay as nodes without arcs.
+    learned. Features that are not chosen stay as nodes without arcs.
 
     Parameters
     ----------
@@ -180,7 +179,7 @@ def _forward(
     held: dict[tuple[int, int], Floats] = {}
 
     def term(at: int, part: slice) -> Floats:
-        """Return the log term of a feature for a slice of rows, cached if all terms fit."""
+        """Return the log term of a feature for a slice of rows, cached if all features fit."""
         if cells > _MAX_HELD:
             return rows.term((), features[at], part)
         key = (at, part.start)

@@ -29,7 +29,7 @@ def count_source(
     categorical: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> TableSource:
-    """Return a count source of a table, as structure learners take it.
+    """Return a count source for a table, the input of structure learners.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def count_source(
     table = infer_variables(columns, categorical)
     by_name = {v.name: v for v in table.variables}
     chosen = None if target is None else by_name[target]
-    assert chosen is None or isinstance(chosen, Discrete)  # it was named categorical
+    assert chosen is None or isinstance(chosen, Discrete)  # as it is in `categorical`
     return TableSource(table, chosen, sample_weight)
 
 

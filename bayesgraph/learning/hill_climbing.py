@@ -58,7 +58,8 @@ def hill_climb(
           Chickering 1995); BIC for continuous children;
         * "likelihood": log likelihood; as every arc gains, only `max_parents` limits arcs;
         * "fcll": factorised conditional log likelihood (Carvalho, Roos, Oliveira, Myllymäki 2011),
-          not penalised, as published; arcs that do not discriminate classes have no gain;
+          not penalised, as published; arcs that discriminate classes poorly may have negative
+          gains;
         * "cll": leave-one-out conditional log likelihood of the classes of the rows (see
           `climb_by_rows`); arcs are only added, and the source must hold the rows.
     ess : float, default 1.0
@@ -112,8 +113,8 @@ def unrestricted(
     Parameters
     ----------
     source, smoothing, score, ess
-        As for `hill_climb`. The other scores are better than "fcll" here: where the class is not a
-        parent, "fcll" is only a fraction of the likelihood.
+        As for `hill_climb`, without the score "cll". The other scores are better than "fcll" here:
+        where the class is not a parent, "fcll" is only a fraction of the likelihood.
     max_parents : int, default 3
         Maximum number of parents of each variable.
     required, forbidden : iterable of (parent, child), optional

@@ -157,7 +157,7 @@ class _Term:
     statistics: FamilyStatistics
 
     def _configuration(self, rows: slice) -> NDArray[np.intp]:
-        """Return the parent configuration of each row, class left out; 0 for missing values."""
+        """Return the configuration index of the discrete feature parents; missing is state 0."""
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         n = len(self.rows.labels[rows])
         if not discrete:
@@ -229,7 +229,7 @@ class _Discrete(_Term):
         return _logs(share)
 
     def _levels(self) -> list[int]:
-        """Return how many configurations each table merges, starting with the class-only table."""
+        """Return how many configurations each table merges, first that of the class alone."""
         if self.rows.smoothing.scheme != "backoff":
             return [1]
         found = [1]

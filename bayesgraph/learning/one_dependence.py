@@ -146,9 +146,9 @@ def aode(
     """Return averaged one-dependence estimators (Webb, Boughton, Wang 2005).
 
     A mixture with equal weights of one network for each feature s, in which s and the class are the
-    parents of all other features. P(class, x) is then the mean over s of
-    ``P(class) P(x_s | class) prod_j P(x_j | class, x_s)`` (their equation 6).
-    A continuous feature is a parent of other continuous features only, a constant feature of none.
+    parents of all other features. P(class, x) is then the mean over s of ``P(class) P(x_s | class)
+    prod_j P(x_j | class, x_s)`` (their equation 6). A continuous feature is a parent of other
+    continuous features only, a constant feature of none.
 
     The paper leaves out the network of feature s if the row's value x_s has fewer than 30 rows, and
     falls back to naive Bayes if no network remains. Here that network *is* naive Bayes for such

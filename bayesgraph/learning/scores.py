@@ -59,8 +59,7 @@ def bdeu(counts: Floats, ess: float) -> Floats:
     """Return the log marginal likelihood of tables under a uniform Dirichlet prior, shape (...).
 
     The prior is likelihood-equivalent, with a pseudo-count of ess / (q r) in each of the q x r
-    cells
-    (Heckerman, Geiger, Chickering 1995, equation 35).
+    cells (Heckerman, Geiger, Chickering 1995, equation 35).
 
     Parameters
     ----------

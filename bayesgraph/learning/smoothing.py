@@ -98,10 +98,9 @@ class Smoothing:
         Variances are sums of squares over (rows - ddof): 0 is maximum likelihood, 1 unbiased.
     bandwidth : "silverman", "scott", or float
         Bandwidth of kernel densities, for each class and column: 0.9 times the smaller of the
-        standard
-        deviation and the interquartile range over 1.34, times n^(-1/5) (Silverman 1986, equation
-        3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation 6.17); or a
-        number in units of the columns. n is the sum of the weights.
+        standard deviation and the interquartile range over 1.34, times n^(-1/5) (Silverman 1986,
+        equation 3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation
+        6.17); or a number in units of the columns. n is the sum of the weights.
     threshold : float
         Counts above this value are presence.
     scheme : {"dirichlet", "m", "marginal", "backoff"}

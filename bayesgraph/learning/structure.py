@@ -48,7 +48,7 @@ class Structure:
             for parent, child in self.arcs:
                 found[by_name[child]].append(by_name[parent])
         except (KeyError, TypeError, ValueError):
-            build_dag(by_name, self.arcs)  # says what is wrong
+            build_dag(by_name, self.arcs)  # raises an error that says what is wrong
             raise
         if len(set(self.arcs)) < len(self.arcs):
             build_dag(by_name, self.arcs)

@@ -42,8 +42,8 @@ class Exponents:
 def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponents:
     """Return the exponents in [0, 1] that maximise the conditional likelihood of the class.
 
-    * "variable": one for each feature (WANBIA; Zaidi, Cerquides, Carman, Webb 2013), no bias;
-    * "class": one for each feature and class, and a bias for each class;
+    * "variable": one exponent for each feature (WANBIA; Zaidi, Cerquides, Carman, Webb 2013), no
+    bias; * "class": one exponent for each feature and class, and a bias for each class;
     * "mixed": exponents that the classes share, plus penalised deviations and a bias for each class
       (after the regularised naive Bayes of Wang, Ren, Bai 2020).
 

@@ -19,18 +19,18 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A cost of exponents w, minimised by a search.
+    """Cost function of exponents w: the loss of the class labels plus costs of the features.
 
     ``- sum_n weight_n ln p'(y_n | x_n) + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^a``
 
     Attributes
     ----------
     size_cost : ndarray, shape (d + 1,)
-        In nats.
+        Cost by the rounded-up sum of the exponents, in nats.
     feature_cost : ndarray, shape (d,)
-        In nats.
+        Cost of each feature, in nats.
     power : float
-        The a of the formula.
+        Exponent a of the formula.
     share : float
         Weight of the uniform distribution in p' = (p + share / K) / (1 + share), where p is the
         posterior of the class.

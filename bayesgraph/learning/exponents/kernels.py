@@ -203,7 +203,7 @@ def sweep(
     feature_cost : ndarray, shape (d,)
     power : float
     share : float
-        Weight of the uniform distribution in the posterior p of the class:
+        Weight of the uniform distribution that smooths the posterior p of the class:
         p' = (p + share / K) / (1 + share).
     step : float
         Added to exponents, which are clipped to [0, 1]; negative to lower them.

@@ -64,8 +64,8 @@ def train_network(
     ------
     DataError
         If a column is continuous, or the source has no target.
-        UnsupportedModelError
-            If the arcs of `given` between features are no forest, or the class has parents.
+    UnsupportedModelError
+        If the arcs of `given` between features are no forest, or the class has parents.
     """
     target = source.target
     if target is None:

@@ -142,7 +142,7 @@ def _sketched(table: Floats, maximum: int) -> FrequentValues:
 def _counted(
     table: Floats, codes: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
 ) -> Floats:
-    """Return a table of counts with more rows in it, and more states if there are."""
+    """Return a table of counts with rows added, and with more states if needed."""
     there = codes >= 0
     size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
     at = codes[there] * k + classes[there]

@@ -1,10 +1,10 @@
 """Reaction of a streaming learner to drift, which it detects in its own prediction errors.
 
 Prequential accuracies over 24,000 rows when the reaction to an alarm was chosen, means of two
-seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept every 6,000 rows,
-Hyperplane changes a little with each row, Gaussians (50 correlated features) changes means and
-covariances and flip (20 features) swaps the classes every 6,000 rows, still is Agrawal without any
-change, on which there was no alarm.
+seeds, naive Bayes / weighted. SEA (10 % noise) and Agrawal change their concept every 6,000 rows;
+"Hyperplane" changes a little with each row; every 6,000 rows, "Gaussians" (50 correlated features)
+changes means and covariances, and "flip" (20 features) swaps the classes; "still" is Agrawal
+without any change, on which there was no alarm.
 
 ========================  =========  =========  =========  =========  =========  =========
 reaction                  SEA        Agrawal    Hyperplane Gaussians  flip       still

@@ -1,4 +1,4 @@
-"""Summaries of stream columns in bounded memory, one column of a table beside the other."""
+"""Summaries of the columns of a stream in bounded memory, for all columns of a table together."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.statistics.sketches.frequent_values import FrequentValues

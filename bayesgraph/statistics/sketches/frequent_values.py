@@ -43,7 +43,7 @@ class FrequentValues:
     """Class counts of the most frequent values of one column, however many values it has.
 
     While there are at most `size` values, their counts are exact. Each listed value has a credit,
-    at first its weight. If there are more than `size` values, the largest credit in excess is
+    at first its weight. If a batch leads to e values more than `size`, the e-th smallest credit is
     subtracted from all credits, and values without credit leave the list. Every value with more
     than a share 1 / (`size` + 1) of the total weight is listed, and its counts lack a weight of at
     most `missed`, which does not exceed that share.

@@ -36,7 +36,7 @@ class PiDSummary(CutSummaries):
 
     The result depends on the order of the rows: sorted rows fill the bins that were made last, for
     which equal halves are a wrong guess. For smooth densities in random order the histograms are
-    more exact than `GKSummary`; outliers and very frequent values cost bins. See `GKSummary` for
+    more exact than `GKSummary`; outliers and very frequent values use up bins. See `GKSummary` for
     errors measured in several orders.
 
     After `fade`, bins at the ends of the range with less than 1e-12 of the weight are removed, and
