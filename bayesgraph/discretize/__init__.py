@@ -1,4 +1,4 @@
-"""Cut points of numbers and groups of categories, found in plain arrays."""
+"""Discretisation of arrays: cut points of numbers and groups of categories."""
 
 from bayesgraph.discretize.boulle_groups import Groups, modl_groups
 from bayesgraph.discretize.boulle_intervals import Intervals, modl, modl_granular

@@ -1,4 +1,4 @@
-"""The most probable grouping of categories given the data: MODL (Boulle 2005)."""
+"""Groups of categories with the highest posterior probability: MODL (Boulle 2005)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from bayesgraph.discretize.partition import Partition
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
-# Values beyond this many are first put together by the class that most of their rows have, the
-# rarest first: the search compares all pairs.
+# Maximum number of values that the search treats individually, as it compares all pairs. Of more
+# values, the rarest are first put together by their majority class.
 _MAX_VALUES = 1000
-# Numbers to which logs of the partial sums of 1/e differ from -1.
+# Number of partial sums of the series of 1/e whose logs differ from -1 in floating point.
 _SERIES = 170
 
 
 @dataclass(frozen=True, eq=False)
 class Groups(Partition):
-    """A grouping of the values of a column.
+    """A partition of the values of a column into groups.
 
     Attributes
     ----------
     groups : list of lists of int
-        Codes of the values that have rows, in ascending order; groups by their first value.
+        Codes of the values that have rows, ascending in each group; groups are ordered by their
+        first value.
     """
 
     groups: list[list[int]]
@@ -37,22 +38,22 @@ class Groups(Partition):
 def modl_groups(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Groups:
-    """Return the groups of values of minimum cost that a greedy search and its improvement find.
+    """Return the groups of values of the lowest cost that a greedy search with improvement finds.
 
     The cost of K groups of V values, N rows and J classes is (Boulle 2005, Theorem 1)
 
         ln V + ln B(V, K) + sum_k ln C(n_k + J - 1, J - 1) + sum_k ln(n_k! / prod_j n_kj!),
 
     where B(V, K) is the number of partitions of V values into at most K groups. Values whose rows
-    are all of one class are together (Theorem 2). Of two classes, only groups of values next to one
-    another in the share of a class are tried (Conjecture 1); of more, all pairs are merged, the
-    cheapest first, down to one group, and the best grouping on the way is improved by moving
-    single values.
+    all have the same class are always in one group (Theorem 2). For two classes, only groups of
+    values that are consecutive in the order of the share of one class are tried (Conjecture 1). For
+    more classes, the two groups whose merge is cheapest are merged until one group is left, and the
+    best grouping on the way is improved by moving single values.
 
     Parameters
     ----------
     codes : array_like of integers, shape (n,)
-        Values; -1 where missing.
+        Codes of the values; -1 where missing.
     classes : array_like of integers, shape (n,)
         Codes below `n_classes`.
     n_classes : int
@@ -87,7 +88,7 @@ def modl_groups(
 def _value_counts(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None
 ) -> Floats:
-    """Return the weight of each class for each value, shape (V, n_classes)."""
+    """Return the class weights of each value, shape (V, n_classes)."""
     value, label = np.asarray(codes, dtype=np.int64), np.asarray(classes, dtype=np.int64)
     if value.shape != label.shape or value.ndim != 1:
         raise DataError(
@@ -102,13 +103,13 @@ def _value_counts(
 
 
 def _together(counts: Floats) -> NDArray[np.int64]:
-    """Return which unit of the search each value belongs to."""
+    """Return the index of each value's search unit: pure and rare values are joined by class."""
     n_values, n_classes = counts.shape
     majority = counts.argmax(axis=1)
     bound = (counts > 0).sum(axis=1) == 1
     free = np.flatnonzero(~bound)
     if free.size > _MAX_VALUES:
-        # Of those as rare, the last ones first.
+        # Among equally rare values, the last come first.
         rarest = np.lexsort((-free, counts[free].sum(axis=1)))
         bound[free[rarest[: free.size - _MAX_VALUES]]] = True
     key = np.where(bound, majority, n_classes + np.arange(n_values))
@@ -116,7 +117,7 @@ def _together(counts: Floats) -> NDArray[np.int64]:
 
 
 def grouping_prior(n_values: int, maximum: int) -> Floats:
-    """Return ln V + ln B(V, K) for K from 0 (which is no grouping) to `maximum`.
+    """Return ln V + ln B(V, K) for K from 0 (no grouping, infinite) to `maximum`.
 
     B(V, K) = sum_{i=1..K} i^V / i! sum_{j=0..K-i} (-1)^j / j!, whose terms are not negative (from
     the explicit form of the Stirling numbers of the second kind).
@@ -125,7 +126,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     powers = n_values * np.log(i) - gammaln(i + 1)
     j = np.arange(min(maximum, _SERIES))
     sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
-    # Exactly zero, but for rounding: 1 - 1.
+    # The exact value is 1 - 1 = 0.
     sums[1:2] = 0.0
     with np.errstate(divide="ignore"):
         logs = np.log(sums)
@@ -135,7 +136,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
 
 
 def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
-    """Return the group of each unit, the cost of the grouping, and that of a single group."""
+    """Return the group of each unit, the cost of the grouping, and the cost of a single group."""
     n_classes = units.shape[1]
     table = factorials(units, float(units.sum()), n_classes)
     if (units.sum(axis=0) > 0).sum() <= 2:
@@ -145,7 +146,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
         kernels.move_values(units, table, prior, group)
     cost = _cost(units, group, table, prior)
     while True:
-        # Groups that single values have left may be worth merging now.
+        # After moves of single values, further merges of groups may lower the cost.
         names, place = np.unique(group, return_inverse=True)
         whole = np.zeros((len(names), n_classes))
         np.add.at(whole, place, units)
@@ -159,7 +160,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
 
 
 def _in_order(units: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
-    """Return groups of neighbours in the order of the share of one of two classes."""
+    """Return groups of units that are consecutive by the share of one of two classes."""
     share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
     order = np.argsort(share, kind="stable")
     sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])

@@ -1,4 +1,4 @@
-"""The most probable partition into intervals given the data: MODL (Boulle 2006)."""
+"""Partition into intervals with the highest posterior probability: MODL (Boulle 2006)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bayesgraph.discretize.cutting import Bins, bins_of, make_bins, observed
 from bayesgraph.discretize.partition import Partition
 from bayesgraph.factors.algebra import Floats
 
-# Counts up to here have their factorials in a table.
+# Maximum count whose factorial is taken from a table.
 _TABLE = 1 << 22
-# Elementary bins that are merged one by one.
+# Maximum number of elementary bins that are merged individually.
 _MAX_BINS = 1 << 14
 
 
@@ -30,7 +30,7 @@ class Intervals(Partition):
     Attributes
     ----------
     cuts : ndarray, shape (number of intervals - 1,)
-        Ascending.
+        Cut points in ascending order.
     """
 
     cuts: Floats
@@ -39,17 +39,18 @@ class Intervals(Partition):
 def modl(
     values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Intervals:
-    """Return the intervals of minimum cost that a greedy search and its improvement find.
+    """Return the intervals of the lowest cost that a greedy search with improvement finds.
 
     The cost of I intervals of N rows and J classes is (Boulle 2006, equation of the MODL criterion)
 
         ln N + ln C(N + I - 1, I - 1)
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
 
-    Intervals are merged, beginning with elementary ones, always the two of the cheapest merge,
-    down to a single one; the best partition on the way is improved by splits, merges, and merges of
-    two or three that are split anew, until none of these lowers the cost. Ties go to fewer
-    intervals. The search takes O(n log n); the result need not be the best of all partitions.
+    Starting with elementary bins, the two neighbouring intervals whose merge is cheapest are merged
+    until one interval is left. The best partition on the way is improved by splits, merges, and
+    merges of two or three intervals that are split anew, until none of these lowers the cost. Ties
+    go to fewer intervals. The search takes O(n log n); the result need not be the best of all
+    partitions.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def modl(
         Codes below `n_classes`.
     n_classes : int
     weights : array_like, shape (n,), optional
-        Counts are sums of weights, and factorials go on to numbers that are not whole.
+        Counts are sums of weights; factorials of fractional counts are gamma functions.
 
     References
     ----------
@@ -85,26 +86,26 @@ def modl_granular(
     *,
     n_columns: int = 1,
 ) -> Intervals:
-    """Return the intervals of minimum cost where the precision of the cuts costs too, as in Khiops.
+    """Return the intervals of the lowest cost that includes the precision of cuts, as in Khiops.
 
-    For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency (equal
-    values together, where the middle one of their rows belongs). A single interval costs ln 2
-    beside its class counts; I >= 2 intervals cost
+    For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
+    values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
+    class counts; I >= 2 intervals cost
 
         ln 2 + ln n_columns + L(g, ceil(log2 N)) + L(I - 1, V - 1)
         + (I - 1) ln(V - 1) - ln (I - 1)!
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!),
 
-    where L is Rissanen's universal code of whole numbers, cut off at its second argument. The
-    cheapest granularity is taken; ties go to the smaller one. (Khiops leaves some of them out to
-    save time.)
+    where L is Rissanen's universal code of integers, truncated at its second argument. The
+    granularity of the lowest cost is chosen; ties go to the smaller one. (Khiops skips some
+    granularities to save time.)
 
     Parameters
     ----------
     values, classes, n_classes, weights
         As for `modl`.
     n_columns : int
-        Among how many columns this one was chosen.
+        Number of columns from which this column was chosen.
 
     References
     ----------
@@ -124,16 +125,16 @@ def modl_granular(
         found = best_intervals(bins, prior)
         if best is None or found.cost < best.cost - 1e-6:
             best = found
-    assert best is not None  # there is always a first granularity
+    assert best is not None  # the loop has at least one granularity
     return best
 
 
 def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
-    """Return for each row the number of its bin (from 1), of at most so many of equal frequency."""
+    """Return the index (from 1) of each row's bin among at most `maximum` bins of equal weight."""
     starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
     ends = np.append(starts[1:], ascending.size) - 1
     before = np.append(0.0, below[ends[:-1]])
-    # Edges of bins lie between rows: the middle of a value's rows is a place of the same scale.
+    # A value belongs to the bin that contains the middle of its rows, on the scale of weights.
     middle = before + (below[ends] - before) / 2
     place = np.floor(middle * maximum / below[-1])
     rank = np.cumsum(np.append(True, place[1:] > place[:-1]))
@@ -143,7 +144,7 @@ def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
 def _granular_prior(
     maximum: int, total: float, granularity: int, last: int, n_columns: int
 ) -> Floats:
-    """Return the cost of each number of intervals from 0 (which is no partition) to `maximum`."""
+    """Return the cost of each number of intervals, from 0 (infinite) to `maximum`."""
     size = max(2.0, min(2.0**granularity, total))
     cuts = np.arange(1, maximum)
     several = (
@@ -157,10 +158,10 @@ def _granular_prior(
 
 
 def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
-    """Return the length of Rissanen's code (nats) of numbers from 1 to `maximum`.
+    """Return the lengths of Rissanen's code, in nats, of integers from 1 to `maximum`.
 
-    ln C(maximum) + ln 2 * (log2 n + log2 log2 n + ...), positive terms only, where C makes the sum
-    of all code words' probabilities one (Rissanen 1983).
+    ln C(maximum) + ln 2 * (log2 n + log2 log2 n + ...), with only the positive terms, where C
+    normalises the probabilities of all code words (Rissanen 1983).
     """
     highest = int(max(maximum, numbers.max(initial=1)))
     normaliser = np.log(np.sum(2.0 ** -_log_star(np.arange(1, highest + 1))))
@@ -177,20 +178,20 @@ def _log_star(numbers: NDArray[np.integer[Any]]) -> Floats:
 
 
 def published_prior(total: float, maximum: int) -> Floats:
-    """Return ln N + ln C(N + I - 1, I - 1) for I from 0 (which is no partition) to `maximum`."""
+    """Return ln N + ln C(N + I - 1, I - 1) for I from 0 (infinite) to `maximum`."""
     count = np.arange(1, maximum + 1)
     chosen = gammaln(total + count) - gammaln(count) - gammaln(total + 1)
     return np.concatenate([[np.inf], np.log(max(total, 1e-300)) + chosen])
 
 
 def best_intervals(bins: Bins, prior: Floats) -> Intervals:
-    """Return the partition of bins of minimum cost that the search finds.
+    """Return the partition of bins of the lowest cost that the search finds.
 
     Parameters
     ----------
     bins : Bins
     prior : ndarray, shape (number of bins + 1,)
-        Cost of each number of intervals, beyond the costs of the intervals.
+        Cost of each number of intervals, in addition to the costs of the intervals.
     """
     n_bins, n_classes = len(bins.low), bins.sums.shape[1]
     if not n_bins:
@@ -209,8 +210,8 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
 def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
     """Return which bins begin an interval after greedy merging.
 
-    Very many bins are first put together by equal weight: the improvement that comes after finds
-    the places of the cuts among all of them.
+    If there are very many bins, they are first merged into bins of equal weight; the improvement
+    that follows searches for cut points among all of the original bins.
     """
     if len(bins.low) <= _MAX_BINS:
         return np.asarray(kernels.merge_greedily(bins.sums, table, prior))
@@ -225,17 +226,17 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
 
 
 def factorials(counts: Floats, total: float, n_classes: int) -> Floats:
-    """Return logs of factorials up to a total; empty if some counts are not whole."""
+    """Return logs of factorials up to a total; empty if a count is fractional."""
     if not (counts == np.rint(counts)).all():
         return np.empty(0)
     return factorial_table(total, n_classes)
 
 
 def factorial_table(total: float, beyond: int) -> Floats:
-    """Return logs of the factorials up to a total and a little more; empty beyond 4 million."""
+    """Return logs of factorials up to a total plus `beyond`; empty for totals above 4 million."""
     if total > _TABLE:
         return np.empty(0)
-    # A power of two, so that columns with a few values missing share one table.
+    # A power of two, so that columns with a few missing values share one table.
     return _factorials(1 << (int(total) + beyond).bit_length())
 
 

@@ -1,4 +1,4 @@
-"""Cut points of columns of which only the cells of a stream's summary are known."""
+"""Cut points of columns from the cells of a stream's summary, without the rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesgraph.discretize.boulle_intervals import factorial_table
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 
-# By the names of the discretisers of tables, where there is such a one; see the kernels.
+# Functions that cut the cells of one feature, named like the discretisers of tables; see kernels.
 CELL_METHODS: dict[str, Callable[..., None]] = {
     "width": kernels.width_cells,
     "frequency": kernels.frequency_cells,
@@ -20,7 +20,7 @@ CELL_METHODS: dict[str, Callable[..., None]] = {
     "modl": kernels.modl_cells,
     "kmeans": kernels.kmeans_cells,
 }
-# Features below which one thread is enough.
+# Number of features below which one thread is enough.
 _THREAD = 82
 
 
@@ -39,13 +39,13 @@ def cut_cells(
     method : str
         A key of `CELL_METHODS`.
     start : ndarray of int, shape (n_features + 1,)
-        Where the cells of each feature begin.
+        Offset of the cells of each feature, and the number of cells.
     counts : ndarray, shape (n_cells, n_classes)
-        Weights; MDLP and MODL round their sums to whole numbers.
+        Class weights; MDLP and MODL round their sums to integers.
     low, high : ndarray, shape (n_cells,)
-        Smallest and greatest value of each cell.
+        Minimum and maximum value of each cell.
     bins : int
-        Intervals of each feature, for the methods that do not choose how many.
+        Number of intervals of each feature, for methods that do not choose it.
     """
     cut, factorial = CELL_METHODS[method], cell_factorials(start, counts)
     begins = np.zeros(len(counts), dtype=np.bool_)
@@ -62,7 +62,7 @@ def cut_cells(
 
 
 def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
-    """Return logs of the factorials up to the weight of a feature, and its cells beyond it."""
+    """Return logs of factorials up to the largest feature weight plus its number of cells."""
     below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
     total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))
     n_cells = int(np.diff(start).max(initial=0))

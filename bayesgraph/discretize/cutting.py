@@ -1,4 +1,4 @@
-"""Elementary bins of a column, and short numbers between values, for all searches of cuts."""
+"""Elementary bins of a column, and short decimals as cut points, for all discretisers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bayesgraph.discretize import kernels
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
-# How far from the middle between two values a cut may move to be a shorter number, as a share of
-# their distance.
+# Maximum distance of a rounded cut point from the middle between two values, as a share of their
+# distance.
 _PLAY = 0.01
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Elementary bins of a column: the places between them are the candidates for cuts.
+    """Elementary bins of a column: the boundaries between them are the candidate cut points.
 
     Attributes
     ----------
     low, high : ndarray, shape (B,)
-        The minimum and the maximum of each bin.
+        Minimum and maximum value of each bin.
     sums : ndarray, shape (B + 1, n_classes)
-        Class counts (weights) of all bins before each one; the last row is that of all.
+        Class weights of all bins before each bin; the last row is the total.
     """
 
     low: Floats
@@ -34,11 +34,11 @@ class Bins:
 
     @property
     def total(self) -> float:
-        """The weight of all rows."""
+        """Total weight of all rows."""
         return float(self.sums[-1].sum())
 
     def cuts(self, begins: NDArray[np.bool_]) -> Floats:
-        """Return the cuts of a partition, given by the bins that begin an interval."""
+        """Return the cut points of a partition, given which bins begin an interval."""
         at = np.flatnonzero(begins)[1:]
         return cuts_between(self.high[at - 1], self.low[at])
 
@@ -46,14 +46,14 @@ class Bins:
 def observed(
     values: ArrayLike, weights: ArrayLike | None, classes: ArrayLike | None = None
 ) -> tuple[Floats, Floats, NDArray[np.signedinteger]]:
-    """Return values in ascending order, their weights (empty if all are 1), and their classes.
+    """Return the ascending values, their weights (empty if all are 1), and their classes.
 
-    Rows with a missing value (NaN) or no weight are left out.
+    Rows with a missing value (NaN) or weight zero are left out.
 
     Raises
     ------
     DataError
-        For an infinite value, or arrays of different lengths.
+        If a value is infinite, or arrays differ in length.
     """
     numbers = np.asarray(values, dtype=np.float64)
     weight = np.empty(0) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -69,12 +69,12 @@ def observed(
     keep = ~np.isnan(numbers)
     if weight.size:
         keep &= weight > 0
-    # The order of equal values matters to sums of weights only, and there by rounding.
+    # The order of equal values affects only sums of weights, by rounding.
     order = np.argsort(numbers, kind="stable" if weight.size else None)
     if not keep.all():
         order = order[keep[order]]
     weight = weight[order] if weight.size else weight
-    # Adding zero makes 0.0 of -0.0, so that no cut is written "-0.0".
+    # Adding zero turns -0.0 into 0.0, so that no cut point is written "-0.0".
     return np.asarray(numbers[order] + 0.0), weight, code[order] if code.size else code
 
 
@@ -83,8 +83,8 @@ def make_bins(
 ) -> Bins:
     """Return the elementary bins of a column: distinct values, joined in runs of one class.
 
-    No partition that Fayyad and Irani's or Boulle's criterion finds best cuts a run of values whose
-    rows are all of one class (Fayyad and Irani 1992; Boulle 2006).
+    The best partition by the criterion of Fayyad and Irani or of Boulle never cuts a run of values
+    whose rows all have one class (Fayyad and Irani 1992; Boulle 2006).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def bins_of(
         As `observed` returns them.
     n_classes : int
     coarse : ndarray, shape (n,)
-        Candidates differ in it: the values, or numbers of coarser bins, ascending too.
+        Values, or ascending indices of coarser bins: boundaries lie where they differ.
     """
     first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
     low = ascending[first]
@@ -126,20 +126,20 @@ def bins_of(
 
 
 def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = None) -> Floats:
-    """Return short numbers that separate pairs: low <= cut < high, about half-way.
+    """Return short decimals that separate pairs of numbers: low <= cut < high, about halfway.
 
     Parameters
     ----------
     low, high : array_like, shape (n,)
         Finite, low < high.
     middle : array_like, shape (n,), optional
-        Where the cuts should be, instead of half-way.
+        Wanted positions of the cut points, instead of halfway.
 
     Returns
     -------
     ndarray, shape (n,)
-        Of few digits and within a hundredth of the distance from the middle, if there is such a
-        number.
+        With few digits and within a hundredth of the distance from the middle, if such a number
+        exists.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     [0.35, 2.5]
     """
     a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    # Halved, because the distance of two numbers may be none.
+    # Halved first, as the distance of two numbers may overflow.
     wanted = a + (b / 2 - a / 2) if middle is None else np.asarray(middle, dtype=np.float64)
     play = _PLAY * (b / 2 - a / 2) * 2
     cuts = np.where((a <= wanted) & (wanted < b), wanted, a)
@@ -159,19 +159,19 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
         good = (np.abs(short - wanted[left]) <= play[left]) & (a[left] <= short) & (short < b[left])
         cuts[left[good]] = short[good]
         left = left[~good]
-    # Adding zero makes 0.0 of -0.0.
+    # Adding zero turns -0.0 into 0.0.
     return np.asarray(cuts + 0.0)
 
 
-# Powers of ten that are floating-point numbers exactly.
+# Powers of ten that are exact in floating point.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
 
 def _rounded(numbers: Floats, digits: int) -> Floats:
-    """Return numbers in about so many significant digits: the floats that these decimals stand for.
+    """Return numbers rounded to about `digits` significant digits.
 
-    The quotient, or the product, of a whole number and a power of ten that are both exact is
-    rounded once: it is the float that the decimal is read as.
+    The results are the floats to which these decimals are parsed: the quotient, or the product, of
+    an integer and a power of ten that are both exact is rounded only once.
     """
     size = np.abs(np.where(numbers == 0, 1.0, numbers))
     places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)

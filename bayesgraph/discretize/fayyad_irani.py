@@ -13,11 +13,12 @@ from bayesgraph.factors.algebra import Floats
 def mdlp(
     values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Floats:
-    """Return the cuts of Fayyad and Irani's recursive minimal entropy partitioning.
+    """Return the cut points of Fayyad and Irani's recursive minimal entropy partitioning.
 
-    A set S of N rows is split at the boundary with the minimum class entropy, if the gain exceeds
+    A set S of N rows is split at the boundary of minimum class entropy if the gain exceeds
     log2(N - 1)/N + [log2(3^k - 2) - (k Ent(S) - k1 Ent(S1) - k2 Ent(S2))]/N, where k, k1, k2 are
-    the numbers of classes in S and its parts; then so are the parts. Ties go to the lowest cut.
+    the numbers of classes in S and its parts; the parts are then split in the same way. Ties go to
+    the lowest cut point.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def mdlp(
     Returns
     -------
     ndarray, shape (number of cuts,)
-        Ascending.
+        Cut points in ascending order.
 
     References
     ----------

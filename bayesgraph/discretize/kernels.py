@@ -1,4 +1,4 @@
-"""Compiled searches for cut points, over class counts summed up to each candidate."""
+"""Compiled searches for cut points and groups, given cumulative class counts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 
-# Differences of a cost below this are ties, which go to fewer intervals.
+# Tolerance of costs: smaller differences are ties, which go to fewer intervals.
 _TIE = 1e-6
-# Of a row's cost, in nats.
+# Rounding error of a cost per row, in nats.
 _ROUNDING = 1e-12
 
 
@@ -20,17 +20,17 @@ _ROUNDING = 1e-12
 def elementary_bins(
     values: Floats, classes: NDArray[np.signedinteger], weights: Floats, n_classes: int
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the first row of each elementary bin, and the class counts up to each bin.
+    """Return the first row of each elementary bin, and the cumulative class counts of bins.
 
-    A bin is a distinct value, or a run of values whose rows are all of one class.
+    A bin is a distinct value, or a run of values whose rows all have one class.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        Ascending.
+        Values in ascending order.
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
-        Empty if every row weighs 1.
+        Empty if every row has weight 1.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def elementary_bins(
 
 @numba.njit(cache=True, nogil=True)
 def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
-    """Return weight, weight times class entropy (bits) and number of classes of bins a to b."""
+    """Return the weight, weight times class entropy (bits), and class count of bins a to b - 1."""
     total, logs, present = 0.0, 0.0, 0
     for j in range(sums.shape[1]):
         n = sums[b, j] - sums[a, j]
@@ -83,12 +83,12 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
 
 @numba.njit(cache=True, nogil=True)
 def split_recursively(sums: Floats) -> NDArray[np.bool_]:
-    """Return which bins begin an interval, by recursive splits that shorten the description.
+    """Return which bins begin an interval after recursive splits that shorten the description.
 
     Parameters
     ----------
     sums : ndarray, shape (B + 1, n_classes)
-        Class counts up to each elementary bin.
+        Cumulative class counts of the elementary bins.
 
     Returns
     -------
@@ -115,12 +115,13 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
             continue
         n1, left, k1 = _entropy(sums, a, at)
         n2, right, k2 = _entropy(sums, at, b)
-        # log2(3^k - 2), whatever k.
+        # log2(3^k - 2) without overflow for large k.
         types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
         change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
         if whole - minimum > math.log2(n - 1.0) + change:
             begins[at] = True
-            # An interval is taken from the stack before two are put there, none of them empty.
+            # One interval was taken from the stack before two non-empty ones are put there: they
+            # fit.
             stack[depth, 0], stack[depth, 1] = a, at
             stack[depth + 1, 0], stack[depth + 1, 1] = at, b
             depth += 2
@@ -137,14 +138,14 @@ def log_factorial(x: float, table: Floats) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
-    """Return the cost of an interval or group with the class counts ``one + sign * other`` (nats).
+    """Return the cost of an interval or group with class counts ``one + sign * other``, in nats.
 
-    That is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), where n! cancels.
+    The cost is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), in which n! cancels.
     """
     n_classes = len(one)
     total, cost = 0.0, 0.0
     for j in range(n_classes):
-        # Differences of weights that are not whole may fall below zero by rounding.
+        # Differences of fractional weights may be negative by rounding.
         n = max(one[j] + sign * other[j], 0.0)
         total += n
         cost -= log_factorial(n, table)
@@ -155,13 +156,13 @@ def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float
 
 @numba.njit(cache=True, nogil=True)
 def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
-    """Return the cost of bins a to b as one interval; see `joined_cost`."""
+    """Return the cost of bins a to b - 1 as one interval; see `joined_cost`."""
     return joined_cost(sums[b], sums[a], -1.0, table)
 
 
 @numba.njit(cache=True, nogil=True)
 def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
-    """Renew a tree of minima above one of its leaves; ties go to the first leaf."""
+    """Update the ancestors of a leaf in a tournament tree of minima; ties go to the first leaf."""
     node = (size + leaf) // 2
     while node:
         one, other = minimum[2 * node], minimum[2 * node + 1]
@@ -171,16 +172,18 @@ def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> No
 
 @numba.njit(cache=True, nogil=True)
 def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.bool_]:
-    """Return which bins begin an interval, in the best partition met while merging all into one.
+    """Return which bins begin an interval in the best partition found by greedy merging.
+
+    Merging proceeds to a single interval; the best partition on the way is returned.
 
     Parameters
     ----------
     sums : ndarray, shape (B + 1, n_classes)
-        Class counts up to each elementary bin.
+        Cumulative class counts of the elementary bins.
     table : ndarray
-        Logs of the factorials of 0, 1, ...; empty if counts are not whole numbers.
+        Logs of the factorials of 0, 1, ...; empty if counts are fractional.
     prior : ndarray, shape (B + 1,)
-        Cost of the number of intervals, beyond the costs of the intervals.
+        Cost of each number of intervals, in addition to the costs of the intervals.
 
     Returns
     -------
@@ -206,7 +209,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     for node in range(size - 1, 0, -1):
         one, other = minimum[2 * node], minimum[2 * node + 1]
         minimum[node] = other if delta[other] < delta[one] else one
-    # At how many intervals the boundary before each bin went away.
+    # Number of intervals left when the boundary before each bin was removed.
     gone = np.zeros(n_bins, dtype=np.int64)
     best, best_count = total + prior[n_bins], n_bins
     for count in range(n_bins - 1, 0, -1):
@@ -238,7 +241,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
 
 @numba.njit(cache=True, nogil=True)
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
-    """Return the minimum cost of bins a to b as two intervals, and where the second begins."""
+    """Return the minimum cost of bins a to b - 1 as two intervals, and where the second begins."""
     n_classes = sums.shape[1]
     minimum, at = np.inf, -1
     for m in range(a + 1, b):
@@ -257,10 +260,10 @@ def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int
 
 @numba.njit(cache=True, nogil=True)
 def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_]) -> None:
-    """Change a partition in place by the best of four moves until none of them lowers the cost.
+    """Improve a partition in place by the best of four moves until none lowers the cost.
 
     The moves: split an interval; merge two; merge two and split them anew; merge three and split
-    them into two. Parameters as for `merge_greedily`.
+    the result in two. Parameters as for `merge_greedily`.
     """
     n_bins = len(begins)
     after = np.full(n_bins, n_bins)
@@ -275,7 +278,8 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
                 before[b] = last
             last = b
     before[n_bins] = last
-    # By the first bin of an interval: its cost, and what each move would change, and where it cuts.
+    # Indexed by the first bin of an interval: its cost, the change in cost by each move, and the
+    # bin at which the move splits.
     cost = np.empty(n_bins)
     change = np.empty((n_bins, 4))
     cut = np.empty((n_bins, 4), dtype=np.int64)
@@ -285,7 +289,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
         cost[b] = interval_cost(sums, table, b, after[b])
         b = after[b]
     stale_from, stale_to = 0, n_bins
-    # Costs grow with the weight, and so do their rounding errors: moves must not go in circles.
+    # Rounding errors grow with the weight: the tolerance prevents moves that repeat in a cycle.
     tie = max(_TIE, _ROUNDING * sums[-1].sum())
     while True:
         a = stale_from
@@ -332,7 +336,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
             before[m], before[end] = a, m
             cost[m] = interval_cost(sums, table, m, end)
         cost[a] = interval_cost(sums, table, a, after[a])
-        # The moves of two intervals before this one reach into it.
+        # Moves that start up to two intervals earlier involve this interval.
         stale_from = a
         for _ in range(2):
             if before[stale_from] >= 0:
@@ -350,7 +354,9 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
 
 @numba.njit(cache=True, nogil=True)
 def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
-    """Return the group of each value, in the best grouping met while merging all into one.
+    """Return the group of each value in the best grouping found by greedy merging.
+
+    Merging proceeds to a single group; the best grouping on the way is returned.
 
     Parameters
     ----------
@@ -358,12 +364,12 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
     table : ndarray
         Logs of factorials, as for `merge_greedily`.
     prior : ndarray, shape (V + 1,)
-        Cost of each number of groups, beyond the costs of the groups.
+        Cost of each number of groups, in addition to the costs of the groups.
 
     Returns
     -------
     ndarray of int, shape (V,)
-        The first value of each group stands for it.
+        A group is denoted by the index of its first value.
     """
     size = len(counts)
     sums = counts.copy()
@@ -420,9 +426,9 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
 
 @numba.njit(cache=True, nogil=True)
 def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.int64]) -> None:
-    """Move single values to other groups, or to one of their own, while that lowers the cost.
+    """Move single values to other groups, or to a new group, as long as that lowers the cost.
 
-    Parameters as for `merge_groups`; `group` holds numbers below V and is changed in place.
+    Parameters as for `merge_groups`; `group` holds indices below V and is modified in place.
     """
     size, n_classes = counts.shape
     sums = np.zeros((size, n_classes))
@@ -475,13 +481,13 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
 
 @numba.njit(cache=True, nogil=True)
 def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
-    """Mark where intervals of about equal weight begin."""
+    """Mark the first cells of intervals of about equal weight."""
     n_cells = len(begins)
     total = sums[n_cells].sum()
     begins[0] = True
     interval = 1
     for b in range(1, n_cells):
-        # A cell goes where its middle belongs.
+        # A cell belongs to the interval that contains the middle of its weight.
         middle = (sums[b].sum() + sums[b + 1].sum()) / 2
         if middle * bins > interval * total:
             begins[b] = True
@@ -492,7 +498,7 @@ def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
 def _one_dimensional_means(
     sums: Floats, place: Floats, bins: int, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark where the clusters of Lloyd's algorithm begin, from intervals of equal weight."""
+    """Mark the first cells of clusters by Lloyd's algorithm, from intervals of equal weight."""
     n_cells = len(begins)
     _equal_weights(sums, bins, begins)
     for _ in range(50):
@@ -523,7 +529,7 @@ def _one_dimensional_means(
 
 @numba.njit(cache=True, nogil=True)
 def class_sums(counts: Floats) -> Floats:
-    """Return the class weights up to each cell, shape (n_cells + 1, n_classes)."""
+    """Return cumulative class weights of the cells, shape (n_cells + 1, n_classes)."""
     sums = np.zeros((len(counts) + 1, counts.shape[1]))
     for i in range(len(counts)):
         for k in range(counts.shape[1]):
@@ -533,7 +539,7 @@ def class_sums(counts: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
-    """Mark where the intervals of MODL begin; sums are whole numbers."""
+    """Mark the first cells of the intervals of MODL; `sums` must be integers."""
     n_cells = len(begins)
     total = int(sums[n_cells].sum())
     begins[0] = True
@@ -549,14 +555,14 @@ def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_
     begins[:] = found
 
 
-# The ways to cut the cells of one feature. Each marks the cells that begin an interval, from
+# Methods that cut the cells of one feature. Each marks the first cell of every interval. Arguments:
 #
-# counts, shape (n_cells, n_classes): weights, whose sums MDLP and MODL round to whole numbers;
-# low, high, shape (n_cells,): the smallest and the greatest value of each cell;
-# bins: number of intervals, for the methods that do not choose it;
-# factorial: logs of the factorials up to the weight and beyond by the cells, empty if those would
+# counts, shape (n_cells, n_classes): weights, whose sums MDLP and MODL round to integers;
+# low, high, shape (n_cells,): minimum and maximum value of each cell;
+# bins: number of intervals, for methods that do not choose it;
+# factorial: logs of the factorials up to the weight plus the number of cells, empty if they would
 #     be too many for a table;
-# begins, bool, shape (n_cells,): written to.
+# begins, bool, shape (n_cells,): receives the marks.
 
 
 @numba.njit(cache=True, nogil=True)
@@ -568,7 +574,7 @@ def width_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark intervals of equal width; a cell goes where its middle belongs."""
+    """Mark intervals of equal width; a cell belongs where its middle value lies."""
     start, half = low[0], high[-1] / 2 - low[0] / 2
     interval = 0
     for b in range(len(begins)):
@@ -601,7 +607,7 @@ def kmeans_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the clusters of one-dimensional k-means of the middles (Lloyd's algorithm)."""
+    """Mark the clusters of one-dimensional k-means of the cells' middles (Lloyd's algorithm)."""
     _one_dimensional_means(class_sums(counts), low / 2 + high / 2, bins, begins)
 
 
@@ -630,5 +636,5 @@ def modl_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the most probable intervals given the classes."""
+    """Mark the intervals of MODL, the most probable ones given the classes."""
     most_probable_cuts(np.rint(class_sums(counts)), factorial, begins)

@@ -1,4 +1,4 @@
-"""Partitions of a column and their costs by Boulle's criteria."""
+"""Partitions of a column, and their costs by Boulle's criteria."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bayesgraph.factors.algebra import Floats
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Parts of a column, intervals or groups, and their costs.
+    """Partition of a column into intervals or groups, with its costs.
 
     Attributes
     ----------
     counts : ndarray, shape (number of parts, n_classes)
         Weight of each class in each part.
     cost : float
-        -ln of prior times likelihood, up to a constant (nats).
+        -ln(prior times likelihood) up to a constant, in nats.
     null_cost : float
-        The cost of a single part.
+        Cost of the partition with a single part.
     """
 
     counts: Floats
@@ -30,16 +30,16 @@ class Partition:
 
     @property
     def level(self) -> float:
-        """The share of the cost of a single part that the parts save: 0 says nothing."""
+        """Relative saving in cost over a single part; 0 if the partition is uninformative."""
         return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
 
     @property
     def data_cost(self) -> float:
-        """The cost of the classes given the parts: sum_i ln(N_i! / prod_j N_ij!), in nats."""
+        """Cost of the classes given the parts, sum_i ln(N_i! / prod_j N_ij!), in nats."""
         inside = gammaln(self.counts.sum(axis=1) + 1) - gammaln(self.counts + 1).sum(axis=1)
         return float(np.sum(inside))
 
     @property
     def model_cost(self) -> float:
-        """The cost of the parts and of the shares of the classes in them (nats)."""
+        """Cost of the parts and of the class distributions in them, in nats."""
         return self.cost - self.data_cost

@@ -1,4 +1,4 @@
-"""Whole tables: numbers become intervals, categories groups."""
+"""Discretisation of whole tables: intervals of numbers, groups of categories."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
 
 def discretized(table: Table, variables: Sequence[Variable]) -> Table:
-    """Return a table in which some columns are known by their interval or group.
+    """Return a table with some columns replaced by their intervals or groups.
 
     Parameters
     ----------
     table : Table
     variables : sequence of Variable
-        As many as the table has, in the same order: the same, or a Binned in the place of a
-        Continuous, or a Grouped in that of a Discrete.
+        The variables of the new table, in the order of the columns: each the same as in the
+        table, or a Binned for a Continuous, or a Grouped for a Discrete variable.
     """
     if tuple(variables) == table.variables:
         return table
@@ -46,11 +46,11 @@ def _places(places: Iterable[int]) -> NDArray[np.intp]:
 
 
 def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
-    """Return the codes of a discrete column under a variable that groups its states."""
+    """Return the codes of a discrete column for a variable that groups its states."""
     codes = table.column(old)
     if new == old or not isinstance(old, Discrete):
         return codes
     found = [new.find(state) for state in old.states]
-    # The last place is that of a missing value, whose code is -1.
+    # The last entry is for missing values, whose code is -1.
     translation = np.array([*(-1 if code is None else code for code in found), -1])
     return np.asarray(translation[codes])

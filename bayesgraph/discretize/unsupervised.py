@@ -1,4 +1,4 @@
-"""Cut points that do not look at the class: equal widths and equal frequencies."""
+"""Cut points without regard to the class: equal widths and equal frequencies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bayesgraph.factors.algebra import Floats
 
 
 def checked_bins(bins: int) -> int:
-    """Return a number of intervals.
+    """Return a checked number of intervals as an int.
 
     Raises
     ------
     DataError
-        If it is no whole number above zero.
+        If it is not an integer above zero.
     """
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
         raise DataError(f"bins= is a number of intervals, 1 or more; got {bins!r}.")
@@ -24,7 +24,7 @@ def checked_bins(bins: int) -> int:
 
 
 def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
-    """Return the cuts of intervals of equal width between the minimum and the maximum.
+    """Return the cut points of intervals of equal width between the minimum and the maximum.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = N
         NaN where missing.
     bins : int
     weights : array_like, shape (n,), optional
-        Rows of weight zero do not count.
+        Rows of weight zero are ignored.
 
     Returns
     -------
@@ -48,19 +48,19 @@ def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = N
     if not ascending.size or ascending[0] == ascending[-1]:
         return np.empty(0)
     low, high = float(ascending[0]), float(ascending[-1])
-    # Halved, because the distance of two numbers may be none.
+    # Halved first, as the distance of two numbers may overflow.
     ends = low + 2 * (high / 2 - low / 2) * (np.arange(1, bins) / bins)
     ends = ends[(low <= ends) & (ends < high)]
-    # A short number near each that leaves all values on the side where they are.
+    # Short decimals near the bounds that leave all values on the same side.
     at = np.searchsorted(ascending, ends, side="right")
     return np.unique(cuts_between(ascending[at - 1], ascending[at], ends))
 
 
 def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
-    """Return the cuts of intervals of about as many rows each; equal values stay together.
+    """Return the cut points of intervals of about equal weight; equal values stay together.
 
-    Each cut is between the two neighbouring values where the rows below come nearest to their
-    share, so that there are fewer intervals where a value takes several shares.
+    Each cut point lies between the two neighbouring values where the weight below is closest to its
+    share. A value that fills several shares therefore leads to fewer intervals.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     """
     checked_bins(bins)
     ascending, weight, _ = observed(values, weights)
-    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # of each distinct value but the last
+    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # last row of each value but the maximum
     if not last.size:
         return np.empty(0)
     below = np.cumsum(weight)[last] if weight.size else last + 1.0
@@ -88,7 +88,7 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     shares = total * np.arange(1, bins) / bins
     right = np.minimum(np.searchsorted(below, shares), last.size - 1)
     left = np.maximum(right - 1, 0)
-    # A tie goes to the lower place; a tolerance, because shares are rounded.
+    # Ties go to the lower cut point; the tolerance is for rounding errors of the shares.
     nearer = below[right] - shares < shares - below[left] - 1e-9 * total
     at = last[np.unique(np.where(nearer, right, left))]
     return cuts_between(ascending[at], ascending[at + 1])

@@ -1,4 +1,4 @@
-"""Detectors of drift: they watch the errors of a model and say when their mean changes."""
+"""Detectors of concept drift: they signal changes in the mean of a model's errors."""
 
 from bayesgraph.drift.base import DriftDetector
 from bayesgraph.drift.detectors import ADWIN, DDM, DETECTORS, PageHinkley

@@ -1,4 +1,4 @@
-"""Common base of drift detectors: the protocols of river and of scikit-learn's parameters."""
+"""Base class of drift detectors, with the protocols of river and of scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 class DriftDetector(ABC):
-    """Watches numbers, such as the errors (0 or 1) of a model, and says when their mean changes.
+    """Detects changes in the mean of a sequence of numbers, such as a model's errors (0 or 1).
 
     It has the protocol of river's detectors (`update`, `drift_detected`, `warning_detected`,
     `clone`) and that of scikit-learn's parameters (`get_params`, `set_params`).
@@ -26,18 +26,18 @@ class DriftDetector(ABC):
     Attributes
     ----------
     drift_detected, warning_detected : bool
-        Whether the last number brought an alarm, or a warning.
+        Whether the last number caused an alarm, or a warning.
     """
 
     drift_detected = False
     warning_detected = False
 
     def update(self, error: float) -> bool:
-        """Watch one number; return whether it brings an alarm."""
+        """Process one number; return whether it causes an alarm."""
         return bool(len(self.feed([error])))
 
     def feed(self, errors: ArrayLike) -> NDArray[np.intp]:
-        """Watch several numbers, in their order.
+        """Process several numbers in their order.
 
         Parameters
         ----------
@@ -46,12 +46,12 @@ class DriftDetector(ABC):
         Returns
         -------
         ndarray of int
-            Positions of the numbers that bring an alarm, as if they came one by one.
+            Indices of the numbers that cause an alarm, the same as if numbers came one by one.
 
         Raises
         ------
         DataError
-            For anything but one row of finite numbers.
+            If `errors` is not a one-dimensional array of finite numbers.
         """
         try:
             values = np.asarray(errors, dtype=np.float64)
@@ -68,36 +68,37 @@ class DriftDetector(ABC):
 
     @abstractmethod
     def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        """Write a flag for each number."""
+        """Process numbers and write the flag of each."""
 
     @abstractmethod
     def _beginning(self) -> dict[str, NDArray[Any]]:
-        """Return the state before the first number, as the arguments of the kernel."""
+        """Return the initial state, in the order of the kernel's arguments."""
 
     def reset(self) -> None:
-        """Forget all numbers."""
+        """Reset the detector to its initial state."""
         self.drift_detected = self.warning_detected = False
         self._state = self._beginning()
 
     @property
     @abstractmethod
     def estimation(self) -> float:
-        """Mean of the numbers since the last change; NaN of none."""
+        """Mean of the numbers since the last change; NaN without numbers."""
 
     # --------------------------------------------------------------------------- parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor; none of them has parameters of its own."""
+        """Return the arguments of the constructor; `deep` has no effect."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor; all numbers are forgotten.
+        """Change arguments of the constructor and reset the detector.
 
         Raises
         ------
         ModelError
-            For an unknown name, or a value that the constructor refuses; nothing changes then.
+            If a name is unknown, or the constructor refuses a value; the detector is then
+            unchanged.
         """
         known = self.get_params()
         for name in params:
@@ -110,7 +111,7 @@ class DriftDetector(ABC):
         return self
 
     def clone(self) -> Self:
-        """Return a detector with the same parameters that has seen nothing."""
+        """Return a detector with the same parameters in its initial state."""
         return type(self)(**self.get_params())
 
     def __repr__(self) -> str:
@@ -120,16 +121,16 @@ class DriftDetector(ABC):
     # -------------------------------------------------------------------------------- files
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays; the arguments of the constructor are not in them."""
+        """Return the state as named arrays, without the arguments of the constructor."""
         return self._state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Take the state that `arrays` returned.
+        """Replace the state by that which `arrays` returned.
 
         Raises
         ------
         DataError
-            For arrays of other names, shapes or types.
+            If names, shapes or types of arrays are wrong, or values are NaN.
         """
         own = self.arrays()
         for name, array in own.items():
@@ -148,7 +149,10 @@ MODES = ("up", "down", "both")
 def number(
     name: str, value: Any, minimum: float, *, included: bool = False, below: float = math.inf
 ) -> Any:
-    """Return an argument that is a number above another (or the same), or refuse it."""
+    """Return a number between two bounds; raise a ModelError for any other value.
+
+    The lower bound itself is allowed if `included`.
+    """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if is_number and (minimum < value < below or (included and value == minimum)):
         return value
@@ -158,14 +162,14 @@ def number(
 
 
 def whole(name: str, value: Any, minimum: int) -> int:
-    """Return an argument that is a whole number of at least some size, or refuse it."""
+    """Return `value` as an int; raise a ModelError unless it is an integer, `minimum` or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
     return int(value)
 
 
 def direction(mode: Any) -> str:
-    """Return a mode of a detector, or refuse it."""
+    """Return the mode of a detector; raise a ModelError unless it is one of `MODES`."""
     if mode not in MODES:
         raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
     return str(mode)

@@ -1,4 +1,4 @@
-"""Detectors of a change in a model's error, and their lookup by name."""
+"""Detectors of changes in a model's errors, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from bayesgraph.drift.base import DriftDetector, direction, number, whole
 from bayesgraph.errors import DataError, ModelError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 
-# Buckets of 2**47 numbers: no stream is longer.
+# Number of levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
 _LEVELS = 48
 
 
 class ADWIN(DriftDetector):
-    """A window that shrinks as soon as two pieces of it have different means (ADWIN2).
+    """A sliding window that shrinks when two of its parts have different means (ADWIN2).
 
-    The window consists of buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory
-    grows with the log of its length. Whenever an older and a newer piece differ by more than chance
-    (Bernstein's inequality, corrected for the number of places), the oldest bucket is dropped.
-    What remains is the stretch since the change, whose mean is `estimation`.
+    The window consists of buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory grows
+    with the log of its length. While the means of an older and a newer part differ by more than
+    chance (Bernstein's inequality, corrected for the number of cuts), the oldest bucket is dropped.
+    The remaining window holds the numbers since the change, whose mean is `estimation`.
 
     Parameters
     ----------
     delta : float
-        Of the bound: about the probability of a false alarm at a check.
+        Confidence parameter of the bound: about the probability of a false alarm per check.
     clock : int
-        The window is checked after each so many numbers.
+        The window is checked after every `clock` numbers.
     max_buckets : int
-        Of each size.
+        Maximum number of buckets of each size.
     min_window_length : int
-        Minimum of either piece.
+        Minimum length of both parts.
     grace_period : int
-        Numbers in the window before the first check.
+        The window is not checked while it holds at most this many numbers.
     mode : {"up", "down", "both"}
-        Which change of the mean is an alarm (river's detector takes "both"); the window shrinks in
-        any case.
+        Direction of changes of the mean that cause an alarm (river's detector takes "both"). The
+        window shrinks for both directions.
 
     References
     ----------
@@ -105,17 +105,17 @@ class ADWIN(DriftDetector):
 
     @property
     def width(self) -> int:
-        """Numbers in the window."""
+        """Number of numbers in the window."""
         return int(self._state["window"][0])
 
     @property
     def estimation(self) -> float:
-        """Mean of the numbers in the window; NaN of none."""
+        """Mean of the numbers in the window; NaN without numbers."""
         return float(self._state["window"][1] / self.width) if self.width else math.nan
 
 
 class _RateDetector(DriftDetector):
-    """A detector whose state is one array that begins with the numbers seen and their mean."""
+    """A detector with one state array, which starts with the count and mean of the numbers."""
 
     _START: ClassVar[tuple[float, ...]]
 
@@ -124,29 +124,29 @@ class _RateDetector(DriftDetector):
 
     @property
     def estimation(self) -> float:
-        """Mean of the numbers since the last alarm; NaN of none."""
+        """Mean of the numbers since the last alarm; NaN without numbers."""
         n, mean, *_ = self._state["state"].tolist()
         return float(mean) if n else math.nan
 
 
 class PageHinkley(_RateDetector):
-    """The test of Page and Hinkley: an alarm when a sum of excesses is far above its minimum.
+    """Page-Hinkley test: an alarm when a cumulative sum of deviations is far above its minimum.
 
-    The excess of a number is its distance from the mean so far, less a tolerance; for falls, it
-    is the other way round. After an alarm the test begins anew.
+    The deviation of a number is the number minus the mean so far minus a tolerance. For decreases,
+    signs are reversed. The test is reset after an alarm.
 
     Parameters
     ----------
     min_instances : int
-        Numbers before the first alarm.
+        Minimum count of numbers for an alarm.
     delta : float
-        The tolerance.
+        Tolerance subtracted from each deviation.
     threshold : float
-        In units of the sum: 50 errors too many by default.
+        Excess of the sum over its minimum that causes an alarm: by default 50 errors too many.
     alpha : float
-        Factor of the sum at each number, in (0, 1].
+        Factor of the sum before each number is added, in (0, 1].
     mode : {"up", "down", "both"}
-        Which change of the mean is an alarm (river's detector takes "both").
+        Direction of changes of the mean that cause an alarm (river's detector takes "both").
 
     References
     ----------
@@ -179,7 +179,7 @@ class PageHinkley(_RateDetector):
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See DriftDetector; states of 0.1.0 have no sum for falls."""
+        """See DriftDetector; states of version 0.1.0 have no sum for decreases."""
         state = arrays.get("state", np.empty(0))
         if state.shape == (4,):
             arrays = {"state": np.append(state, np.zeros(2))}
@@ -187,19 +187,19 @@ class PageHinkley(_RateDetector):
 
 
 class DDM(_RateDetector):
-    """An alarm when an error rate is several deviations above its minimum.
+    """Drift detection method: an alarm when the error rate is several deviations above its minimum.
 
-    With p the rate and s = sqrt(p (1 - p) / n): a warning at p + s > p_min + 2 s_min, an alarm at
-    p + s > p_min + 3 s_min, where p_min and s_min are those of the minimal p + s with p > 0. After
-    an alarm it begins anew. It takes errors of 0 and 1. A slow drift on a long stream moves the
-    rate over all rows little: for that ADWIN is better.
+    With the rate p and s = sqrt(p (1 - p) / n), there is a warning at p + s > p_min + 2 s_min and
+    an alarm at p + s > p_min + 3 s_min, where p_min and s_min belong to the minimum of p + s with p
+    > 0. The detector is reset after an alarm. It takes errors of 0 and 1. A slow drift late in a
+    long stream changes the rate over all rows only slightly: ADWIN is better for it.
 
     Parameters
     ----------
     warm_start : int
-        Errors before the first that may be an alarm.
+        Number of errors before an alarm is possible.
     warning_threshold, drift_threshold : float
-        Deviations.
+        Number of deviations s_min above the minimum.
 
     References
     ----------
@@ -239,12 +239,12 @@ DETECTORS: dict[str, type[DriftDetector]] = {
 
 
 def chosen_detector(detector: Any) -> Any:
-    """Return a detector of one's own: from a name, a copy of an object, or None.
+    """Return a detector by its name, a copy of a detector object, or None.
 
     Raises
     ------
     ModelError
-        For an unknown name, or an object without `update` and `drift_detected` (the protocol of
+        If the name is unknown, or the object has no `update` and `drift_detected` (the protocol of
         river's detectors).
     """
     if detector is None:
@@ -262,7 +262,7 @@ def chosen_detector(detector: Any) -> Any:
 
 
 def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
-    """Return the positions of the errors at which a detector raises an alarm."""
+    """Return the indices of the errors at which a detector raises an alarm."""
     if isinstance(detector, DriftDetector):
         return detector.feed(errors)
     found = []

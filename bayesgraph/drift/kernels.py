@@ -1,4 +1,4 @@
-"""Compiled loops of drift detectors: one pass over a stretch of numbers."""
+"""Compiled loops of drift detectors: one pass over a sequence of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEADY, WARNING, DRIFT = 0, 1, 2
 
 @numba.njit(cache=True, nogil=True)
 def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
-    """Return what the squares about the mean gain when two groups are joined."""
+    """Return by how much joining two groups increases their sum of squared deviations."""
     return n * n2 / (n + n2) * (total / n - total2 / n2) ** 2
 
 
@@ -23,7 +23,7 @@ def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
 def _push(
     x: float, counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
-    """Put a number into the newest bucket; of too many of one size the two oldest are joined."""
+    """Add a number as the newest bucket; if a size has too many buckets, join its two oldest."""
     n = window[0]
     if n > 0.0:
         window[2] += _joined_squares(n, window[1], 1.0, x)
@@ -70,7 +70,7 @@ def _drop_oldest(
 def _cut(
     delta: float, min_length: int, counts: NDArray[np.int64], totals: Floats, window: Floats
 ) -> int:
-    """Return whether the window is to be cut: 1 where the newer mean is higher, -1 where lower."""
+    """Return 1 if a cut gives a newer part of significantly higher mean, -1 if lower, else 0."""
     n, whole = window[0], window[1]
     doubt = math.log(2.0 * math.log(n) / delta)
     variance = window[2] / n
@@ -84,7 +84,8 @@ def _cut(
                 return 0
             if before < min_length:
                 continue
-            # As if the minimum came on top: differences of a few numbers are not believed.
+            # The minimum length is subtracted, so that differences of a few numbers are not
+            # significant.
             share = 1.0 / (before - min_length + 1.0) + 1.0 / (after - min_length + 1.0)
             bound = math.sqrt(2.0 * share * variance * doubt) + 2.0 / 3.0 * share * doubt
             change = (whole - below) / after - below / before
@@ -108,7 +109,7 @@ def update_adwin(
     window: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Feed an adaptive window (ADWIN).
+    """Add numbers to an adaptive window (ADWIN), and write the flag of each.
 
     Parameters
     ----------
@@ -116,15 +117,16 @@ def update_adwin(
     delta : float
     clock, min_length, grace : int
     up, down : bool
-        Whether a rise or a fall of the mean is an alarm.
+        Whether an increase or a decrease of the mean is an alarm.
     counts : ndarray of int, shape (n_levels,)
-        Buckets of 2**level numbers, oldest first.
+        Number of buckets of 2**level numbers at each level.
     totals, squares : ndarray, shape (n_levels, max_buckets + 1)
-        Sums, and squares about their mean, of the buckets.
+        Sums, and sums of squared deviations, of the numbers in each bucket, oldest first.
     window : ndarray, shape (4,)
-        Numbers in the window, their sum, squares about their mean; numbers ever seen.
+        Count, sum, and sum of squared deviations of the numbers in the window; count of all
+        numbers so far.
     flags : ndarray, shape (n,)
-        Written to.
+        Receives the flag of each number.
     """
     for row in range(len(values)):
         flags[row] = STEADY
@@ -153,9 +155,10 @@ def update_page_hinkley(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Feed the test of Page and Hinkley.
+    """Add numbers to the Page-Hinkley test, and write the flag of each.
 
-    `state`: numbers, their mean, the sum for rises and its minimum, that for falls and its maximum.
+    `state`: count and mean of the numbers, the sum for increases and its minimum, the sum for
+    decreases and its maximum.
     """
     for row in range(len(values)):
         flags[row] = STEADY
@@ -182,7 +185,7 @@ def update_ddm(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Feed DDM; state: numbers, their mean, and the minimal mean and deviation so far."""
+    """Add errors to DDM; state: their count and mean, minimal mean, and its deviation."""
     for row in range(len(values)):
         flags[row] = STEADY
         state[0] += 1.0
@@ -191,7 +194,7 @@ def update_ddm(
             continue
         p = state[1]
         s = math.sqrt(max(p * (1.0 - p), 0.0) / state[0])
-        # Without this the first error of a model that made none would be an alarm.
+        # Without p > 0, the first error of a model without errors so far would be an alarm.
         if p > 0.0 and p + s <= state[2] + state[3]:
             state[2], state[3] = p, s
         if p + s > state[2] + drift * state[3]:

@@ -1,4 +1,4 @@
-"""From statistics to structures and parameters."""
+"""Learning of network structures and parameters from sufficient statistics."""
 
 from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.feature_selection import forward_selection, selective_kdb

@@ -1,4 +1,4 @@
-"""Rules for the arcs of a learner, and the scores of all arcs at once."""
+"""Required and forbidden arcs of a structure learner, and the scores of all possible arcs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from bayesgraph.statistics import CountSource, PairsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
-# Scores that differ by less than this are ties: rounding must not decide on a structure.
+# Number of decimals to which scores are rounded before a comparison: rounding errors must not
+# decide on a structure.
 TIE_DECIMALS = 12
 
 
 @dataclass(frozen=True)
 class ArcRules:
-    """Arcs that must and must not be there.
+    """Arcs that a learned structure must contain, and arcs that it must not contain.
 
     Attributes
     ----------
@@ -44,15 +45,16 @@ class ArcRules:
     def of(
         cls, required: Iterable[Any] | None, forbidden: Iterable[Any] | None, names: Sequence[Any]
     ) -> ArcRules:
-        """Return the rules that a user gave, checked against the names of the columns.
+        """Return the rules for lists of required and forbidden arcs between named columns.
 
         Raises
         ------
         GraphError
-            For what is no arc, an arc both required and forbidden, or a cycle of required arcs.
+            If an entry is not a pair of two different names, an arc is both required and forbidden,
+            or the required arcs form a cycle.
         UnknownVariableError
-            For a name that is not among the columns (the class is a parent of every feature
-            already, where a learner augments naive Bayes).
+            If an arc names a variable that is not in `names`. (Learners that augment naive Bayes
+            leave the class out of `names`, as it is a parent of every feature already.)
         """
         rules = cls(_arcs(required, "required", names), _arcs(forbidden, "forbidden", names))
         both = set(rules.required) & set(rules.forbidden)
@@ -65,14 +67,15 @@ class ArcRules:
         return rules
 
     def admissible(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
-        """Return which arcs may be drawn, shape (d, d), parents along the first axis.
+        """Return which arcs are allowed, shape (d, d), parents along the first axis.
 
-        A discrete column has no continuous parent; columns of other kinds have no arcs.
+        A continuous column is no parent of a discrete one. Counts and other kinds of columns have
+        no arcs.
 
         Raises
         ------
         GraphError
-            For a required arc that is none of them.
+            If a required arc is not allowed.
         """
         kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
         allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
@@ -89,7 +92,7 @@ class ArcRules:
         return allowed
 
     def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
-        """Return which arcs are required, shape (d, d)."""
+        """Return which arcs are required, shape (d, d), parents along the first axis."""
         place = {v.name: i for i, v in enumerate(columns)}
         found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
         for parent, child in self.required:
@@ -98,7 +101,7 @@ class ArcRules:
 
 
 def _kind(variable: Variable) -> int:
-    """Return 0 for discrete, 1 for continuous variables, -1 for those that take no arcs."""
+    """Return 0 for discrete and 1 for continuous variables, -1 for others, which have no arcs."""
     if isinstance(variable, Discrete):
         return 0
     return 1 if isinstance(variable, Continuous) and not isinstance(variable, Count) else -1
@@ -126,13 +129,13 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
 
 
 def n_moments(family: Sequence[Variable]) -> float:
-    """Return how many numbers the statistics of a family take."""
+    """Return an upper bound on the number of values in the statistics of a family."""
     cards = [v.cardinality for v in family if isinstance(v, Discrete)]
     return float(np.prod(cards, dtype=np.float64)) * (1 + len(family) - len(cards)) ** 2
 
 
 def at_least(name: str, value: Any, minimum: int) -> int:
-    """Return a whole number, or raise a DataError if it is none or too small."""
+    """Return `value` as an int; raise a DataError unless it is an integer, `minimum` or more."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < minimum:
         raise DataError(f"{name}= takes a whole number of at least {minimum}; got {value!r}.")
@@ -141,16 +144,16 @@ def at_least(name: str, value: Any, minimum: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ArcScores:
-    """The gains of all arcs between two columns over none, given one variable (or none).
+    """Gain in log likelihood by each possible arc, conditional on the class if there is one.
 
     Attributes
     ----------
     gains : ndarray, shape (d, d)
-        In nats a row, parents along the first axis; 0 where there can be no arc.
+        In nats per row, parents along the first axis; 0 where no arc is possible.
     rows : ndarray, shape (d, d)
-        Weight of the rows that observe both columns.
+        Total weight of the rows that observe both columns.
     parameters : ndarray, shape (d, d)
-        Free parameters that the arc adds.
+        Number of free parameters that the arc adds.
     """
 
     gains: Floats
@@ -158,22 +161,23 @@ class ArcScores:
     parameters: Floats
 
     def net(self, penalty: str) -> Floats:
-        """Return rows x gain less the penalty of the parameters, in nats, shape (d, d)."""
+        """Return rows x gains minus the penalty for the added parameters, in nats, (d, d)."""
         return self.rows * self.gains - penalty_rate(penalty, self.rows) * self.parameters
 
 
 def penalty_rate(penalty: str, rows: Floats) -> Floats:
-    """Return the price of a parameter: log(rows) / 2 for "bic" (Schwarz 1978), 1 for "aic"."""
+    """Return the penalty per parameter: log(rows) / 2 for "bic" (Schwarz 1978), 1 for "aic"."""
     if penalty == "bic":
         return np.asarray(0.5 * np.log(np.maximum(rows, 1.0)))
     return np.full(np.shape(rows), 1.0 if penalty == "aic" else 0.0)
 
 
 def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> ArcScores:
-    """Return the scores of all arcs between the columns of a summary, in their order.
+    """Return the scores of all arcs between the columns of a summary, in the order of its columns.
 
-    Conditional mutual information of discrete columns, that of a bivariate Gaussian for continuous
-    ones, and the gain in likelihood from a discrete to a continuous one: see `information`.
+    The gain is the conditional mutual information of two discrete columns, the mutual information
+    of a bivariate Gaussian for two continuous columns, and the gain in likelihood by an arc from a
+    discrete to a continuous column: see `information`.
     """
     at, columns = summary.at, summary.request.columns
     k, d = len(summary.singles.totals), len(columns)
@@ -198,10 +202,10 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
 
 def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
-    """Return the information of each column on the class that a summary is given, shape (d,).
+    """Return the mutual information of each column and the class of a summary, shape (d,).
 
-    Mutual information of discrete columns; of continuous ones the gain in likelihood from the
-    class, sum_y P(y) 1/2 [log var - log var_y]; in nats a row, 0 for columns of other kinds.
+    In nats per row. For continuous columns it is the gain in likelihood from the class,
+    sum_y P(y) 1/2 [log var - log var_y]; for columns that are neither discrete nor continuous 0.
     """
     single, at = summary.singles, summary.at
     found = dict.fromkeys(summary.request.columns, 0.0)
@@ -224,6 +228,6 @@ def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothin
 
 
 def by_score(scores: Floats) -> list[int]:
-    """Return positions by descending score; ties, up to rounding errors, by position."""
+    """Return indices by descending score; ties, up to rounding errors, by ascending index."""
     order = np.argsort(-np.round(scores, TIE_DECIMALS), kind="stable")
     return [int(i) for i in order]

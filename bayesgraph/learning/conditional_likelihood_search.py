@@ -1,4 +1,4 @@
-"""Greedy search by the conditional log likelihood of the class, each row left out."""
+"""Greedy search for arcs by the leave-one-out conditional log likelihood of the class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesgraph.learning.leave_one_out import LeaveOneOut, chunks, losses
 from bayesgraph.statistics import Pairs
 from bayesgraph.variables import Name, Variable
 
-# Parents that are considered for a feature: those of the highest score given the class.
+# Maximum number of candidate parents per feature: those with the highest scores given the class.
 _MAX_CANDIDATES = 20
 
 
@@ -21,16 +21,17 @@ def climb_by_rows(
 ) -> dict[Arc, float]:
     """Return the arcs between features that raise the conditional log likelihood of the rows.
 
-    Arcs are added one at a time, the one that gains most first, until none gains. As each changes
-    what all others gain, gains are computed again only when an arc comes to the top: a lazy greedy
-    search, which takes it that gains seldom grow (Minoux 1978, for functions where they never do).
-    Candidates for a feature are the 20 others of the highest score given the class, if positive
-    (as the sparse candidates of Friedman, Nachman, Pe'er 1999).
+    Arcs are added one at a time, the arc with the highest gain first, until no arc gains. Every
+    added arc changes the gains of the others. The search is lazy: it recomputes the gain of an arc
+    only when that gain is the highest known, assuming that gains seldom grow (Minoux 1978, for
+    functions whose gains never grow). Candidate parents of a feature are the 20 features of the
+    highest positive score given the class (as the sparse candidates of Friedman, Nachman, Pe'er
+    1999).
 
     Returns
     -------
     mapping from arc to float
-        What the leave-one-out conditional log likelihood gained by it, in nats a row.
+        Gain in the leave-one-out conditional log likelihood by each arc, in nats per row.
     """
     return _RowSearch(rows, features, maximum, rules).climb()
 
@@ -46,7 +47,7 @@ def _candidates(
 
 
 class _RowSearch:
-    """The state of a search by rows: the log joint of every row, by which candidates are judged."""
+    """State of the greedy search: arcs so far, log joint of all rows, gains of candidate arcs."""
 
     def __init__(
         self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
@@ -57,7 +58,7 @@ class _RowSearch:
         d = len(features)
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
-        self._stale = self._open.copy()  # computed before the last arc was added
+        self._stale = self._open.copy()  # gain computed before the last arc was added
         self._parts = list(chunks(rows.table.n_rows))
         self._parents: list[list[int]] = [[] for _ in features]
         self._reach = np.eye(d, dtype=np.bool_)
@@ -76,7 +77,7 @@ class _RowSearch:
         return sum(losses(joint[part], self._rows, part, "log") for part in self._parts)
 
     def climb(self) -> dict[Arc, float]:
-        """Add arcs while they gain."""
+        """Add arcs until no arc gains; return the gain of each added arc."""
         for p, c in np.argwhere(self._forced).tolist():
             self._add(p, c)
         self._look(self._open)
@@ -95,12 +96,12 @@ class _RowSearch:
             elif gains[p, c] > 0:
                 self._look_at(p, c)
             elif stale.any():
-                self._look(stale)  # none gains, by what was known: make sure
+                self._look(stale)  # no known gain is positive: refresh old ones
             else:
                 return self._found
 
     def _look(self, arcs: NDArray[np.bool_]) -> None:
-        """Look up what some arcs gain."""
+        """Refresh the gains of the arcs in a mask, shape (d, d)."""
         places = np.argwhere(arcs).tolist()
         self._rows.learn(self._key(p, c) for p, c in places)
         for p, c in places:
@@ -112,11 +113,11 @@ class _RowSearch:
         self._stale[p, c] = False
 
     def _key(self, p: int, c: int) -> tuple[tuple[Variable, ...], Variable]:
-        above = [*self._parents[c], p]  # in the order of their arcs, by which tables back off
+        above = [*self._parents[c], p]  # in the order they were added, in which tables back off
         return tuple(self._features[q] for q in above), self._features[c]
 
     def _with(self, p: int, c: int, part: slice) -> Floats:
-        """Return the log joint of rows with one more arc."""
+        """Return the log joint of the rows in a slice after adding the arc p -> c."""
         before = tuple(self._features[q] for q in self._parents[c])
         old = self._rows.term(before, self._features[c], part)
         return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))

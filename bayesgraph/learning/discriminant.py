@@ -1,4 +1,4 @@
-"""Discriminant analysis: classes of jointly Gaussian features, with or without one covariance."""
+"""Linear and quadratic discriminant analysis: features jointly Gaussian given the class."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ COVARIANCES = ("shared", "class")
 STRUCTURES = ("full", "diagonal", "spherical")
 REGULARIZATIONS = ("ledoit_wolf", "oas")
 
-# Rows whose deviations stay in the cache.
+# Number of rows per block, whose deviations stay in the processor's cache.
 _BLOCK = 1024
 
 
 @dataclass(frozen=True)
 class CovarianceModel:
-    """The estimator of the covariances of the classes.
+    """Settings of the estimator of the class covariances.
 
     Attributes
     ----------
     covariance : {"shared", "class"}
         One covariance for all classes (linear discriminants) or one for each (quadratic).
     structure : {"full", "diagonal", "spherical"}
-        Free, uncorrelated features, or uncorrelated features of the same variance.
+        Unrestricted covariances, uncorrelated features, or uncorrelated features of equal
+        variance.
     regularization : float in [0, 1], "ledoit_wolf", "oas" or None
-        Draws each class's full covariance S, by a share s, towards a multiple of the identity:
-        ``(1 - s) S + s (tr S / d) 1``. A number is taken in the units of the features. The names
-        choose the share by formula and apply it in units of each class's standard deviations
-        (Ledoit and Wolf 2004; Chen, Wiesel, Eldar and Hero 2010, equation 23).
+        Shrinks the full covariance S of each class towards a multiple of the identity matrix, with
+        intensity s: ``(1 - s) S + s (tr S / d) 1``. A number is the intensity itself, applied in
+        the units of the features. A name selects a formula for the intensity, which is applied to
+        features scaled by their standard deviations within each class (Ledoit and Wolf 2004; Chen,
+        Wiesel, Eldar and Hero 2010, equation 23).
     smoothing : Smoothing
         `var_smoothing` is the share of each column's total variance that is added to its variances
-        (1 is added for a constant column); with a `ddof` of 1, squares are divided by the rows less
-        the means that were estimated, N - K or N_k - 1, and not by N.
+        (1 is added for a constant column). With a `ddof` of 1, sums of squares are divided by the
+        number of rows minus the number of estimated means, N - K or N_k - 1, instead of by N.
     tolerance, max_iter
-        Of expectation-maximisation, where values are missing; see `complete_normal`.
+        Stopping rule of expectation-maximisation for missing values; see `complete_normal`.
     """
 
     covariance: str = "shared"
@@ -87,12 +89,12 @@ class CovarianceModel:
 
     @property
     def shared(self) -> bool:
-        """One covariance serves for all classes."""
+        """Whether all classes share one covariance."""
         return self.covariance == "shared"
 
 
 class _Rows(NamedTuple):
-    """Complete rows, for moments of fourth order."""
+    """Complete rows, from which fourth moments are computed."""
 
     values: Floats
     group: NDArray[np.integer]
@@ -100,7 +102,7 @@ class _Rows(NamedTuple):
 
 
 class DiscriminantEstimate(NamedTuple):
-    """A fitted network, and the steps of expectation-maximisation that it took, at least 1."""
+    """A fitted network, and its number of iterations of expectation-maximisation, at least 1."""
 
     network: BayesianNetwork
     n_iter: int
@@ -112,22 +114,22 @@ def estimate_discriminant(
     """Return the network of a class and features that are jointly Gaussian given the class.
 
     Complete data need one pass for additive statistics. With missing values, a full covariance is
-    estimated by expectation-maximisation, which needs the rows; the diagonal structures need
-    nothing but available-case moments, which are then the maximum of the likelihood.
+    estimated by expectation-maximisation, which needs the rows; the diagonal structures need only
+    available-case moments, which then maximise the likelihood.
 
     Parameters
     ----------
     source : CountSource
-        With a target; all other columns are continuous.
+        A source with a target; all other columns are continuous.
     model : CovarianceModel
     priors : ndarray, shape (K,), optional
-        Of the class, instead of its share of the rows. The covariances do not depend on them.
+        Prior to use instead of the class frequencies. The covariances do not depend on it.
 
     Raises
     ------
     DataError
-        For features that are not numbers; for a covariance that is singular; for what needs the
-        rows if the source has statistics only.
+        If a feature is not numeric, if a covariance is singular, or if the estimate needs the rows
+        and the source holds only statistics.
     """
     target, features = _checked(source)
     alone = Family.of(target)
@@ -212,7 +214,7 @@ def _rows_of(source: CountSource, what: str) -> _Rows:
 
 
 def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
-    """Return the divisors of sums of products; a class of one row has no covariance."""
+    """Return the divisor of each class's sums of squares and products: n, or n - 1 with `ddof`."""
     return count - np.minimum(count, 1.0) if model.smoothing.ddof else count
 
 
@@ -222,19 +224,20 @@ def class_covariances(
     varies: NDArray[np.bool_],
     rows: _Rows | None = None,
 ) -> Floats:
-    """Return the shrunken maximum-likelihood covariance of each class, shape (K, d, d).
+    """Return the maximum-likelihood covariance of each class after shrinkage, shape (K, d, d).
 
-    Before the ridge; zero for a class without rows.
+    The ridge is not yet added. The covariance of a class without rows is zero.
 
     Parameters
     ----------
     model : CovarianceModel
     statistics : FamilyStatistics
-        Of the class and all features.
+        Statistics of the class and all features.
     varies : ndarray of bool, shape (d,)
-        Which features are not constant; the others are no reason to shrink, and are left at zero.
+        Which features are not constant. Constant features do not affect the shrinkage, and keep
+        covariances of zero.
     rows : optional
-        For "ledoit_wolf".
+        Complete rows; needed for "ledoit_wolf".
     """
     covariance = safe_divide(statistics.comoment, statistics.counts[:, None, None])
     if model.regularization is None:
@@ -259,29 +262,29 @@ def _shares(
     statistics: FamilyStatistics,
     rows: _Rows | None,
 ) -> Floats:
-    """Return the share by which each class's covariance is shrunken."""
+    """Return the shrinkage intensity of each class's covariance."""
     if not isinstance(model.regularization, str):
         return np.full(len(unit), float(model.regularization or 0.0))
     if model.regularization == "oas":
         return oas_share(unit, statistics.counts, d)
-    assert rows is not None  # `_full_block` sees to it
+    assert rows is not None  # `_full_block` passes them
     fourth = fourth_moments(*rows, statistics.mean, scale)
     return ledoit_wolf_share(unit, fourth, statistics.counts, d)
 
 
 def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
-    """Return the oracle approximating shrinkage of each covariance.
+    """Return the oracle approximating shrinkage (OAS) intensity of each covariance.
 
-    Chen, Wiesel, Eldar and Hero (2010, equation 23), without the terms of order 1 / d as is usual
-    in software: ``(m + t^2) / ((n + 1) (m - t^2 / d))`` with m the mean square of the entries of S
-    and ``t = tr S / d``; at most 1.
+    Chen, Wiesel, Eldar and Hero (2010, equation 23), without the terms of order 1 / d, which
+    software usually omits: ``(m + t^2) / ((n + 1) (m - t^2 / d))``, at most 1, with m the mean
+    square of the entries of S and ``t = tr S / d``.
 
     Parameters
     ----------
     covariance : ndarray, shape (K, n, n)
     count : ndarray, shape (K,)
     d : int
-        How many of the columns are not constant.
+        Number of columns that are not constant.
     """
     level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2
     mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2
@@ -290,19 +293,19 @@ def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
 
 
 def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int) -> Floats:
-    """Return the shrinkage of each covariance that Ledoit and Wolf (2004) estimate.
+    """Return the shrinkage intensity of each covariance by the formula of Ledoit and Wolf (2004).
 
-    Their b^2 over d^2 (lemmas 3.3 and 3.4): the sampling variance of S over its squared distance
-    from the multiple of the identity.
+    Their b^2 / d^2 (lemmas 3.3 and 3.4): the sampling variance of S over its squared distance from
+    the multiple of the identity matrix.
 
     Parameters
     ----------
     covariance : ndarray, shape (K, n, n)
     fourth : ndarray, shape (K,)
-        Weighted sums of ``|x - m|^4``.
+        Weighted sums of ``|x - m|^4`` of each class.
     count : ndarray, shape (K,)
     d : int
-        How many of the columns are not constant.
+        Number of columns that are not constant.
     """
     square = np.sum(covariance**2, axis=(1, 2))
     level = np.trace(covariance, axis1=1, axis2=2) / d
@@ -359,7 +362,7 @@ def _diagonal_block(
     free = _degrees_of_freedom(model, count)
     axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
     rest = free.sum(axis=axes, keepdims=True)
-    # A class that never observes a column has the spread that the others have.
+    # Where a class observes no value of a column: the pooled variance within the other classes.
     within = safe_divide(square.sum(axis=0), free.sum(axis=0))
     variance = np.where(rest > 0, safe_divide(square.sum(axis=axes, keepdims=True), rest), within)
     variance = np.broadcast_to(variance + ridge, mean.shape)

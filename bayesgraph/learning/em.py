@@ -1,4 +1,4 @@
-"""Parameters of a network under missing data and with hidden variables: EM."""
+"""Expectation-maximisation (EM): parameters from missing data and with hidden variables."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from bayesgraph.statistics import (
 from bayesgraph.statistics.summaries import FamiliesSummary
 from bayesgraph.variables import Discrete
 
-# The minimum share that a random start gives to a configuration, before normalising.
+# Minimum weight that a random start draws for a configuration, before weights are normalised.
 _MIN_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class EMHistory:
-    """The course of EM.
+    """Objective and log likelihood in the course of EM.
 
     Attributes
     ----------
     objective : tuple of float
-        After each iteration of the best start, the last of the network returned: the log posterior
-        of the parameters but for a constant, in nats. It never falls.
+        Log posterior of the parameters up to a constant, in nats: at the best start and after each
+        of its iterations. It never falls, except as `expectation_maximization` says.
     log_likelihood : float
-        Of the rows under the network returned.
+        Log likelihood of the rows under the network returned.
     converged : bool
         Whether the last iteration gained less than the tolerance.
     restarts : tuple of float
-        The last objective of each start; the first best one was kept.
+        Final objective of each start; the first start with the highest objective was kept.
     """
 
     objective: tuple[float, ...]
@@ -59,7 +59,7 @@ class EMHistory:
 
     @property
     def n_iter(self) -> int:
-        """Iterations of the best start."""
+        """Number of iterations of the best start."""
         return len(self.objective) - 1
 
     def __repr__(self) -> str:
@@ -72,16 +72,16 @@ class EMHistory:
 
 @dataclass(frozen=True)
 class Iterations:
-    """When EM stops, and from where it starts.
+    """Number of starts of EM, and when their iterations stop.
 
     Attributes
     ----------
     restarts : int
-        Starts; the best end is kept.
+        Number of starts; the network of the highest final objective is kept.
     max_iter : int
-        Iterations of each.
+        Maximum number of iterations of each start.
     tol : float
-        Gain in nats a row below which an iteration was the last.
+        EM stops after an iteration that gains at most this, in nats per row.
     random_state : int, numpy Generator or None
     """
 
@@ -106,35 +106,35 @@ def expectation_maximization(
     smoothing: Smoothing,
     iterations: Iterations,
 ) -> BayesianNetwork:
-    """Return the network of a structure whose parameters EM has found.
+    """Return a network of the given structure with parameters estimated by EM.
 
-    Each iteration completes the rows by their posteriors (see `Expectation`) and estimates the
-    parameters from the completed rows as from any others. With ``(N + alpha) / sum`` for tables
-    that is the mode under Dirichlet priors of parameters alpha + 1 (Dempster, Laird, Rubin 1977,
-    section 2), so that the log likelihood plus alpha times the sum of the logs of all table entries
-    never falls; with alpha 0 it is the log likelihood itself. Variances that `shrinkage` draws
-    towards the pooled ones, which the rows decide as well, are the maximum of no such sum: there
-    the log likelihood may end a little below its maximum.
+    Each iteration computes the posterior of the missing values of each row (see `Expectation`) and
+    re-estimates the parameters from the expected statistics. For tables the estimate ``(N + alpha)
+    / sum`` is the mode under Dirichlet priors of parameters alpha + 1 (Dempster, Laird, Rubin 1977,
+    section 2). Hence the log likelihood plus alpha times the sum of the logs of all table entries
+    never falls; with alpha 0 this is the log likelihood itself. Variances that `shrinkage` draws
+    towards the pooled variances maximise no such objective, as the pooled variances depend on the
+    rows too: with them the log likelihood may end a little below its maximum.
 
     Parameters
     ----------
     structure : Structure
-        Variables that the table lacks are hidden.
+        Variables of the structure that the table does not contain are hidden.
     table : Table
     weights : ndarray, shape (n_rows,) or (0,)
     smoothing : Smoothing
-        Without a hierarchy.
+        Not a hierarchy (see `Smoothing.is_hierarchy`), for which EM has no such objective.
     iterations : Iterations
 
     Returns
     -------
     BayesianNetwork
-        With its `history`.
+        The network, with the `history` of EM.
 
     Raises
     ------
     UnsupportedModelError
-        For continuous variables that are missing where something below them is observed.
+        If a continuous variable is missing in a row that observes one of its descendants.
     """
     problem = _Problem(structure, table, weights, smoothing)
     random = random_generator(iterations.random_state)
@@ -158,7 +158,7 @@ def expectation_maximization(
 
 
 class _Problem:
-    """Rows, families and prior, which all starts share."""
+    """Rows, families and prior that all starts share."""
 
     def __init__(
         self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
@@ -171,7 +171,8 @@ class _Problem:
         self._families = tuple(self._expectation.families.values())
         self._table = table
         source = TableSource(table, sample_weight=weights if len(weights) else None)
-        # The spread of each column, which the estimates of Gaussians need.
+        # Statistics of each continuous column, whose total variance the estimates of Gaussians
+        # need.
         self._spread = source.families([Family((), (v,)) for v in table.continuous])
         self._found = source.families([self._observed(family) for family in self._families])
 
@@ -182,7 +183,7 @@ class _Problem:
     def climb(
         self, random: np.random.Generator, iterations: Iterations, *, first: bool
     ) -> tuple[BayesianNetwork, EMHistory]:
-        """Return where EM ends from one start."""
+        """Return the network that EM reaches from one start, and the history of the start."""
         smooth = replace(self._smoothing, alpha=1.0)
         network = self._estimated(self._drawn(random, first=first), smooth)
         objective: list[float] = []
@@ -206,7 +207,7 @@ class _Problem:
         return estimate_network(self._structure, source, smoothing)
 
     def _log_prior(self, network: BayesianNetwork) -> float:
-        """Return the log of the Dirichlet priors of all tables, without their constants."""
+        """Return the log density of the Dirichlet priors of all tables, without their constants."""
         return float(
             sum(
                 xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
@@ -216,10 +217,10 @@ class _Problem:
         )
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
-        """Return statistics to start from: those of the rows, random for hidden variables.
+        """Return statistics to start from: of the rows, distributed randomly over hidden variables.
 
-        The first start takes families without hidden variables from the rows that are complete in
-        them; others shake these counts too.
+        For families without hidden variables, the first start uses the statistics of the rows that
+        observe the whole family; all other starts perturb them at random.
         """
         centre = {
             v: random.integers(self._table.n_rows, size=v.cardinality)
@@ -262,9 +263,9 @@ class _Problem:
         centre: Mapping[Discrete, Any],
         otherwise: Floats,
     ) -> Floats:
-        """Return as means the values of random rows, one for each state of a hidden variable.
+        """Return the values of random rows as means, one row for each state of a hidden variable.
 
-        All families take the same rows, so that a state begins as the neighbourhood of a row.
+        All families use the same rows, so that each state starts as a cluster around one row.
         """
         columns = [self._table.column(v) for v in family.continuous]
         total = np.zeros(otherwise.shape)

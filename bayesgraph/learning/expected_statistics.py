@@ -1,10 +1,10 @@
 """Expected statistics of the families of a network, given rows with missing values.
 
 The E-step of EM (Dempster, Laird, Rubin 1977; for networks, Lauritzen 1995): each row counts in
-every configuration of a family by its posterior probability. A row is completed only as far as it
-knows anything: a variable of which no descendant is observed has no say in the row's probability,
-and its family does not count the row. (The rest of the theory holds as it stands, and a leaf that
-is missing now and then costs no iterations.)
+every configuration of a family by its posterior probability. A variable that is missing together
+with all its descendants does not affect the probability of a row, and its family does not count
+that row. (EM still maximises the likelihood, and a leaf that is missing occasionally costs no
+iterations.)
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from bayesgraph.variables import Discrete, Variable
 
 Parents = Mapping[Variable, Sequence[Variable]]
 
-# A pattern of missing values with so many rows is worth a junction forest of its own.
+# Minimum number of rows for which a pattern of missing values gets a junction forest of its own,
+# and maximum number of such patterns.
 _OWN_ROWS = 64
 _MAX_PATTERNS = 32
-# Numbers in the messages and beliefs of one block of rows.
+# Maximum number of entries in the messages and clique tables of one block of rows.
 _BLOCK_ENTRIES = 2**21
 
 
@@ -43,19 +44,19 @@ class Expectation:
     Parameters
     ----------
     parents : mapping from variable to its parents
-        Variables that the table lacks are hidden.
+        Variables that the table does not contain are hidden.
     table : Table
     weights : ndarray, shape (n_rows,) or (0,)
-        Empty: every row weighs 1.
+        If empty, every row has weight 1.
 
     Attributes
     ----------
-    families : dict from child to Family
+    families : dict from variable to the Family in which it is the child
 
     Raises
     ------
     UnsupportedModelError
-        For a continuous variable that is missing where one of its descendants is observed.
+        If a continuous variable is missing in a row that observes one of its descendants.
     """
 
     def __init__(self, parents: Parents, table: Table, weights: Floats) -> None:
@@ -75,10 +76,10 @@ class Expectation:
         }
 
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
-        """Return the expected statistics of all families under a network, and the log likelihood.
+        """Return the expected statistics of all families under a network, and its log likelihood.
 
-        Rows that are impossible under the network count nowhere, and the log likelihood is minus
-        infinity.
+        A row that is impossible under the network adds nothing to families with missing variables,
+        and makes the log likelihood minus infinity.
         """
         found = {child: [] if s is None else [s] for child, s in self._fixed.items()}
         log_likelihood = 0.0
@@ -109,7 +110,7 @@ def _none(family: Family) -> FamilyStatistics:
 
 
 def _distinct(table: Table, weights: Floats) -> tuple[Table, Floats]:
-    """Return each row of codes once, with the weights of its copies."""
+    """Return the distinct rows of codes, with the total weight of the copies of each."""
     codes, inverse = np.unique(table.codes, axis=0, return_inverse=True)
     total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
     values = np.empty((len(codes), 0))
@@ -144,9 +145,9 @@ def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_
 def _groups(
     parents: Parents, table: Table
 ) -> Iterator[tuple[NDArray[np.intp], tuple[Discrete, ...]]]:
-    """Yield rows together with the variables that some of them leave open.
+    """Yield groups of rows, each with the discrete variables that a row of the group lacks.
 
-    Variables without children do not matter here: where they are missing nothing depends on them.
+    A missing variable without children is left out, as no other variable depends on it.
     """
     inner = {p for above in parents.values() for p in above}
     asked = [v for v in table.discrete if v in inner]
@@ -176,7 +177,7 @@ def _blocks(
     rows: NDArray[np.intp],
     free: tuple[Discrete, ...],
 ) -> Iterator[_Block]:
-    """Yield the rows of a group in blocks that fit into memory."""
+    """Yield the rows of a group in blocks that bound the size of messages."""
     evidence = table.evidence()
     columns = {v: column for v, column in evidence.columns.items() if v not in free}
     children = [v for v in families if relevant[v][rows].any()]
@@ -201,22 +202,23 @@ def _blocks(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Rows that observe the same variables, but for leaves and those whose codes are `soft`.
+    """A block of rows, some of whose variables are open: hidden, or missing in some of the rows.
 
     Attributes
     ----------
     families : dict from child to Family
-        Those that the rows have something to say of.
+        The families for which at least one row is relevant.
     evidence : Evidence
-        Columns that no row leaves open, and leaves.
+        Columns of the variables that are not open. Missing values among them are of leaves.
     soft : dict from variable to codes, shape (n_rows,)
+        The open variables that some of the rows observe; negative where missing.
     weights : ndarray, shape (n_rows,)
     relevant : dict from child to ndarray of bool, shape (n_rows,)
-        The rows that know something of each child.
+        Whether each row observes the child or one of its descendants.
     scopes : dict from child to tuple of Discrete
-        The open variables of its family.
+        The open variables of the child's family.
     calibration : Calibration or None
-        For these scopes, followed by those of `soft`.
+        Posteriors over these scopes, followed by one scope for each variable of `soft`.
     """
 
     families: dict[Variable, Family]
@@ -241,7 +243,7 @@ class _Block:
 
     @cached_property
     def fixed(self) -> dict[Variable, FamilyStatistics]:
-        """Statistics of the families that no row leaves open: they do not change."""
+        """Statistics of the families without open variables, the same under every network."""
         one = np.ones((self.evidence.n_rows, 1))
         return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
 
@@ -266,7 +268,7 @@ class _Block:
         return found, log_mass + mass
 
     def _collected(self, child: Variable, posterior: Floats) -> FamilyStatistics:
-        """Return the statistics of a family, each row in all configurations of its open variables.
+        """Return the statistics of a family, each row weighted by a posterior of open variables.
 
         Parameters
         ----------
@@ -277,7 +279,7 @@ class _Block:
         cards = tuple(v.cardinality for v in family.discrete)
         seen = tuple(v for v in family.discrete if v not in scope)
         shape = tuple(v.cardinality for v in (*seen, *scope))
-        # From the axes of `seen` and `scope` to those of the family.
+        # Permutation from the axes of `seen` and `scope` to the axes of the family.
         order = [(*seen, *scope).index(v) for v in family.discrete]
         weights = np.where(self.relevant[child], self.weights, 0.0)
         index = self._index(seen)
@@ -301,7 +303,7 @@ class _Block:
         )
 
     def _index(self, seen: Sequence[Discrete]) -> NDArray[np.intp]:
-        """Return the configuration of variables in each row; where one is missing, any."""
+        """Return the configuration index of `seen` in each row; missing values count as state 0."""
         index = np.zeros(self.evidence.n_rows, dtype=np.intp)
         for variable in seen:
             index *= variable.cardinality

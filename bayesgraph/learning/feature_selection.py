@@ -1,4 +1,4 @@
-"""Learners that select features by the leave-one-out loss: selective kDB, forward selection."""
+"""Feature selection by the leave-one-out loss: selective kDB and forward selection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bayesgraph.learning.structure import (
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.variables import Variable
 
-# Numbers of terms that are held between the steps of a search.
+# Maximum number of entries in the log terms of features that are cached between search steps.
 _MAX_HELD = 1 << 25
 
 
@@ -37,18 +37,18 @@ def selective_kdb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the kDB structure whose number of parents and of features predict the rows best.
+    """Return the kDB structure with the numbers of parents and features of the lowest loss.
 
-    Features and parents enter in the order of `kdb`; all models of 0 to k parents and of the first
-    0 to d features are compared by leave-one-out in one more pass over the rows (Martínez, Webb,
-    Chen, Zaidi 2016). Features that are not chosen stay as nodes without arcs.
+    Features and parents enter in the order of `kdb`. All models with 0 to k parents and the first
+    0 to d features are compared by their leave-one-out loss, in one more pass over the rows
+    (Martínez, Webb, Chen, Zaidi 2016). Features that are not chosen stay as nodes without arcs.
 
     Parameters
     ----------
     source : CountSource
-        One that has the rows.
+        A source that holds the rows.
     smoothing : name, number or Smoothing
-        Of the tables and moments behind the predictions.
+        Smoothing of the tables and moments from which classes are predicted.
     k : int, default 5
         Maximum number of parents of a feature besides the class.
     loss : {"rmse", "log", "0-1"}
@@ -60,7 +60,7 @@ def selective_kdb(
     Raises
     ------
     DataError
-        For a source that has statistics only, an unknown loss, or a k below 0.
+        If the source holds only statistics, the loss is unknown, or k is negative.
     """
     target = target_of(source, "selective_kdb")
     maximum = at_least("k", k, 0)
@@ -73,7 +73,7 @@ def selective_kdb(
     required_of = rules.forced(features).sum(axis=0)
     minimum = int(required_of.max(initial=0))
     table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
-    # Columns of required arcs stay, whatever they cost.
+    # Features of required arcs are kept, whatever the loss.
     table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
     best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
@@ -94,7 +94,7 @@ def _prefix_losses(
     parents: range,
     loss: str,
 ) -> Floats:
-    """Return the loss of each number of parents and of features, shape (len(parents), d + 1)."""
+    """Return the loss for each number of parents and of features, (len(parents), d + 1)."""
     keys = [
         [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
     ]
@@ -106,7 +106,8 @@ def _prefix_losses(
         for i, row in enumerate(keys):
             joint = prior.copy()
             found[i, 0] += losses(joint, rows, part, loss)
-            # Few features have all parents there are: other terms are those of one parent less.
+            # Most features have fewer than n allowed parents: their terms do not change, and are
+            # reused.
             terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
             for j, key in enumerate(row, start=1):
                 joint += terms[key]
@@ -115,7 +116,7 @@ def _prefix_losses(
 
 
 def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:
-    """Return a structure with more variables, which no arc touches, all in the order given."""
+    """Return a structure with additional variables without arcs, in the order of `features`."""
     first = tuple(v for v in structure.variables if v not in set(features))
     return Structure((*first, *features), structure.arcs, structure.scores)
 
@@ -132,19 +133,19 @@ def forward_selection(
     loss: str = "log",
     max_features: int | None = None,
 ) -> Structure:
-    """Return a structure over the features that naive Bayes predicts best with.
+    """Return a structure over the features with which naive Bayes has the lowest loss.
 
-    Starting with none, the feature that lowers the leave-one-out loss of naive Bayes most enters
-    until none lowers it (Langley and Sage 1994); the structure is then learned over these alone.
-    Features that are not chosen stay as nodes without arcs.
+    Starting with no feature, the feature that lowers the leave-one-out loss of naive Bayes most is
+    added until none lowers it (Langley and Sage 1994); then the structure over these features is
+    learned. Features that are not chosen stay as nodes without arcs.
 
     Parameters
     ----------
     source : CountSource
-        One that has the rows.
+        A source that holds the rows.
     smoothing : name, number or Smoothing
     learner : learner, default star
-        Of the structure over the features chosen, such as `bayesgraph.tan`.
+        Learner of the structure over the chosen features, such as `bayesgraph.tan`.
     loss : {"log", "rmse", "0-1"}
         As for `selective_kdb`. Ties go to the first feature.
     max_features : int, optional
@@ -152,7 +153,7 @@ def forward_selection(
     Raises
     ------
     DataError
-        For a source that has statistics only, or an unknown loss.
+        If the source holds only statistics, or the loss is unknown.
     """
     target = target_of(source, "forward_selection")
     one_of("loss", loss, LOSSES)
@@ -172,13 +173,13 @@ def forward_selection(
 def _forward(
     rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
 ) -> list[int]:
-    """Return the positions of the features chosen, ascending."""
+    """Return the indices of the chosen features in ascending order."""
     parts = list(chunks(rows.table.n_rows))
     cells = rows.table.n_rows * rows.target.cardinality * len(features)
     held: dict[tuple[int, int], Floats] = {}
 
     def term(at: int, part: slice) -> Floats:
-        """Return the term of a feature, looked up once where there is room for all."""
+        """Return the log term of a feature for a slice of rows, cached if all features fit."""
         if cells > _MAX_HELD:
             return rows.term((), features[at], part)
         key = (at, part.start)

@@ -1,4 +1,4 @@
-"""From a table of the user to a count source or a fitted network."""
+"""Count sources and fitted networks from a table of the user."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def count_source(
     categorical: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> TableSource:
-    """Return a table as a count source, which structure learners take.
+    """Return a count source for a table, the input of structure learners.
 
     Parameters
     ----------
     frame : pandas, polars or pyarrow table, or mapping from name to column
     target : name, optional
-        The class; discrete whatever its type.
+        The class, which is treated as discrete whatever its type.
     categorical : list of column names or "all", optional
-        Numeric columns to take as discrete.
+        Numeric columns to treat as discrete.
     sample_weight : array_like, shape (n_rows,), optional
 
     Examples
@@ -56,7 +56,7 @@ def count_source(
     table = infer_variables(columns, categorical)
     by_name = {v.name: v for v in table.variables}
     chosen = None if target is None else by_name[target]
-    assert chosen is None or isinstance(chosen, Discrete)  # it was named categorical
+    assert chosen is None or isinstance(chosen, Discrete)  # as it is in `categorical`
     return TableSource(table, chosen, sample_weight)
 
 
@@ -75,7 +75,7 @@ def fit_network(
     tol: float,
     random_state: RandomState,
 ) -> BayesianNetwork:
-    """Return a network of given arcs with parameters from a table.
+    """Return a network of the given arcs with parameters estimated from a table.
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
@@ -92,7 +92,7 @@ def fit_network(
             if node not in columns and node not in unseen:
                 raise unknown_variable(node, [*columns, *unseen], where="The table")
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
-    # Before any work: a cycle or an unknown name is refused at once.
+    # Done first, so that a cycle or an unknown name is refused before any work.
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
@@ -109,7 +109,7 @@ def fit_network(
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
-    """Return the nodes that a graph names (None for pairs, which name none) and its arcs."""
+    """Return the nodes that a graph names, None if `arcs` are pairs, and the arcs."""
     if isinstance(arcs, nx.DiGraph):
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
@@ -123,7 +123,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
 
 
 def _takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
-    """Tell whether EM is to complete the rows: if asked to, or if there are hidden variables."""
+    """Return whether EM completes the rows: on request, or if there are hidden variables."""
     one_of("missing", missing, (None, "available", "em"))
     if missing == "available" and hidden:
         raise DataError(

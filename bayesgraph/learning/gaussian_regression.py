@@ -1,4 +1,4 @@
-"""Linear Gaussians of many families at once: the slopes and the variance that is left."""
+"""Linear Gaussian regressions of many families at once: slopes and residual variances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def stacked(families: Sequence[FamilyStatistics]) -> FamilyStatistics:
-    """Return the statistics of m families of one shape as one, the stack as last axis of counts.
+    """Return the statistics of m families of one shape stacked, on the last axis of the counts.
 
     Returns
     -------
@@ -33,18 +33,18 @@ def stacked(families: Sequence[FamilyStatistics]) -> FamilyStatistics:
 def gaussian_fit(
     statistics: FamilyStatistics, smoothing: Smoothing, ridge: Floats, is_class: Sequence[bool]
 ) -> Floats:
-    """Return -1/2 sum of n log(variance left), the log likelihood up to a constant, shape (m,).
+    """Return -1/2 sum of n log(residual variance), the log likelihood up to a constant, shape (m,).
 
-    Variances are regularised as those of the CPDs: see `estimate_gaussian`.
+    Variances are regularised like those of CPDs: see `estimate_gaussian`.
 
     Parameters
     ----------
     statistics : FamilyStatistics
-        As `stacked`.
+        Stacked statistics of m families, see `stacked`.
     smoothing : Smoothing
     ridge : ndarray, shape (m, n)
     is_class : sequence of bool
-        Of the discrete parents: which is the class.
+        Whether each discrete parent is the class.
     """
     m, n = ridge.shape
     covariance = smoothing.covariance(
@@ -59,13 +59,13 @@ def gaussian_fit(
 
 
 def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
-    """Return the slopes of the last column on the others, and the variance that they leave.
+    """Return the slopes of the last column on the other columns, and its residual variance.
 
     Parameters
     ----------
     covariance : ndarray, shape (..., n, n)
     floor : ndarray, broadcastable to shape (...)
-        The minimum of the variance that is left.
+        Minimum of the residual variance.
 
     Returns
     -------
@@ -75,7 +75,8 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
     own = covariance[..., -1, -1]
     if covariance.shape[-1] == 1:
         return np.zeros((*own.shape, 0)), np.asarray(own)
-    # Standardised one side after the other: units must not matter, nor products leave the range.
+    # Rows are standardised before columns: units do not matter, and products stay in the range of
+    # floats.
     deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     rows, columns = (
         np.broadcast_to(side, covariance.shape)

@@ -1,4 +1,4 @@
-"""Greedy search for structures: add, drop or reverse the arc that gains most, until none does."""
+"""Greedy structure search: add, remove or reverse the arc of the highest gain until none gains."""
 
 from __future__ import annotations
 
@@ -40,44 +40,46 @@ def hill_climb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return naive Bayes augmented by the arcs between features that a score asks for.
+    """Return naive Bayes augmented by the arcs between features that maximise a score greedily.
 
-    The class is a parent of every feature. Starting with no arc between features (or the required
-    ones), the arc whose addition, removal or reversal gains most is changed until none gains.
+    The class is a parent of every feature. The search starts from the required arcs between
+    features, and repeats the addition, removal or reversal of an arc of the highest gain until no
+    change gains.
 
     Parameters
     ----------
     source : CountSource
     smoothing : name, number or Smoothing
-        Of the variances of continuous columns.
+        Smoothing of the variances of continuous columns.
     score : {"bic", "aic", "bdeu", "likelihood", "fcll", "cll"}
-        * "bic", "aic": log likelihood less log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for each
+        * "bic", "aic": log likelihood minus log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) per
           parameter;
         * "bdeu": log marginal likelihood under a uniform Dirichlet prior (Heckerman, Geiger,
-          Chickering 1995); continuous children take BIC;
-        * "likelihood": every arc gains: bounded by `max_parents` alone;
-        * "fcll": factorised conditional log likelihood (Carvalho, Roos, Oliveira, Myllymäki 2011);
-          not penalised, as published: bounded by `max_parents` and by what discriminates;
-        * "cll": conditional log likelihood of the classes of the rows, each by the statistics of
-          all others (see `climb_by_rows`); arcs are only added, and the source must have rows.
+          Chickering 1995); BIC for continuous children;
+        * "likelihood": log likelihood; as every arc gains, only `max_parents` limits arcs;
+        * "fcll": factorised conditional log likelihood (Carvalho, Roos, Oliveira, Myllymäki 2011),
+          not penalised, as published; arcs that discriminate classes poorly may have negative
+          gains;
+        * "cll": leave-one-out conditional log likelihood of the classes of the rows (see
+          `climb_by_rows`); arcs are only added, and the source must hold the rows.
     ess : float, default 1.0
         Equivalent sample size of "bdeu", in rows.
     max_parents : int, default 2
-        Parents of a feature besides the class.
+        Maximum number of parents of a feature besides the class.
     required, forbidden : iterable of (parent, child), optional
         Arcs between features.
 
     Returns
     -------
     Structure
-        With what each arc adds to its child's other parents as its score, in nats a row.
+        The score of an arc is the gain by adding it to the child's other parents, in nats per row.
 
     Raises
     ------
     DataError
-        For an unknown score.
+        If the score is unknown.
     GraphError, UnknownVariableError
-        For rules that contradict each other or name what is no feature.
+        If rules contradict each other or name a variable that is not a feature.
     """
     target = target_of(source, "hill_climb")
     features = source.features
@@ -105,18 +107,18 @@ def unrestricted(
 ) -> Structure:
     """Return a general Bayesian network, in which the class is a variable like any other.
 
-    As `hill_climb`, without the arcs from the class: it may have parents, children or neither, and
-    is predicted by its Markov blanket. Sources without a class will do.
+    Like `hill_climb`, without arcs from the class to all features: the class may have parents,
+    children or neither, and is predicted from its Markov blanket. The source needs no class.
 
     Parameters
     ----------
     source, smoothing, score, ess
-        As for `hill_climb`; without the class above it "fcll" is no more than a share of the
-        likelihood, so that the other scores are the better ones.
+        As for `hill_climb`, without the score "cll". The other scores are better than "fcll" here:
+        where the class is not a parent, "fcll" is only a fraction of the likelihood.
     max_parents : int, default 3
-        Of each variable.
+        Maximum number of parents of each variable.
     required, forbidden : iterable of (parent, child), optional
-        Arcs, those of the class included.
+        Arcs, including arcs of the class.
     """
     check_source(source, "unrestricted")
     target = source.target
@@ -128,19 +130,20 @@ def unrestricted(
 
 
 class Climber:
-    """The state of a search: a graph, and what each change of one arc would gain.
+    """State of the search: a graph, and the gain of each change of one arc.
 
     Attributes
     ----------
     columns : tuple of Variable
     given : Discrete or None
-        A parent of all columns.
+        A parent of all columns, usually the class.
     gains : Gains
     maximum : int
-        Number of parents of a column besides `given`.
+        Maximum number of parents of a column besides `given`.
     parents : list of lists of int
+        Indices of the parents of each column.
     adding, dropping : ndarray, shape (d, d)
-        Gains in nats, parents along the first axis; -inf where there is nothing to add or drop.
+        Gains in nats, parents along the first axis; -inf where no arc can be added or removed.
     """
 
     def __init__(
@@ -167,13 +170,14 @@ class Climber:
         self._rows = 1.0
 
     def climb(self) -> dict[Arc, float]:
-        """Change arcs until nothing gains; return them with their gains a row."""
+        """Change arcs until no change gains; return the arcs with their gains per row."""
         if len(self.columns) > 1:
             self._start()
             seen = {self._graph()}
             while (move := self._best()) is not None:
                 self._refresh(self._apply(*move))
-                # With missing values gains come from different rows, and changes may go in circles.
+                # With missing values, gains come from different rows, and changes may repeat in a
+                # cycle.
                 if (graph := self._graph()) in seen:
                     break
                 seen.add(graph)
@@ -189,7 +193,7 @@ class Climber:
         return tuple(tuple(sorted(above)) for above in self.parents)
 
     def _refresh(self, children: list[int]) -> None:
-        """Ask for what has changed with the parents of some columns, all in one pass."""
+        """Refresh the gains of changes to the parents of `children`, in one pass over the data."""
         asked: list[tuple[int, int, bool]] = []
         for c in children:
             above = self.parents[c]
@@ -215,7 +219,7 @@ class Climber:
         return (self.columns[parent], *others), self.columns[child]
 
     def _best(self) -> tuple[int, int, int] | None:
-        """Return the kind of change and the arc that gain most, if any do."""
+        """Return the kind of change and the arc with the highest gain, None if no change gains."""
         reach = self._reach()
         full = np.array([len(above) >= self.maximum for above in self.parents])
         adding = np.where(reach.T | full, -np.inf, self.adding)
@@ -229,8 +233,8 @@ class Climber:
         return kind, p, c
 
     def _reach(self) -> NDArray[np.bool_]:
-        """Return from where there is a path to where, shape (d, d); each reaches itself."""
-        into = np.eye(len(self.columns), dtype=np.bool_)  # from where each is reached
+        """Return whether there is a path from i to j, shape (d, d); True on the diagonal."""
+        into = np.eye(len(self.columns), dtype=np.bool_)  # ancestors of each column, and the column
         order: Any = parents_first(dict(enumerate(self.parents)))
         for c in order:
             for p in self.parents[c]:
@@ -240,7 +244,7 @@ class Climber:
     def _reversing(
         self, reach: NDArray[np.bool_], full: NDArray[np.bool_], dropping: Floats
     ) -> Floats:
-        """Return what it gains to turn each arc p -> c round, without making a cycle."""
+        """Return the gain of reversing each arc p -> c, -inf if that makes a cycle, (d, d)."""
         found = np.full(dropping.shape, -np.inf)
         for c, above in enumerate(self.parents):
             for p in above:
@@ -250,7 +254,7 @@ class Climber:
         return found
 
     def _apply(self, kind: int, p: int, c: int) -> list[int]:
-        """Change an arc and return the columns whose parents are new."""
+        """Change an arc and return the columns whose parents changed."""
         if kind == _ADD:
             self.parents[c].append(p)
             return [c]

@@ -1,4 +1,4 @@
-"""Impurity of the classes in a node, and its decrease by a split."""
+"""Impurity of the class distribution in a node, and its decrease by a split."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ KINDS = ("entropy", "gini", "error")
 def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
     """Return the impurity of class distributions (Breiman et al. 1984, section 4.1).
 
-    Zero where one class has it all, and largest where all classes are equally frequent.
+    The impurity is zero if all rows are of one class, and largest if all classes are equally
+    frequent.
 
     Parameters
     ----------
     kind : {"entropy", "gini", "error"}
-        ``-sum_c p_c log p_c``, ``1 - sum_c p_c^2``, or ``1 - max_c p_c``: the share of rows that
-        the most frequent class misses.
+        ``-sum_c p_c log p_c``, ``1 - sum_c p_c^2``, or ``1 - max_c p_c``, the share of rows that
+        are not of the most frequent class.
     p : array_like, shape (..., n_classes)
         Probabilities or counts: each row is divided by its sum. A row of zeros has impurity zero.
     base : float
-        Of the logarithm in the entropy: e gives nats, 2 gives bits.
+        Base of the logarithm in the entropy: e gives nats, 2 gives bits.
 
     Returns
     -------
@@ -33,7 +34,7 @@ def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
     Raises
     ------
     DataError
-        For an unknown kind, or numbers that are no counts.
+        If the kind is unknown, or a number is negative or not finite.
 
     Examples
     --------
@@ -62,10 +63,10 @@ def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
 def impurity_decrease(
     kind: str, children: ArrayLike, *, total: float | None = None, base: float = np.e
 ) -> Floats:
-    """Return the decrease of impurity from a node to its parts.
+    """Return the decrease of impurity by a split of a node into parts.
 
     ``n / total * (i(node) - sum_k n_k / n * i(part k))`` with n rows in the node and n_k in part k
-    (Breiman et al. 1984, definition 2.8): the information gain, where the impurity is entropy.
+    (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the information gain.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ def impurity_decrease(
     children : array_like, shape (..., n_parts, n_classes)
         Counts of the classes in each part.
     total : float, optional
-        Rows in all; by default those in the node, which leaves the first factor out.
+        Number of rows in the whole tree; by default n, so that the first factor is 1.
 
     Returns
     -------
     ndarray, shape (...)
-        Not negative but for rounding.
+        Not negative, except for rounding errors.
 
     Examples
     --------

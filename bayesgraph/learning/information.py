@@ -1,4 +1,4 @@
-"""Mutual information of two columns given the class, in nats a row."""
+"""Mutual information of two columns given the class, in nats per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesgraph.statistics import PairsSummary
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Discrete
 
-# Cells of stacked pair tables treated at once.
+# Maximum number of cells in the stacked pair tables of one array operation.
 _STACK = 1 << 22
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -31,7 +31,7 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (...)
-        In nats, never negative; 0 without rows.
+        In nats, never negative; 0 if there are no rows.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     given_y = counts.sum(axis=-2, keepdims=True)
     given = given_x.sum(axis=-2, keepdims=True)
     seen = counts > 0
-    # Quotients first: products of weights may leave the range of floats.
+    # Quotients before products: products of weights may exceed the range of floats.
     ratio = np.where(seen, counts, 1.0) / np.where(seen, given_x, 1.0)
     ratio *= np.where(seen, given, 1.0) / np.where(seen, given_y, 1.0)
     total = given.sum(axis=(-3, -2, -1))
@@ -55,12 +55,12 @@ def pair_tables(
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
     """Yield the tables of all pairs of discrete columns, stacked by shape.
 
-    One array operation then serves thousands of pairs.
+    Stacks let one array operation serve thousands of pairs.
 
     Yields
     ------
     left, right : ndarray of int, shape (n,)
-        Places of the columns of each pair among the discrete ones, left < right.
+        Indices of the columns of each pair among the discrete columns, left < right.
     tables : ndarray, shape (n, K, r_left, r_right)
     """
     cards, k = summary.at.cards, len(summary.singles.totals)
@@ -77,7 +77,7 @@ def pair_tables(
 
 
 def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
-    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the rows they come from.
+    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the weight of their rows.
 
     Returns
     -------
@@ -95,20 +95,22 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
 def gaussian_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats
 ) -> tuple[Floats, Floats]:
-    """Return sum_y P(y) * -1/2 log(1 - rho_y^2) of all pairs of continuous columns, and the rows.
+    """Return the conditional mutual information of all pairs of continuous columns, and their rows.
 
-    The mutual information of a bivariate Gaussian (Cover and Thomas 2006, example 8.5.1), with
-    covariances regularised as those of the CPDs.
+    For a bivariate Gaussian (Cover and Thomas 2006, example 8.5.1) given the class y it is ``sum_y
+    P(y) * -1/2 log(1 - rho_y^2)``. Covariances are regularised like those of CPDs.
 
     Parameters
     ----------
     summary : PairsSummary
     smoothing : Smoothing
     ridge : ndarray, shape (d,)
+        Added to the variances.
 
     Returns
     -------
     scores, rows : ndarray, shape (d, d)
+        In nats per row; total weight of the rows that observe both columns.
     """
     moments = summary.pair_moments
     count = moments.count
@@ -117,9 +119,9 @@ def gaussian_scores(
     )
     variance = smoothing.covariance(count, moments.square, smoothing.pooled(count, moments.square))
     variance = variance + ridge[:, None]
-    # Standardised one side after the other: products of variances may leave the range of floats.
+    # Rows are standardised before columns: products of variances may exceed the range of floats.
     deviation = np.sqrt(variance)
-    # Without any smoothing a column that is constant within a class has no correlation there.
+    # Without smoothing, a column that is constant within a class has correlation 0 there.
     share = safe_divide(covariance, np.broadcast_to(deviation, covariance.shape))
     squared = safe_divide(share, np.broadcast_to(deviation.swapaxes(1, 2), share.shape)) ** 2
     information = -0.5 * np.log1p(-np.minimum(squared, 1.0 - 1e-15))
@@ -132,10 +134,10 @@ def gaussian_scores(
 def mixed_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats, target: Discrete | None
 ) -> tuple[Floats, Floats]:
-    """Return the gain in log likelihood a row from making a continuous column's parent discrete.
+    """Return the gain in log likelihood per row by a discrete parent of a continuous column.
 
-    sum_y P(y) 1/2 [log var_y - sum_d P(d|y) log var_{y,d}], with variances regularised as those of
-    the CPDs. A gain, not an information: it is not bounded by the entropy of the discrete column.
+    sum_y P(y) 1/2 [log var_y - sum_d P(d|y) log var_{y,d}], with variances regularised like those
+    of CPDs. Unlike a mutual information, it is not bounded by the entropy of the discrete column.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def mixed_scores(
     smoothing : Smoothing
     ridge : ndarray, shape (number of continuous columns,)
     target : Discrete or None
-        The class, if it may be among the columns: its states are smoothed as classes are.
+        The class, if it can be one of the columns: its states are smoothed like classes.
 
     Returns
     -------
@@ -169,7 +171,7 @@ def mixed_scores(
         if variable == target:
             towards = smoothing.pooled(part.count, part.square)
         split = smoothing.covariance(part.count, part.square, towards) + ridge
-        # Without any smoothing a variance may be zero, which the CPD will refuse.
+        # Without smoothing a variance may be zero, which the CPD will refuse.
         split, joint = np.maximum(split, _TINY), np.maximum(joint, _TINY)
         total = part.count.sum(axis=0)
         log_split = np.sum(part.count * np.log(split), axis=0)

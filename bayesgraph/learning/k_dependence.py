@@ -1,4 +1,4 @@
-"""Structures of limited dependence, kDB and superparent: few parents besides the class."""
+"""Structures with few parents per feature besides the class: kDB and superparent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bayesgraph.learning.structure import Structure, below_class, learner, targe
 from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.variables import Discrete, Name, Variable
 
-# A parent that would give a table more cells is passed over.
+# Maximum number of cells in a table; parents that would exceed it are skipped.
 _MAX_CELLS = 1 << 21
 
 
@@ -39,27 +39,28 @@ def kdb(
 ) -> Structure:
     """Return the structure of a k-dependence Bayesian classifier.
 
-    Features enter by their information on the class; each has the class and those k of the features
-    before it as parents that have most information on it given the class (Sahami 1996). Where types
-    mix, the scores are those of `tan`, and discrete features have discrete parents only. A parent
-    that would make a table of more than two million cells is passed over for the next.
+    Features enter in descending order of their mutual information with the class. The parents of a
+    feature are the class and, among the features entered before, the k features of the highest
+    conditional mutual information with it given the class (Sahami 1996). For mixed types the
+    scores are those of `tan`, and discrete features have discrete parents only. A parent that would
+    make a table of more than two million cells is skipped.
 
     Parameters
     ----------
     source : CountSource
     smoothing : name, number or Smoothing
-        Of the moments behind the scores.
+        Smoothing of the moments from which scores are computed.
     k : int, default 2
-        Parents of a feature besides the class: 0 is naive Bayes.
+        Maximum number of parents of a feature besides the class; 0 is naive Bayes.
     required, forbidden : iterable of (parent, child), optional
         Arcs between features. Required parents count among the k and enter before their children.
 
     Raises
     ------
     DataError
-        For a k that is no whole number, 0 or more.
+        If k is not an integer of 0 or more.
     GraphError, UnknownVariableError
-        For rules that contradict each other or name what is no feature.
+        If rules contradict each other or name a variable that is not a feature.
     """
     target = target_of(source, "kdb")
     k = at_least("k", k, 0)
@@ -76,7 +77,10 @@ def ranked_parents(
     k: int,
     rules: ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
-    """Return the order in which features enter, the parents of each, best first, and all gains."""
+    """Return the order in which features enter, the parents of each, best first, and all gains.
+
+    The order and the parents are indices of features; gains have shape (d, d).
+    """
     summary = source.pairs(Pairs(features, source.target))
     gains = arc_scores(source, summary, smoothing).gains
     forced = rules.forced(features)
@@ -86,7 +90,7 @@ def ranked_parents(
     classes = 1 if source.target is None else source.target.cardinality
     for at, child in enumerate(order):
         before = np.array(order[:at], dtype=np.intp)
-        before = np.sort(before[allowed[before, child]])  # ties go to the first column
+        before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
         ranked = [int(before[i]) for i in by_score(score)]
         chosen[child] = _fitting(features, child, ranked, k, classes)
@@ -102,7 +106,7 @@ def ranked_parents(
 def _fitting(
     features: tuple[Variable, ...], child: int, ranked: list[int], k: int, classes: int
 ) -> list[int]:
-    """Return the first k parents whose table with those before them is not too large."""
+    """Return the first k parents in ranking order that keep the table within `_MAX_CELLS`."""
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     found: list[int] = []
     cells = classes * states[child]
@@ -114,7 +118,7 @@ def _fitting(
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
-    """Return an order in which the required parents of a column come right before it."""
+    """Return the order changed so that required parents come right before their child."""
     found: dict[int, None] = {}
 
     def enter(column: int) -> None:
@@ -132,7 +136,7 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
 def _named(
     features: tuple[Variable, ...], chosen: list[list[int]], gains: Floats
 ) -> dict[Arc, float]:
-    """Return the arcs of chosen parents with what each gains alone, in the order of the columns."""
+    """Return the arcs to chosen parents, each with its own gain, in the order of the columns."""
     return {
         (features[parent].name, child.name): float(gains[parent, at])
         for at, child in enumerate(features)
@@ -149,7 +153,7 @@ def superparent(
     score: str = "likelihood",
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the structure in which one feature, beside the class, is a parent of all others.
+    """Return the structure in which the class and one feature are parents of all other features.
 
     The superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang 2005).
 
@@ -158,17 +162,17 @@ def superparent(
     source, smoothing
         As for `kdb`.
     parent : name, optional
-        The superparent; by default the one of the best score.
+        The superparent; by default the feature with the best score.
     score : {"likelihood", "bic", "aic"}
-        The gain in log likelihood of all its arcs together, less the penalty of the parameters
-        that they add.
+        Gain in log likelihood by all arcs of the superparent, minus the penalty for the parameters
+        that the arcs add.
     forbidden : iterable of (parent, child), optional
-        Arcs left out. A continuous superparent has no arcs to discrete features.
+        Arcs to leave out. A continuous superparent has no arcs to discrete features.
 
     Raises
     ------
     UnknownVariableError
-        For a parent that is no feature.
+        If `parent` is not a feature.
     """
     target = target_of(source, "superparent")
     one_of("score", score, ("likelihood", "bic", "aic"))

@@ -1,4 +1,4 @@
-"""Compiled loops over rows that learning needs beyond counts and moments."""
+"""Compiled loops over rows for learning: EM for a Gaussian, and losses of predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expect_normal(
     sums: Floats,
     products: Floats,
 ) -> bool:
-    """Add the expected sums and products of deviations of rows with missing values.
+    """Add the expected sums and products of deviations for rows with missing values.
 
     The expectation step of a multivariate normal (Little and Rubin 2002, section 11.2): a missing
     part has the mean ``m + S_mo S_oo^-1 (x_o - m_o)`` and the covariance
@@ -38,9 +38,9 @@ def expect_normal(
     group : ndarray, shape (n_rows,)
     weights : ndarray, shape (n_rows,)
     rows : ndarray, shape (m,)
-        Those to treat: by missing pattern, and by group within it.
+        Indices of the rows to add, sorted by pattern of missing values, then by group.
     start : ndarray, shape (n_patterns + 1,)
-        Where each pattern starts among them.
+        Offset of each pattern in `rows`, and the end of the last.
     mean : ndarray, shape (n_groups, d)
     covariance : ndarray, shape (1 or n_groups, d, d)
     ridge : ndarray, shape (d,)
@@ -48,14 +48,14 @@ def expect_normal(
     filled : ndarray, shape (n_rows, d)
         Missing values are overwritten by their expectations.
     sums : ndarray, shape (n_groups, d)
-        Of deviations from `mean`.
+        Sums of deviations from `mean`, added to.
     products : ndarray, shape (n_groups, d, d)
-        The lower triangles.
+        Lower triangles of the sums of products of deviations, added to.
 
     Returns
     -------
     bool
-        False if some observed columns are collinear, so that nothing can be regressed on them.
+        False if some observed columns are collinear, so that no regression on them exists.
     """
     d = values.shape[1]
     seen, gone = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
@@ -136,7 +136,7 @@ def expect_normal(
 def add_losses(
     joint: Floats, labels: NDArray[np.signedinteger], weights: Floats, kind: int
 ) -> float:
-    """Return the weighted loss of rows, added up.
+    """Return the sum of the weighted losses of rows.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def add_losses(
     labels : ndarray, shape (n,)
     weights : ndarray, shape (n,)
     kind : {0, 1, 2}
-        -log P(y | x), (1 - P(y | x))², or 1 where y is not the first of the most probable classes.
+        -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
     """
     total = 0.0
     for i in range(joint.shape[0]):

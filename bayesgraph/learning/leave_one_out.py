@@ -1,7 +1,7 @@
 """Leave-one-out without refitting: each row's class from the statistics of all other rows.
 
-A count or a moment without one row is the one with it, less the row: so that one more pass over the
-rows gives the answers that as many models would give as there are rows.
+Counts and moments without a row follow from those of all rows by subtraction. One additional pass
+over the rows therefore predicts each row as a model fitted to all other rows would.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 LOSSES = ("log", "rmse", "0-1")
-# Rows whose class probabilities are held at once.
+# Maximum number of rows per chunk, whose class probabilities are held at once.
 _CHUNK_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
-# Terms stay finite, so that they can be taken back.
+# Minimum of a log density: terms stay finite, so that they can be subtracted again.
 _LOWEST = -1e12
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 class LeaveOneOut:
-    """The terms of a classifier's log joint distribution, each row by the statistics of the others.
+    """Terms of a classifier's log joint distribution, with each row left out of its own statistics.
 
-    Of a row of weight w, min(w, 1) is left out: of a row that stands for several, one. Where a row
-    misses its child the term is 0, and where it misses a parent it is that of the class alone.
-    Tables are smoothed as those of the network, without the row. What Gaussians are drawn towards
-    (the pooled covariance, and the share of the variance of the column) keeps the row.
+    Of a row of weight w, the weight min(w, 1) is left out, as a row of a larger weight stands for
+    several rows. If a row misses the child, the term is 0; if it misses a parent, the term is
+    log p(child | class). Tables are smoothed like those of the network, without the row. The
+    targets of shrinkage of Gaussians (the pooled covariance, and the share of the variance of the
+    column) still include the row.
 
     Attributes
     ----------
     source : CountSource
-        One that has the rows.
+        A source that holds the rows.
     target : Discrete
     smoothing : Smoothing
     labels : ndarray, shape (n_rows,)
     weights, removed : ndarray, shape (n_rows,)
-        Of the rows, and the part of it that is left out.
+        Weight of each row, and the part of it that is left out.
     total : float
-        Weight of all rows, at least 1.
+        Total weight of all rows, at least 1.
     """
 
     def __init__(self, source: CountSource, target: Discrete, smoothing: Smoothing) -> None:
@@ -74,7 +75,7 @@ class LeaveOneOut:
         self.total = max(float(self.weights.sum()), 1.0)
 
     def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
-        """Collect what the terms of some children given their feature parents need, in one pass."""
+        """Collect the statistics for the terms of (feature parents, child) pairs, in one pass."""
         keys = [(tuple(parents), child) for parents, child in asked]
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
@@ -86,9 +87,9 @@ class LeaveOneOut:
             self._known[parents, child] = kind(self, parents, child, found[family])
 
     def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
-        """Refuse tables that do not fit before the first one is counted."""
+        """Raise a MemoryLimitError if the tables do not fit, before any is counted."""
         self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
-        size = 16 * int(self._cells) * self.target.cardinality  # counts, and what is made of them
+        size = 16 * int(self._cells) * self.target.cardinality  # counts and derived arrays
         if size > default_memory_limit():
             raise MemoryLimitError(
                 f"The tables that are compared take {format_bytes(size)}, more than half of the "
@@ -96,7 +97,7 @@ class LeaveOneOut:
             )
 
     def prior(self, rows: slice) -> Floats:
-        """Return log P(class) from the other rows, shape (n, K)."""
+        """Return log P(class) estimated from all other rows, shape (n, K)."""
         counts = np.bincount(self.labels, self.weights, minlength=self.target.cardinality)
         labels, removed = self.labels[rows], self.removed[rows]
         left = np.repeat(counts[None], len(labels), axis=0).astype(np.float64)
@@ -105,7 +106,7 @@ class LeaveOneOut:
         return np.asarray(np.log(np.maximum(safe_divide(left, total), _TINY)))
 
     def term(self, parents: Sequence[Variable], child: Variable, rows: slice) -> Floats:
-        """Return log p(child | parents, class) from the other rows, shape (n, K)."""
+        """Return log p(child | parents, class) estimated from all other rows, shape (n, K)."""
         key = (tuple(parents), child)
         if key not in self._known:
             self.learn([key])
@@ -120,7 +121,7 @@ class LeaveOneOut:
 
 
 def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
-    """Return the weighted loss of some rows, added up.
+    """Return the sum of the weighted losses of a slice of rows.
 
     Parameters
     ----------
@@ -129,14 +130,14 @@ def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
     rows : LeaveOneOut
     part : slice
     kind : {"log", "rmse", "0-1"}
-        -log P(y | x), (1 - P(y | x))², or whether y is not the first of the most probable classes.
+        -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
     """
     labels, weights = rows.labels[part], rows.weights[part]
     return float(kernels.add_losses(joint, labels, weights, LOSSES.index(kind)))
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
-    """Yield stretches of rows."""
+    """Yield slices of at most `_CHUNK_ROWS` rows that cover all rows."""
     for start in range(0, n_rows, _CHUNK_ROWS):
         yield slice(start, min(start + _CHUNK_ROWS, n_rows))
 
@@ -148,7 +149,7 @@ def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
 
 @dataclass
 class _Term:
-    """The statistics of one child given the class and some features."""
+    """Statistics of one child given the class and feature parents."""
 
     rows: LeaveOneOut
     parents: tuple[Variable, ...]
@@ -156,7 +157,7 @@ class _Term:
     statistics: FamilyStatistics
 
     def _configuration(self, rows: slice) -> NDArray[np.intp]:
-        """Return the configuration of the discrete feature parents of rows; 0 where missing."""
+        """Return the configuration index of the discrete feature parents; missing is state 0."""
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         n = len(self.rows.labels[rows])
         if not discrete:
@@ -167,7 +168,7 @@ class _Term:
 
 @dataclass
 class _Discrete(_Term):
-    """Tables: without its own row a cell has less of it, and so has its configuration."""
+    """Term of a discrete child: a row is subtracted from its cell and from its configuration."""
 
     def __post_init__(self) -> None:
         counts = self.statistics.counts
@@ -184,11 +185,11 @@ class _Discrete(_Term):
             self._tables = [(table, table.sum(axis=-1)) for table in parts]
             return
         share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
-        # The classes of a configuration and a state lie side by side.
+        # For a configuration and a state, the values of all classes are contiguous.
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, rows: slice) -> Floats:
-        """Return the term of rows, shape (n, K)."""
+        """Return the term for a slice of rows, shape (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
         if self.rows.smoothing.is_hierarchy:
@@ -206,9 +207,10 @@ class _Discrete(_Term):
     def _backed_off(
         self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
     ) -> Floats:
-        """Return the term from tables that are drawn towards those of fewer parents.
+        """Return the term from tables that shrink towards tables of fewer parents.
 
-        Without a row the shares of its state in all rows are others too, for every class.
+        Leaving a row out also changes the marginal share of its state, and so the term of every
+        class.
         """
         labels, removed = self.rows.labels[rows], self.rows.removed[rows]
         n_states = self._cells.shape[-1]
@@ -227,7 +229,7 @@ class _Discrete(_Term):
         return _logs(share)
 
     def _levels(self) -> list[int]:
-        """Return how many configurations each table merges, from that of the class alone on."""
+        """Return how many configurations each table merges, first that of the class alone."""
         if self.rows.smoothing.scheme != "backoff":
             return [1]
         found = [1]
@@ -237,7 +239,7 @@ class _Discrete(_Term):
 
 
 def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
-    """Return shares, never negative, and something else where there is nothing."""
+    """Return cells / total, negative cells counting as 0, and `otherwise` where total is 0."""
     found = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
     return np.where(total > 0, found, otherwise)
 
@@ -248,7 +250,7 @@ def _logs(shares: Floats) -> Floats:
 
 @dataclass
 class _Linear(_Term):
-    """Linear Gaussians: moments without a row by a change of rank one (Welford 1962)."""
+    """Term of a linear Gaussian: moments without a row by a rank-one update (Welford 1962)."""
 
     def __post_init__(self) -> None:
         found, smoothing = self.statistics, self.rows.smoothing
@@ -277,7 +279,7 @@ class _Linear(_Term):
         return regression(covariance, self._ridge[-1])
 
     def log(self, rows: slice) -> Floats:
-        """Return the term of rows, shape (n, K)."""
+        """Return the term for a slice of rows, shape (n, K)."""
         table = self.rows.table
         values = np.stack([table.column(v)[rows] for v in self._numbers], axis=1)
         gone = np.isnan(values)
@@ -306,7 +308,7 @@ class _Linear(_Term):
         count = np.maximum(self._count[labels, at] - removed, 0.0)
         coarser = np.where(there[:, None], whole, self._overall)
         mean = np.where((count > 0)[:, None], mean, coarser)
-        # S without x is S - w (n - w) / n (x - m')(x - m')^T with m' the mean of the others.
+        # S without x is S - w (n - w) / n (x - m')(x - m')^T, where m' is the mean without x.
         step = values - mean
         share = safe_divide(removed * count, count + removed)
         change = share[:, None, None] * step[:, :, None] * step[:, None, :]
@@ -318,7 +320,7 @@ class _Linear(_Term):
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
-    """Return means without the values of rows."""
+    """Return the means of the other rows: without `removed` times the values of each row."""
     share = safe_divide(removed, count - removed)[:, None]
     return np.asarray(mean + share * (mean - values))
 
@@ -327,6 +329,6 @@ def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
     """Return the log density of the last column given the others, all as deviations from means."""
     variance = np.maximum(variance, _TINY)
     error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
-    with np.errstate(over="ignore"):  # no spread at all, where nothing smooths it
+    with np.errstate(over="ignore"):  # a variance of 0, without smoothing
         found = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
     return np.asarray(np.maximum(found, _LOWEST))

@@ -1,4 +1,4 @@
-"""Maximum likelihood for classes of jointly normal columns with missing values."""
+"""Maximum likelihood for columns with missing values that are jointly normal in each class."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from bayesgraph.statistics.moments import GroupMoments, safe_divide
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """Rows with expectations in place of missing values, and their expected statistics.
+    """Rows with missing values replaced by expectations, and their expected statistics.
 
     Attributes
     ----------
     statistics : FamilyStatistics
-        Of the classes: the sums that complete rows would be expected to have.
+        Expected statistics of each class if the rows were complete.
     values : ndarray, shape (n, d)
-        Rows that observe anything, their missing values filled with conditional means.
+        Rows that observe any value, with missing values replaced by conditional means.
     group : ndarray, shape (n,)
     weights : ndarray, shape (n,)
     n_iter : int
-        Steps that it took.
+        Number of iterations.
     """
 
     statistics: FamilyStatistics
@@ -66,27 +66,27 @@ def complete_normal(
         The class of each row, none missing.
     n_groups : int
     weights : ndarray, shape (n_rows,) or (0,)
-        Empty: every row weighs 1.
+        If empty, every row has weight 1.
     shared : bool
-        One covariance for all classes.
+        Whether all classes share one covariance.
     var_smoothing : float
         Share of each column's variance that is added to the diagonals of inverted matrices.
     tolerance : float
         Stop when no mean moves by more than this share of its column's standard deviation, and no
         covariance by more than this share of the product of the standard deviations.
     max_iter : int
-        After so many steps a warning says how far the last one still moved.
+        Maximum number of iterations; if it is reached, a warning reports the last change.
 
     Raises
     ------
     DataError
-        For columns that are collinear in a class, unless `var_smoothing` is positive.
+        If columns are collinear in a class, unless `var_smoothing` is positive.
     """
     weights = weights if len(weights) else np.ones(len(values))
     overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
     variance = safe_divide(overall.square[0], overall.count[0])
     varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
-    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that observe nothing say nothing
+    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows without values are uninformative
     there |= not len(varies)
     values, weights = values[there], weights[there]
     codes: NDArray[np.intp] = group[there].astype(np.intp)
@@ -126,7 +126,7 @@ def complete_normal(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Standardised rows, sorted by what they observe.
+    """Standardised rows, sorted by their pattern of missing values.
 
     Attributes
     ----------
@@ -135,13 +135,13 @@ class _Problem:
     ridge : ndarray, shape (d,)
         Added to the diagonals of inverted matrices.
     rows, starts : ndarray
-        Rows with missing values by pattern and group, and where each pattern starts.
+        Rows with missing values, sorted by pattern and group, and the offset of each pattern.
     known : FamilyStatistics
-        Of the complete rows.
+        Statistics of the complete rows.
     total : ndarray, shape (K,)
-        Weight of all rows of each class.
+        Total weight of the rows of each class.
     filled : ndarray, shape (n, d)
-        Where expectations of missing values are written.
+        `values` with missing values replaced by their expectations.
     """
 
     values: Floats
@@ -163,7 +163,7 @@ class _Problem:
         weights: Floats,
         var_smoothing: float,
     ) -> _Problem:
-        """Return the problem of standardised rows, NaN where missing."""
+        """Return the problem for standardised rows, NaN where missing."""
         ridge = np.full(values.shape[1], float(var_smoothing))
         missing = np.isnan(values)
         partial = np.flatnonzero(missing.any(axis=1))
@@ -183,7 +183,7 @@ class _Problem:
         return moments.mean, np.repeat(np.diag(variance)[None], 1 if shared else n_groups, axis=0)
 
     def expect(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Return how the means move, and the expected comoments about where they move to."""
+        """Return the step of the means, and the expected comoments about the new means."""
         sums = np.zeros_like(mean)
         products = np.zeros((len(mean), *covariance.shape[1:]))
         regular = kernels.expect_normal(
@@ -213,7 +213,7 @@ class _Problem:
 
 
 def _maximised(comoment: Floats, total: Floats, before: Floats, *, shared: bool) -> Floats:
-    """Return the covariances of the next step; a class without rows keeps what it had."""
+    """Return the covariances that maximise the likelihood; without rows a class keeps its own."""
     if shared:
         return np.asarray(comoment.sum(axis=0, keepdims=True) / total.sum())
     weight = total[:, None, None]

@@ -1,4 +1,4 @@
-"""Mixtures of networks in which each feature has the class and at most one other as parents."""
+"""Mixtures of networks in which each feature has at most one parent besides the class."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import CountSource, Family, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# The feature that each feature has as a parent besides the class.
+# Maps each feature to its parent besides the class.
 Parents: TypeAlias = Mapping[Variable, Variable]
 
 
 def varying(source: CountSource) -> tuple[Variable, ...]:
-    """Return the features that are not constant; a constant one has no information on others."""
+    """Return the features that are not constant: constant features carry no information."""
     features = source.features
     numbers = tuple(v for v in features if isinstance(v, Continuous))
     variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
@@ -38,7 +38,7 @@ def varying(source: CountSource) -> tuple[Variable, ...]:
 
 
 def ask_for_pairs(source: CountSource) -> None:
-    """Ask for all pairs of features given the class, which one pass then counts together."""
+    """Request all pairs of features given the class, so that one pass counts all of them."""
     features = source.features
     if len(features) > 1:
         source.pairs(Pairs(features, source.target))
@@ -54,27 +54,27 @@ def mix(
     min_rows: float = 0.0,
     arc_probabilities: Mapping[Any, float] | None = None,
 ) -> NetworkMixture:
-    """Return the mixture of networks that are given by the parents of their features.
+    """Return the mixture of the networks defined by the parents of their features.
 
-    Networks that agree on a feature's parent share its CPD.
+    Networks in which a feature has the same parent share its CPD.
 
     Parameters
     ----------
     components : sequence of mapping from feature to feature
-        A feature that is no key has the class alone as its parent.
+        A feature that is not a key has the class as its only parent.
     weights : sequence of float
     source : CountSource
-        With a target.
+        A source with a target.
     smoothing, priors
         As for `estimate_network`.
     min_rows : float
-        Below a parent's value with fewer rows than this a feature has the distribution that it has
-        given the class alone.
+        For a state of the parent with fewer rows than this, the feature has the distribution given
+        the class alone.
     arc_probabilities : mapping, optional
         As for NetworkMixture.
     """
     target, features = source.target, source.features
-    assert target is not None  # classifiers always set it
+    assert target is not None  # classifiers always set a target
     library = _library(components, source, smoothing, priors, min_rows)
     networks = [
         BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
@@ -90,7 +90,7 @@ def _library(
     priors: Floats | None,
     min_rows: float,
 ) -> dict[tuple[Variable, Variable | None], CPD]:
-    """Return the CPDs of all features below every parent that some component gives them."""
+    """Return the CPD of each feature for every parent that a component gives it, and for none."""
     target, features = source.target, source.features
     assert target is not None  # see `mix`
     children: dict[Variable, dict[Variable, None]] = {}
@@ -114,7 +114,7 @@ def _library(
 
 
 def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
-    """Return which states have too few rows; None if none has."""
+    """Return which states of the parent have fewer than `min_rows` rows; None if none has."""
     if not isinstance(parent, Discrete) or min_rows <= 0:
         return None
     family = Family((parent,))
@@ -123,7 +123,7 @@ def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.
 
 
 def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
-    """Return a CPD given class and parent that is `alone` for the parent's rare states."""
+    """Return a CPD given class and parent, replaced by `alone` for rare states of the parent."""
     if rare is None:
         return cpd
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
@@ -145,29 +145,29 @@ def aode(
 ) -> NetworkMixture:
     """Return averaged one-dependence estimators (Webb, Boughton, Wang 2005).
 
-    A mixture, with equal weights, of one network for each feature: in it this feature and the class
-    are the parents of all others. P(class, x) is then the mean of
-    ``P(class) P(x_s | class) prod_j P(x_j | class, x_s)`` over the features s (their equation 6).
-    A continuous feature is a parent of the other continuous ones only, a constant one of none.
+    A mixture with equal weights of one network for each feature s, in which s and the class are the
+    parents of all other features. P(class, x) is then the mean over s of ``P(class) P(x_s | class)
+    prod_j P(x_j | class, x_s)`` (their equation 6). A continuous feature is a parent of other
+    continuous features only, a constant feature of none.
 
-    The paper leaves the network of feature s out where the row's value x_s has fewer than 30 rows,
-    and takes naive Bayes where none is left. Here that network *is* naive Bayes for such values, so
-    that the model remains one distribution over all variables.
+    The paper leaves out the network of feature s if the row's value x_s has fewer than 30 rows, and
+    falls back to naive Bayes if no network remains. Here that network *is* naive Bayes for such
+    values, so that the model remains one distribution over all variables.
 
     Parameters
     ----------
     source : CountSource
-        With a target.
+        A source with a target.
     smoothing, priors
         As for `estimate_network`.
     min_rows : float
-        Rows that a value needs to be a parent.
+        Minimum number of rows of a value as a parent.
     """
     ask_for_pairs(source)
     features = source.features
     parents = varying(source)
     components = [{v: s for v in features if v != s and _may_depend(v, s)} for s in parents]
-    # One that is naive Bayes as a whole adds nothing, unless all are.
+    # Networks that equal naive Bayes for all values are left out, unless all networks do.
     components = [component for component in components if component] or [{}]
     weights = np.ones(len(components))
     return mix(components, weights, source, smoothing, priors=priors, min_rows=min_rows)

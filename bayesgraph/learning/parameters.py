@@ -1,4 +1,4 @@
-"""Parameters of a structure from the statistics of its families."""
+"""Estimation of the parameters of a structure from the statistics of its families."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def estimate_network(
     priors: Floats | None = None,
     distributions: Mapping[Variable, str] | None = None,
 ) -> BayesianNetwork:
-    """Return the network of a structure with parameters from a count source.
+    """Return the network of a structure with parameters estimated from a count source.
 
     Parameters
     ----------
     structure : Structure
     source : CountSource
     smoothing : Smoothing
-        The prior of the class is its share of the rows, smoothed only by an `alpha` that names it.
+        The class prior is the class frequency, smoothed only if a mapping `alpha` names the class.
     priors : ndarray, shape (K,), optional
-        Of the class, instead of its share.
+        Class prior to use instead of the class frequencies.
     distributions : mapping from variable to name, optional
-        Of leaves: see `bayesgraph.families.FAMILIES`. By default "gaussian" or "categorical", by
-        the type of variable.
+        Distributions of children of the class alone: see `bayesgraph.families.FAMILIES`. By default
+        "gaussian" for continuous and "categorical" for discrete variables.
 
     Raises
     ------
     CPDError
-        For a continuous parent of a discrete child.
+        If a discrete child has a continuous parent.
     UnsupportedModelError
-        For a distribution that is known for leaves only elsewhere.
+        If a variable has other parents, and its distribution allows the class as only parent.
     """
     parents = structure.parents()
     _refuse_continuous_parents(parents)
@@ -56,7 +56,7 @@ def estimate_network(
     _refuse_unknown(rest, named)
     families = {v: Family.of(*parents[v], v) for v in rest}
     found = source.families(families.values())
-    # All columns at once: each question walks all that the source holds.
+    # Requested for all columns at once: each request passes over all that the source holds.
     asked = dict.fromkeys(v for child in rest for v in (child, *parents[child]))
     numbers = tuple(v for v in asked if isinstance(v, Continuous))
     ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)), strict=True))
@@ -87,11 +87,11 @@ def _leaves(
     source: CountSource,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return plates of the children of the class alone, one or more for each distribution.
+    """Return plates for the children of the class alone, one or more for each distribution.
 
-    Here is decided whether such a child is in a plate or has a CPD of its own, as all others have:
-    the latter if its distribution is one of the two basic ones, there are children of other
-    parents too, and statistics of single columns would take a pass over the data of their own.
+    Children with a distribution that allows any parents are left to CPDs of their own if there are
+    children with other parents too, and the source does not hold the statistics of single columns,
+    which would take another pass over the data.
     """
     target = source.target
     if target is None:
@@ -116,7 +116,7 @@ def _leaves(
 
 
 def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> None:
-    """Refuse distributions that only leaves of a star can have."""
+    """Raise an UnsupportedModelError for distributions that allow only the class as parent."""
     for child in rest:
         if not FAMILIES[named[child]].any_parents:
             raise UnsupportedModelError(
@@ -134,7 +134,7 @@ def estimate_table(
     target: Discrete | None,
     priors: Floats | None,
 ) -> TableCPD:
-    """Return the table of a child; of a class without parents see `class_prior`."""
+    """Return the table of a child; for a class without parents see `class_prior`."""
     counts = statistics.counts
     if child == target and not parents:
         return TableCPD(child, class_prior(child, counts, priors, smoothing))
@@ -151,9 +151,9 @@ def estimate_table(
 def class_prior(
     target: Discrete, counts: Floats, priors: Floats | None, smoothing: Smoothing
 ) -> Floats:
-    """Return the distribution of the class: as given, or its share of the rows.
+    """Return the class prior: `priors` if given, else the class frequencies.
 
-    The shares are smoothed if the mapping `smoothing.alpha` names the class, and then only.
+    The frequencies are smoothed only if the mapping `smoothing.alpha` names the class.
     """
     if priors is not None:
         return priors
@@ -172,19 +172,19 @@ def estimate_gaussian(
 ) -> GaussianCPD:
     """Return the linear Gaussian of a child from the joint moments of parents and child.
 
-    Given configuration d the child's mean is ``m_c + b^T (z - m_z)`` with
-    ``b = S_zz^-1 S_zc`` and its variance ``S_cc - S_cz b``: the conditional of the joint Gaussian
-    (Anderson 2003, theorem 2.5.1), with S regularised by `smoothing`.
+    Given configuration d, with S regularised by `smoothing`, the child has the mean
+    ``m_c + b^T (z - m_z)`` with ``b = S_zz^-1 S_zc`` and the variance ``S_cc - S_cz b``: the
+    conditional of the joint Gaussian (Anderson 2003, theorem 2.5.1).
 
     Parameters
     ----------
     child : Continuous
     parents : sequence of Variable
     statistics : FamilyStatistics
-        Of the family, the child last among the continuous variables.
+        Statistics of the family, the child last among the continuous variables.
     smoothing : Smoothing
     ridge : ndarray, shape (number of continuous parents + 1,)
-        What is added to their variances and, last, to that of the child.
+        Added to the variances of the parents and, last, of the child.
     target : Discrete or None
         The class, if there is one.
     """
@@ -213,7 +213,7 @@ def estimate_gaussian(
             "var_smoothing a positive value."
         ) from error
     residual = own - np.sum(slopes * link, axis=-1)
-    # Exactly collinear columns: rounding may leave nothing; the ridge is what they were given.
+    # For collinear columns, rounding may leave no residual variance: the ridge is its minimum.
     variance = np.maximum(residual, ridge[-1])
     if not (variance > 0).all():
         raise DataError(
@@ -226,7 +226,7 @@ def estimate_gaussian(
 
 
 def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
-    """Return the pooled within-class covariance; that of all rows if the class is no parent."""
+    """Return the pooled within-class covariance, or that of all rows if no parent is the class."""
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:
             statistics = statistics.merged(axis)
@@ -237,9 +237,9 @@ def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequen
 
 
 def backed_off_mean(statistics: FamilyStatistics) -> Floats:
-    """Return the means, those of empty configurations from the rows that differ in fewer parents.
+    """Return the means; an empty configuration has the mean of rows that agree in fewer parents.
 
-    The last discrete parent is left out first, so that in a classifier the class is kept longest.
+    The last discrete parent is dropped first, so that a classifier drops the class last.
     """
     if statistics.counts.all() or not statistics.counts.ndim:
         return statistics.mean

@@ -1,4 +1,4 @@
-"""Decomposable scores of structures: the gain of one more parent, from the counts of the family."""
+"""Decomposable scores of structures: the gain by one more parent from the counts of a family."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
-# log(u / (u + v)) is about a log u + b log v + const, least squares over u and v uniform and
-# independent, and log(p / (1 - p)) about r log p + const, p uniform: what FCLL makes of likelihood
-# (a + b) and of discrimination (-b r).
+# Least-squares approximations behind FCLL: log(u / (u + v)) by a log u + b log v + const for
+# independent uniform u and v, and log(p / (1 - p)) by r log p + const for uniform p. The likelihood
+# has the coefficient a + b, and the difference of the likelihoods the coefficient -b r.
 _FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
 _FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
-# A table of more cells is not considered, and of more together not held at once.
+# Maximum number of cells of a table, and of all tables that are held at once.
 _MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
 
 
 def fcll(given: Floats, mixed: Floats) -> Floats:
     """Return the factorised conditional log likelihood from two likelihoods.
 
-    Carvalho, Roos, Oliveira, Myllymäki (2011). Without the class among the parents there is nothing
-    to discriminate: both likelihoods are then the same, and a share of it is left.
+    Carvalho, Roos, Oliveira, Myllymäki (2011). Without the class among the parents both likelihoods
+    are the same, and the result is a fraction of the likelihood.
 
     Parameters
     ----------
     given, mixed : ndarray
-        Gains in log likelihood, given the class and whatever the class.
+        Gains in log likelihood, conditional on the class and without the class.
     """
     return _FCLL_LIKELIHOOD * given + _FCLL_CONTRAST * (given - mixed)
 
 
 def log_likelihood(counts: Floats) -> Floats:
-    """Return the maximum of the log likelihood of tables, shape (...), in nats.
+    """Return the maximised log likelihood of tables, shape (...), in nats.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def log_likelihood(counts: Floats) -> Floats:
 def bdeu(counts: Floats, ess: float) -> Floats:
     """Return the log marginal likelihood of tables under a uniform Dirichlet prior, shape (...).
 
-    The likelihood-equivalent prior of ess / (q r) rows in each of the q x r cells (Heckerman,
-    Geiger, Chickering 1995, equation 35).
+    The prior is likelihood-equivalent, with a pseudo-count of ess / (q r) in each of the q x r
+    cells (Heckerman, Geiger, Chickering 1995, equation 35).
 
     Parameters
     ----------
@@ -75,19 +75,20 @@ def bdeu(counts: Floats, ess: float) -> Floats:
 
 @dataclass(frozen=True)
 class Gains:
-    """The gain of one more parent in the score of a child, in nats.
+    """Gains in the score of a child by one more parent, in nats.
 
-    With and without the parent the rows are those that observe the whole family, so that missing
-    values favour neither.
+    The scores with and without the parent use the same rows, those that observe the whole family,
+    so that missing values favour neither.
 
     Attributes
     ----------
     source : CountSource
     smoothing : Smoothing
-        Of the variances of continuous columns.
+        Smoothing of the variances of continuous columns.
     score : {"bic", "aic", "bdeu", "likelihood", "fcll"}
     ess : float
-        Of "bdeu", which continuous children take as "bic", its limit for many rows.
+        Equivalent sample size of "bdeu", in rows. Continuous children are scored by "bic", the
+        limit of "bdeu" for many rows.
     """
 
     source: CountSource
@@ -101,11 +102,11 @@ class Gains:
             raise DataError(f"ess= takes a positive number of rows; got {self.ess!r}.")
 
     def rows(self, columns: tuple[Variable, ...], given: Discrete | None) -> float:
-        """Return the weight of all rows, at least 1."""
+        """Return the total weight of all rows, at least 1."""
         return max(float(self._pairs(columns, given).singles.totals.sum()), 1.0)
 
     def of_pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Floats:
-        """Return what each arc adds to a graph without arcs (below the class), shape (d, d)."""
+        """Return the gain by each arc p -> c where c has no parent but `given`, shape (d, d)."""
         scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
         if self.score == "fcll":
             other = scores
@@ -127,9 +128,10 @@ class Gains:
         return self.source.pairs(Pairs(columns, given))
 
     def of(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return what the first of the parents adds to the others, for each (parents, child).
+        """Return the gain by the first parent over the other parents, for each (parents, child).
 
-        The class, if it is among the others, is the first of them. -inf for tables too large.
+        If the class is among the other parents, it is the first of them. The gain is -inf if the
+        table would be too large.
         """
         found = np.full(len(asked), -np.inf)
         batch: list[int] = []
@@ -148,7 +150,7 @@ class Gains:
         return found
 
     def _batch(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return gains by one request, those of families of one shape together."""
+        """Return gains from one request for statistics; families of one shape are stacked."""
         families = [Family.of(*above, child) for above, child in asked]
         statistics = self.source.families(families, keep=False)
         stacks: dict[tuple[Any, ...], list[int]] = {}
@@ -183,7 +185,7 @@ class Gains:
         return fcll(gain, mixed)
 
     def _local(self, counts: Floats, rows: Floats) -> Floats:
-        """Return scores of tables, the first axis the stack and the last one the child."""
+        """Return the scores of m tables of shape (m, r_parents..., r_child)."""
         tables = counts.reshape(len(counts), -1, counts.shape[-1])
         if self.score == "bdeu":
             return bdeu(tables, self.ess)
@@ -219,7 +221,7 @@ class Gains:
     def _linear(
         self, statistics: FamilyStatistics, ridge: Floats, is_class: Sequence[bool]
     ) -> Floats:
-        """Return scores of linear Gaussians, shape (m,)."""
+        """Return the scores of m linear Gaussians, shape (m,)."""
         m, n = ridge.shape
         counts = statistics.counts.reshape(-1, m)
         penalty = "bic" if self.score == "bdeu" else self.score

@@ -1,4 +1,4 @@
-"""Smoothing: counts and moments become probabilities and covariances, for scores and CPDs."""
+"""Smoothing: estimates of probabilities and covariances from counts and moments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HIERARCHIES = ("marginal", "backoff")
 
 
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise a DataError if a parameter is none of its choices."""
+    """Raise a DataError if the value of a parameter is not one of its choices."""
     known = list(choices)
     if value not in known:
         raise DataError(f"{name}= is one of {quoted(known)}; got {value!r}.")
@@ -53,72 +53,73 @@ def _checked_alpha(value: Any) -> Floats:
 
 
 def shares(cells: Floats, otherwise: Floats | float) -> Floats:
-    """Return cells over their sum along the last axis, and something else where that is zero."""
+    """Return cells divided by their sum along the last axis, `otherwise` where the sum is 0."""
     total = cells.sum(axis=-1, keepdims=True)
     return np.where(total > 0, safe_divide(cells, total), otherwise)
 
 
 @dataclass(frozen=True, repr=False)
 class Smoothing:
-    """Regularisation of tables and Gaussians: what `smoothing=` takes everywhere.
+    """Regularisation of tables and Gaussians: the value of every `smoothing=` parameter.
 
-    A name alone is short for ``Smoothing(scheme=name)``, a number for ``Smoothing(alpha=number)``.
-    Estimators search and set its values one by one: ``smoothing__shrinkage``.
+    A name is short for ``Smoothing(scheme=name)``, a number for ``Smoothing(alpha=number)``.
+    Grid searches set a single value by its path, such as ``smoothing__shrinkage``.
 
     Attributes
     ----------
     alpha : float, array_like, or mapping from name to either
-        Dirichlet pseudo-count added to each cell of a table: one for all states, or one for each
-        (1 is Laplace's rule). For presence it is the beta prior of both outcomes; for Poisson
-        counts the rows' worth of a gamma prior around the column's mean. For the families gamma,
-        exponential, beta, negative binomial and Student's t it is a number of rows, distributed as
-        the column is over all classes, that is added to each class. Variables that a mapping does
-        not name take 1. The class of a classifier is smoothed only where a mapping names it:
-        otherwise its prior is its share of the rows.
+        Dirichlet pseudo-count added to each cell of a table: one number for all states, or one for
+        each state (1 is Laplace's rule). For presence it is both parameters of a beta prior; for
+        Poisson counts the equivalent sample size, in rows, of a gamma prior around the column's
+        mean. For the families gamma, exponential, beta, negative binomial and Student's t it is the
+        number of pseudo-rows, distributed like the column over all classes, that are added to each
+        class. Variables that a mapping does not name take 1. The class of a classifier is smoothed
+        only if a mapping names it; otherwise its prior is the class frequency.
     shrinkage : float
-        Weight, in rows, with which the covariance of each configuration of the discrete parents is
-        drawn towards the pooled within-class covariance:
+        Weight, in rows, of the pooled within-class covariance, towards which the covariance of each
+        configuration of the discrete parents shrinks:
         ``(n_d S_d + shrinkage * S_pooled) / (n_d + shrinkage)`` (as in regularised discriminant
         analysis, Friedman 1989, equation 15, with a prior strength in rows instead of a fixed
-        share). Within classes, not within configurations: a parent of nearly unique values explains
-        nothing. Without the class among the parents it is the covariance of all rows. 0 is maximum
-        likelihood.
+        share). It is pooled within classes, not within configurations: a parent of nearly unique
+        values explains nothing. If the class is not a parent, the covariance of all rows takes its
+        place. 0 is maximum likelihood.
     var_smoothing : float
-        Share of each column's own total variance that is added to its variance. A column's share
-        does not depend on the other columns, so rescaling one changes nothing.
+        Share of each column's own total variance that is added to its variance. It does not depend
+        on other columns, so that rescaling one column changes nothing.
     estimation : {"mean", "map", "ml", "predictive"}
         * "ml": maximum likelihood; `alpha` and `shrinkage` count as 0.
         * "map": the mode of the posterior: counts + alpha - 1 (not below 0) for tables; for
           Gaussians the joint mode of mean and variance, squares over rows + shrinkage + 3.
         * "mean": posterior means of probabilities and rates, and of the precision of Gaussians
           (squares over rows + shrinkage).
-        * "predictive": parameters integrated out where that differs from the mean: Student's t
+        * "predictive": parameters integrated out where this differs from the mean: Student's t
           for Gaussians, Dirichlet-multinomial for documents, negative binomial for Poisson counts.
     ddof : {0, 1}
         Variances are sums of squares over (rows - ddof): 0 is maximum likelihood, 1 unbiased.
     bandwidth : "silverman", "scott", or float
-        Of kernel densities, for each class and column: 0.9 times the smaller of the standard
-        deviation and the interquartile range over 1.34, times n^(-1/5) (Silverman 1986, equation
-        3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation 6.17); or a
-        number in units of the columns. n is the sum of the weights.
+        Bandwidth of kernel densities, for each class and column: 0.9 times the smaller of the
+        standard deviation and the interquartile range over 1.34, times n^(-1/5) (Silverman 1986,
+        equation 3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation
+        6.17); or a number in units of the columns. n is the sum of the weights.
     threshold : float
-        A count above it is presence.
+        Counts above this value are presence.
     scheme : {"dirichlet", "m", "marginal", "backoff"}
-        What tables P(x | parents) are drawn towards. N counts the rows of a configuration u of the
-        parents, s is `strength`:
+        Target towards which tables P(x | parents) shrink. N counts the rows of a configuration u of
+        the parents, s is `strength`:
 
         * "dirichlet": ``(N(x, u) + alpha) / (N(u) + alpha r)`` for r states.
         * "m": ``(N(x, u) + s / r) / (N(u) + s)``, the m-estimate around equal shares (Cestnik
-          1990): the prior weighs the same however many states there are.
+          1990): the prior has the same weight for any number of states.
         * "marginal": ``(N(x, u) + s P(x)) / (N(u) + s)``, which is Friedman's mixture
           ``a N(x, u) / N(u) + (1 - a) P(x)`` with ``a = N(u) / (N(u) + s)`` (Friedman, Geiger,
           Goldszmidt 1997) and the m-estimate around the marginal.
-        * "backoff": the same towards P(x | all parents but the last), which is smoothed in the same
-          way, and so on down to P(x). The class is dropped last, wherever it stands.
+        * "backoff": as "marginal", but towards P(x | all parents but the last), which is smoothed
+          in the same way, and so on down to P(x). The class is always dropped last.
 
-        P(x) itself is smoothed by `alpha`, and so is what is no table of a discrete variable.
+        P(x) itself is smoothed by `alpha`, as is everything that is not a table of a discrete
+        variable.
     strength : float, optional
-        Rows' worth of what tables are drawn towards, in each configuration; by default 1 for "m",
+        Equivalent sample size, in rows, of the target in each configuration; by default 1 for "m",
         and the number of states for "marginal" and "backoff": as much as Laplace's rule adds.
     """
 
@@ -160,7 +161,7 @@ class Smoothing:
         return f"Smoothing({changed})"
 
     def changed(self) -> dict[str, Any]:
-        """Return the values that are not the defaults."""
+        """Return the values that differ from the defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if not self._is_default(f)}
 
     def _is_default(self, field: Any) -> bool:
@@ -172,12 +173,12 @@ class Smoothing:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def set_params(self, **params: Any) -> Smoothing:
-        """Return a smoothing with other values; this one stays as it is.
+        """Return a copy with other values; the original is not changed.
 
         Raises
         ------
         DataError
-            For a name that is no parameter.
+            If a name is not a parameter.
         """
         for name in params:
             one_of("a parameter of Smoothing", name, self.get_params())
@@ -206,16 +207,16 @@ class Smoothing:
 
     @property
     def rows(self) -> float:
-        """Rows' worth of the prior of variances: none under maximum likelihood."""
+        """Equivalent sample size, in rows, of the prior of variances: 0 for maximum likelihood."""
         return 0.0 if self.estimation == "ml" else self.shrinkage
 
     def pseudo_counts(self, variable: Variable, n: int) -> Floats:
-        """Return the prior counts of a variable's n states or items, shape () or (n,).
+        """Return the pseudo-counts of a variable's n states or items, shape () or (n,).
 
         Raises
         ------
         DataError
-            For a wrong number of them.
+            If `alpha` has a wrong number of values.
         """
         if self.estimation == "ml":
             return np.zeros(())
@@ -231,12 +232,12 @@ class Smoothing:
         return alpha
 
     def weighted(self, counts: Floats, alpha: Floats) -> Floats:
-        """Return counts with the prior's added, the mode's or the mean's."""
+        """Return counts plus pseudo-counts, and minus 1 (not below 0) for the posterior mode."""
         cells = counts + alpha
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
     def pull(self, n_states: int) -> float:
-        """Return the rows' worth of what a table is drawn towards: none for maximum likelihood."""
+        """Return the equivalent sample size of the target of a table, 0 for maximum likelihood."""
         if self.estimation == "ml":
             return 0.0
         if self.strength is not None:
@@ -245,11 +246,11 @@ class Smoothing:
 
     @property
     def is_hierarchy(self) -> bool:
-        """Whether tables are drawn towards what is known of fewer parents."""
+        """Whether tables shrink towards distributions given fewer parents."""
         return self.scheme in _HIERARCHIES
 
     def state_counts(self, variable: Discrete) -> Floats:
-        """Return the prior counts of a variable's states in a table, shape (n_states,)."""
+        """Return the pseudo-counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
         own = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
         return np.broadcast_to(own, (n,))
@@ -262,12 +263,13 @@ class Smoothing:
         counts : ndarray, shape (*cardinalities of the parents, n_states)
         variable : Discrete
         kept : int, optional
-            The axis that back-off drops last: that of the class. Otherwise the last one goes first.
+            Axis of the class, which back-off drops last. If None, the last axis is dropped first.
 
         Returns
         -------
         ndarray, shape of `counts`
-            Uniform where there is nothing to go by; under back-off what is known of fewer parents.
+            Where a configuration has no rows and no pseudo-counts: uniform, or under a hierarchy
+            the distribution given fewer parents.
         """
         if counts.ndim == 1 or not self.is_hierarchy:
             cells = self.weighted(counts, self.state_counts(variable))
@@ -281,20 +283,20 @@ class Smoothing:
         return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
     def ridge(self, total_variance: Floats) -> Floats:
-        """Return what is added to variances: 1 for constant columns, which then score nothing."""
+        """Return what is added to variances: 1 for constant columns, so that they do not score."""
         return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
 
     def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
-        """Return shrunken covariances, before the ridge; `towards` in empty configurations.
+        """Return covariances after shrinkage, without the ridge; `towards` in empty configurations.
 
         Parameters
         ----------
         count : ndarray
-            Rows in each configuration, broadcastable against `comoment`.
+            Number of rows in each configuration, broadcastable against `comoment`.
         comoment : ndarray
             Sums of products of deviations from each configuration's mean.
         towards : ndarray
-            Broadcastable against `comoment`; see `pooled`.
+            Target of the shrinkage, broadcastable against `comoment`; see `pooled`.
         """
         squares = comoment + self.rows * towards
         if self.estimation == "map":
@@ -303,7 +305,7 @@ class Smoothing:
         return np.where(rows > 0, safe_divide(squares, rows), towards)
 
     def pooled(self, count: Floats, comoment: Floats) -> Floats:
-        """Return the pooled within-class covariance; the first axis, the classes, stays at 1."""
+        """Return the pooled within-class covariance; the first axis (classes) has length 1."""
         full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
         rows = full - self.ddof * (full > 0)
         return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
@@ -313,14 +315,14 @@ SmoothingLike: TypeAlias = Smoothing | str | float
 
 
 def as_smoothing(value: object) -> Smoothing:
-    """Return the Smoothing that a scheme's name or a number of pseudo-counts is short for.
+    """Return the Smoothing for a Smoothing, the name of a scheme, or a pseudo-count.
 
     Raises
     ------
     DataTypeError
-        For anything else.
+        If the value has another type.
     DataError
-        For a name that is no scheme, and a number that is no pseudo-count.
+        If a name is not a scheme, or a number is not a valid pseudo-count.
     """
     if isinstance(value, Smoothing):
         return value

@@ -1,4 +1,4 @@
-"""Structures whose features form a tree or a forest: maximum spanning trees over scores of arcs."""
+"""Tree and forest structures of features: maximum spanning trees over scores of arcs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bayesgraph.statistics import CountSource, Pairs
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# From scores of all arcs to the weights of edges, in nats a row, shape (d, d).
+# Function from the scores of all arcs to the weights of edges, in nats per row, shape (d, d).
 _Worth: TypeAlias = Callable[[ArcScores], Floats]
 
 
@@ -44,33 +44,34 @@ def tan(
     """Return the tree-augmented naive Bayes structure.
 
     The star plus a maximum spanning tree over the features, weighted by conditional mutual
-    information given the class (Friedman, Geiger, Goldszmidt 1997). Where types mix, the tree is
-    built among the discrete features first, these are contracted to one node, and the rest joins;
-    every arc between the types then points to the continuous feature.
+    information given the class (Friedman, Geiger, Goldszmidt 1997). For mixed types the tree over
+    the discrete features is built first and contracted to one node, to which continuous features
+    are joined; every arc between the types then points to the continuous feature.
 
     Parameters
     ----------
     source : CountSource
     smoothing : name, number or Smoothing
-        Of the moments behind the scores.
+        Smoothing of the moments from which scores are computed.
     root : name, optional
-        Of the tree; by default the first discrete feature, or the first one if all are continuous.
+        Root of the tree; by default the first discrete feature, or the first feature if all are
+        continuous.
     score : {"likelihood", "fcll"}
-        What the tree maximises: the likelihood, or the factorised conditional log likelihood
-        (Carvalho, Roos, Oliveira, Myllymäki 2011), which weighs an edge by
+        Score that the tree maximises: the likelihood, or the factorised conditional log likelihood
+        (Carvalho, Roos, Oliveira, Myllymäki 2011), in which an edge has the weight
         ``p I(X; Y | C) + q [I(X; Y | C) - I(X; Y)]`` with p = (pi² - 6) / 12 and
-        q = (18 - pi²) pi² / 144: the information on the class counts beside the likelihood.
+        q = (18 - pi²) pi² / 144: it rewards discrimination of the classes beside the likelihood.
     required, forbidden : iterable of (name, name), optional
-        Edges between features, whatever their direction, which the root gives. Without enough edges
-        left the tree falls apart into several.
+        Edges between features; their directions are ignored, as the root determines directions. If
+        too few edges are allowed for one tree, the result is a forest.
 
     Raises
     ------
     GraphError
-        For a continuous root where there are discrete features, and for required edges that are in
-        no tree.
+        If the root is continuous and there are discrete features, or if no tree contains all
+        required edges.
     UnknownVariableError
-        For a root or an end of an edge that is not a feature.
+        If the root or an end of an edge is not a feature.
     """
     target = target_of(source, "tan")
     one_of("score", score, ("likelihood", "fcll"))
@@ -98,17 +99,17 @@ def forest(
 ) -> Structure:
     """Return the forest-augmented naive Bayes structure.
 
-    The tree of `tan` without the edges that do not pay for their parameters.
+    The tree of `tan` without edges whose gain does not exceed the penalty of their parameters.
 
     Parameters
     ----------
     source, smoothing, root
-        As for `tan`; `root` is the root of its own component.
+        As for `tan`; `root` is the root of the component that contains it.
     score : {"bic", "aic"} or float
-        An edge stays if rows x score exceeds log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for
-        each parameter it adds; or if its score exceeds a threshold in nats a row.
+        An edge is kept if rows x score exceeds log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for
+        each parameter it adds, or if its score exceeds a threshold in nats per row.
     required, forbidden
-        As for `tan`; a required edge stays whatever it costs.
+        As for `tan`; a required edge is always kept.
     """
     target = target_of(source, "forest")
     features = source.features
@@ -126,16 +127,16 @@ def chow_liu(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the tree over all columns, class included, of the highest likelihood.
+    """Return the tree over all columns, the class included, with the highest likelihood.
 
     Chow and Liu (1968): a maximum spanning tree over mutual information.
 
     Parameters
     ----------
     source, smoothing, required, forbidden
-        As for `tan`, edges with the class included.
+        As for `tan`; edges may include the class.
     root : name, optional
-        By default the class if there is one, else as for `tan`.
+        Root of the tree; by default the class if there is one, else as for `tan`.
     """
     check_source(source, "chow_liu")
     target = source.target
@@ -155,7 +156,7 @@ def _checked_score(score: Any) -> Any:
 
 
 def _net(score: str | float, scores: ArcScores) -> Floats:
-    """Return gains less the price of the parameters an edge adds, in nats a row."""
+    """Return gains minus the penalty of the parameters that an edge adds, in nats per row."""
     if isinstance(score, str):
         return safe_divide(scores.net(score), scores.rows)
     return scores.gains - score
@@ -172,7 +173,7 @@ def _augmented(
     *,
     pays: bool = False,
 ) -> Structure:
-    """Return a tree (forest) over the columns, below `given` if that is a variable."""
+    """Return a tree (or forest) over the columns, with `given` as an additional parent of all."""
     at_root = _root(columns, root)
     edges: list[tuple[int, int]] = []
     gains = np.zeros((len(columns), len(columns)))
@@ -204,22 +205,22 @@ def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
 def _tree_edges(
     columns: tuple[Variable, ...], weights: Floats, rules: ArcRules, *, pays: bool
 ) -> list[tuple[int, int]]:
-    """Return the edges of a maximum spanning tree (forest), strongest type first.
+    """Return the edges of a maximum spanning tree (or forest), discrete columns first.
 
     Parameters
     ----------
     columns : tuple of Variable
     weights : ndarray, shape (d, d)
-        Of the arcs, parents along the first axis.
+        Weights of the arcs, parents along the first axis.
     rules : ArcRules
-        Of edges: they hold in both directions.
+        Rules of edges: they hold in both directions.
     pays : bool
-        Leave out edges of no positive weight.
+        Whether to leave out edges without a positive weight.
 
     Raises
     ------
     GraphError
-        If the tree has no place for a required edge.
+        If a required edge is not in the tree.
     """
     either = ArcRules(rules.required, (*rules.forbidden, *((b, a) for a, b in rules.forbidden)))
     forced = either.forced(columns)
@@ -251,9 +252,10 @@ def _joined(
     discrete: list[int],
     continuous: list[int],
 ) -> list[tuple[int, int]]:
-    """Return the edges that join continuous columns to each other and to the discrete ones.
+    """Return the edges that join continuous columns to each other and to discrete columns.
 
-    Node 0 stands for all discrete columns together, reached through the best of them.
+    Node 0 stands for all discrete columns. An edge to it stands for the edge to the discrete column
+    of the highest weight.
     """
     n = len(continuous)
     tables = [np.zeros((n + 1, n + 1), dtype=a.dtype) for a in (weights, allowed, forced)]
@@ -277,10 +279,10 @@ def _joined(
 def spanning_edges(
     weights: Floats, allowed: NDArray[np.bool_], forced: NDArray[np.bool_] | None = None
 ) -> list[tuple[int, int]]:
-    """Return the edges i < j of a maximum spanning tree (forest) of those that are allowed.
+    """Return the edges i < j of a maximum spanning tree (or forest) of the allowed edges.
 
-    Forced ones come first, then the heaviest; ties go to the pair that comes first. Edges are
-    handed over by rank, from 1: the library takes weights near zero for absent edges.
+    Forced edges come first, then edges by descending weight; ties go to the first pair. The solver
+    receives ranks from 1 instead of weights, since it treats weights near zero as absent edges.
     """
     left, right = np.nonzero(np.triu(allowed, 1))
     weight = np.round(weights[left, right], TIE_DECIMALS)
@@ -289,7 +291,7 @@ def spanning_edges(
     order = np.argsort(-weight, kind="stable")
     rank: NDArray[np.float64] = np.empty(len(order))
     rank[order] = np.arange(1, len(order) + 1)
-    # SciPy before 1.17.1 takes 32-bit indices only.
+    # SciPy before 1.17.1 accepts 32-bit indices only.
     ends = left.astype(np.int32), right.astype(np.int32)
     tree = minimum_spanning_tree(coo_array((rank, ends), shape=weights.shape).tocsr()).tocoo()
     found = sorted(zip(tree.data, tree.row, tree.col, strict=True))
@@ -301,7 +303,7 @@ def rooted_forest(
 ) -> tuple[list[int | None], list[int]]:
     """Return the parent of each node of a forest, and an order with parents first.
 
-    The root of each tree is the first of `roots` that lies in it.
+    The root of each tree is the first element of `roots` that the tree contains.
     """
     near: list[list[int]] = [[] for _ in range(n)]
     for i, j in edges:
@@ -323,10 +325,10 @@ def rooted_forest(
 def directed(
     columns: tuple[Variable, ...], edges: Iterable[tuple[int, int]], root: int | None
 ) -> list[tuple[int, int]]:
-    """Direct each tree of a forest away from its root; arcs are in order of their children.
+    """Return the arcs of a forest directed away from its roots, in the order of their children.
 
-    The root of a component is `root` if it lies there, else its first discrete variable, else its
-    first one.
+    The root of a component is `root` if the component contains it, else its first discrete
+    variable, else its first variable.
     """
     places = range(len(columns))
     roots = sorted(places, key=lambda i: (i != root, not isinstance(columns[i], Discrete)))

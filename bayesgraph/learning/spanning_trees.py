@@ -1,25 +1,26 @@
-"""Distributions over spanning trees: P(T) proportional to the product of the weights of its edges.
+"""Distributions over spanning trees, with P(T) proportional to the product of its edge weights.
 
 The sum over all trees is a minor of the Laplacian of the weights (the matrix-tree theorem of
 Kirchhoff 1847; for tree-augmented networks Meila and Jaakkola 2006, "Tractable Bayesian learning of
-tree belief networks", section 3). Weights that come from thousands of rows differ by thousands of
-nats, which no determinant in floating point survives, so that the Laplacian is eliminated node by
-node in logs. Eliminating node k adds ``w_ik w_kj / S_k`` to the weight of every pair of the others,
-where ``S_k`` is the sum of the weights at k, and leaves a factor ``S_k``:
+tree belief networks", section 3). Weights from thousands of rows differ by thousands of nats, too
+much for a determinant in floating point. The Laplacian is therefore eliminated node by node in log
+space. Eliminating node k adds ``w_ik w_kj / S_k`` to the weight of every pair i, j of other nodes,
+where ``S_k`` is the sum of the weights at k, and contributes a factor ``S_k``:
 
     sum over trees on V of w(T)  =  S_k  *  sum over trees on V without k of w'(T).
 
-Only sums, products and quotients of positive numbers occur: nothing cancels, whatever the range.
-The derivatives of the log of the sum by the log weights, which are the probabilities of the edges,
-come from the same steps backwards.
+Only sums, products and quotients of positive numbers occur, so that nothing cancels, whatever the
+range of the weights. The probabilities of the edges are the derivatives of the log of the sum by
+the log weights; they are computed by the same steps in reverse order.
 
 Trees are drawn by the same elimination and not by a random walk (Wilson 1996): the time of the walk
-is the mean hitting time, which grows as fast as the ratios of the weights do. A tree on V without
-k, drawn from w', becomes a tree on V: each of its edges went through k with probability
-``w_ik w_kj / (S_k w'_ij)``; without these edges it falls apart, and k is joined to one node i of
-each part, drawn in proportion to w_ik. Summed over all ways through k this is exact: by Cayley's
-formula the trees over m parts of weights ``u_a = sum of w_ik in part a`` add up to
-``prod_a u_a * S_k^(m - 2)``, and ``S_k`` times this over ``S_k^(m - 1)`` is the product of the u_a.
+is the mean hitting time, which grows as fast as the ratios of the weights. A tree on V without k,
+drawn from w', becomes a tree on V in two steps. Each of its edges is cut with probability
+``w_ik w_kj / (S_k w'_ij)``, the probability that it replaces a path through k. Then k is joined to
+one node i of each remaining part, drawn in proportion to w_ik. Summed over all sets of cut edges
+this is exact: by Cayley's formula the trees over m parts of weights ``u_a = sum of w_ik in part a``
+add up to ``prod_a u_a * S_k^(m - 2)``, and ``S_k`` times this over ``S_k^(m - 1)`` is the product
+of the u_a.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from bayesgraph.factors.algebra import Floats, log_sum_exp
 
 @dataclass(frozen=True, eq=False)
 class SpanningTrees:
-    """The distribution over the spanning trees of a complete graph.
+    """Distribution over the spanning trees of a complete graph.
 
     Parameters
     ----------
     log_weights : ndarray, shape (n, n)
-        Symmetric and finite; the diagonal is not looked at.
+        Symmetric and finite; the diagonal is ignored.
     """
 
     log_weights: Floats
 
     @cached_property
     def _steps(self) -> list[tuple[Floats, Floats]]:
-        """The logs of the weights before each elimination, of the last node first.
+        """Log weights before each elimination, from the last node to the second, and shares.
 
-        With them, the log of the share of each pair's new weight that goes through the node that is
-        eliminated, shape (k, k) for a step of k + 1 nodes.
+        The share of a pair is the part of its new weight that comes from paths through the
+        eliminated node, shape (k, k) for a step of k + 1 nodes.
         """
         weights = np.array(self.log_weights, dtype=np.float64)
         np.fill_diagonal(weights, -np.inf)
@@ -71,16 +72,16 @@ class SpanningTrees:
         return float(sum(log_sum_exp(before[-1, :-1], 0) for before, _ in self._steps))
 
     def edge_probabilities(self) -> Floats:
-        """Return the probability that a tree has each edge, shape (n, n), zero on the diagonal.
+        """Return the probability that a tree contains each edge, shape (n, n), diagonal zero.
 
-        To an absolute error of about 1e-13.
+        The absolute error is about 1e-13.
         """
         slopes = np.zeros((1, 1))
         for before, shares in reversed(self._steps):
             k = len(shares)
             link = before[k, :k]
             at_node = np.exp(link - log_sum_exp(link, 0))
-            # Each pair is in the matrix twice.
+            # The matrix contains each pair twice.
             through = slopes * shares
             own = through.sum(axis=1)
             total = 1.0 - 0.5 * own.sum()
@@ -101,7 +102,8 @@ class SpanningTrees:
             parent[children[cut]] = -1
             part = _roots(parent[:k])
             log_link = before[k, :k]
-            # The largest of weights with independent Gumbel noise is drawn in proportion to them.
+            # The argmax of log weights plus independent Gumbel noise is drawn in proportion to the
+            # weights.
             noisy = log_link + random.gumbel(size=k)
             chosen = [
                 members[np.argmax(noisy[members])]
@@ -112,7 +114,7 @@ class SpanningTrees:
 
 
 def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the root of the part that each node is in."""
+    """Return the root of the part that contains each node."""
     root = np.arange(len(parent))
     above = np.where(parent >= 0, parent, root)
     while True:
@@ -125,11 +127,11 @@ def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
 def _join(parent: NDArray[np.intp], new: int, chosen: list[int]) -> None:
     """Join a new node to one node of each part, and direct all edges towards node 0."""
     for node in chosen:
-        # The path from the node to the root of its part is turned round.
+        # The path from the node to the root of its part is reversed.
         below, at = new, int(node)
         while at >= 0:
             parent[at], below, at = below, at, int(parent[at])
-    # Node 0 is the root: the path from it, which now ends at the new node, is turned round.
+    # Node 0 is the root: the path from it, which now ends at the new node, is reversed.
     below, at = -1, 0
     while at >= 0:
         parent[at], below, at = below, at, int(parent[at])

@@ -27,7 +27,7 @@ class Structure:
         The class first, if there is one.
     arcs : tuple of (parent name, child name)
     scores : mapping from arc to float
-        In nats a row.
+        Scores of arcs in nats per row.
     """
 
     variables: tuple[Variable, ...]
@@ -40,7 +40,7 @@ class Structure:
         Raises
         ------
         GraphError, UnknownVariableError
-            As `graph` does.
+            If the arcs are invalid, see `graph`.
         """
         by_name = {v.name: v for v in self.variables}
         found: dict[Variable, list[Variable]] = {v: [] for v in self.variables}
@@ -48,7 +48,7 @@ class Structure:
             for parent, child in self.arcs:
                 found[by_name[child]].append(by_name[parent])
         except (KeyError, TypeError, ValueError):
-            build_dag(by_name, self.arcs)  # says what is wrong
+            build_dag(by_name, self.arcs)  # raises an error that says what is wrong
             raise
         if len(set(self.arcs)) < len(self.arcs):
             build_dag(by_name, self.arcs)
@@ -56,28 +56,28 @@ class Structure:
 
     @property
     def graph(self) -> nx.DiGraph:
-        """The graph over names."""
+        """The directed graph over names of variables."""
         return build_dag([v.name for v in self.variables], self.arcs)
 
 
 @dataclass(frozen=True)
 class LearnerCard:
-    """What estimators, files and the command line know of a structure learner.
+    """A card: record that describes a learner to estimators, files and the command line.
 
     Attributes
     ----------
     learn : callable
-        From a count source and a smoothing to a Structure.
+        Function from a count source and a smoothing to a Structure.
     counts_ahead : bool, or mapping from option to values
-        Whether all that the learner asks for is known before the data are, so that rows can be
-        added and forgotten; or the values of its options with which it is.
+        Whether the statistics that the learner requests do not depend on the data, so that rows can
+        be added and forgotten; or the values of options for which they do not.
     """
 
     learn: Callable[..., Structure]
     counts_ahead: bool | Mapping[str, Collection[Any]]
 
     def counts_ahead_with(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether the learner counts ahead with some options, the others at their defaults."""
+        """Return whether requests do not depend on the data, given options and other defaults."""
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
         defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
@@ -85,7 +85,7 @@ class LearnerCard:
         return all(given[name] in values for name, values in self.counts_ahead.items())
 
 
-# The one list of structure learners: a learner that declares itself is in it.
+# All structure learners by name; the decorator `learner` adds them.
 LEARNERS: dict[str, LearnerCard] = {}
 LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 
@@ -93,7 +93,7 @@ LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 def learner(
     *, counts_ahead: bool | Mapping[str, Collection[Any]]
 ) -> Callable[[LearnerT], LearnerT]:
-    """Register a structure learner under the name of its function; see `LearnerCard`."""
+    """Return a decorator that registers a structure learner by its name; see `LearnerCard`."""
 
     def register(function: LearnerT) -> LearnerT:
         LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
@@ -111,7 +111,7 @@ def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def counts_ahead(value: Any) -> bool:
-    """Tell whether a learner asks for nothing that depends on the data; one not registered may."""
+    """Return whether a learner is known to request only what does not depend on the data."""
     found = card_of(value)
     return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
 
@@ -120,7 +120,7 @@ def counts_ahead(value: Any) -> bool:
 def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
-    Requests no statistics: those needed depend on the distributions of the features.
+    Requests no statistics: which ones are needed depends on the distributions of the features.
     """
     target = target_of(source, "star")
     arcs = tuple((target.name, feature.name) for feature in source.features)
@@ -130,12 +130,12 @@ def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structu
 def learned_by(
     parameter: str, learner: Any, source: CountSource, smoothing: Smoothing
 ) -> Structure:
-    """Return what a learner that the user gave as a parameter learns.
+    """Return the structure that a learner passed as a parameter learns from a source.
 
     Raises
     ------
     DataTypeError
-        If that is no structure.
+        If the learner does not return a Structure.
     """
     structure = learner(source, smoothing)
     if not isinstance(structure, Structure):
@@ -154,7 +154,7 @@ def target_of(source: CountSource, learner: str) -> Discrete:
     DataTypeError
         If the source is not a count source.
     DataError
-        If it has no class.
+        If the source has no class.
     """
     check_source(source, learner)
     if source.target is None:
@@ -174,7 +174,7 @@ def check_source(source: object, learner: str) -> None:
 def below_class(
     given: Discrete | None, columns: tuple[Variable, ...], scores: Mapping[Arc, float]
 ) -> Structure:
-    """Return scored arcs between columns, all of them below a class if there is one."""
+    """Return the structure of scored arcs, with the class, if any, as a parent of all columns."""
     variables = columns if given is None else (given, *columns)
     star_arcs = () if given is None else tuple((given.name, v.name) for v in columns)
     return Structure(variables, (*star_arcs, *scores), scores)

@@ -1,4 +1,4 @@
-"""The posterior distribution over the trees of tree-augmented naive Bayes, and averages over it."""
+"""Posterior distribution over the trees of tree-augmented naive Bayes, and averages over it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
-    """Return the log of how much likelier two columns are together than apart, given the class.
+    """Return the log Bayes factor of dependence over independence of two columns given the class.
 
     The log of ``P(x, y | c) / (P(x | c) P(y | c))`` with the parameters integrated out, under
-    Dirichlet priors that agree with each other (BDeu; Heckerman, Geiger, Chickering 1995): the
-    weight of an edge in the posterior of a tree (Meila and Jaakkola 2006, section 4).
+    consistent Dirichlet priors (BDeu; Heckerman, Geiger, Chickering 1995): the log weight of an
+    edge in the posterior of a tree (Meila and Jaakkola 2006, section 4).
 
     Parameters
     ----------
     counts : ndarray, shape (..., K, r_x, r_y)
     ess : float
-        Equivalent sample size: rows' worth of the prior over all cells together.
+        Equivalent sample size of the prior, in rows, over all cells together.
 
     Returns
     -------
@@ -53,18 +53,18 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TreePosterior:
-    """The posterior over all trees: proportional to the product of the weights of their edges.
+    """Posterior over all trees: proportional to the product of the weights of their edges.
 
-    Where types mix, a tree consists of one over the discrete features and of one over these as a
-    single node and the continuous ones. All arcs between the types then point to the continuous
-    feature, as in `tan`.
+    For mixed types, a tree consists of a tree over the discrete features, and of a tree over the
+    continuous features and one node for all discrete features. All arcs between the types then
+    point to the continuous feature, as in `tan`.
 
     Attributes
     ----------
     n_discrete : int
-        The discrete features come first.
+        Number of discrete features, which come first.
     log_weights : ndarray, shape (n, n)
-        Symmetric.
+        Log weights of the edges, symmetric.
     """
 
     n_discrete: int
@@ -76,12 +76,12 @@ class TreePosterior:
 
     @cached_property
     def _to_discrete(self) -> Floats:
-        """Log weight of each continuous feature's edges to all discrete ones together."""
+        """Log of the summed weights of each continuous feature's edges to discrete features."""
         return log_sum_exp(self.log_weights[: self.n_discrete, self.n_discrete :], 0)
 
     @cached_property
     def _whole(self) -> SpanningTrees:
-        """The trees over the continuous features and, if there are any, the discrete as node 0."""
+        """Trees over the continuous features and, if there are any, node 0 for discrete ones."""
         m = self.n_discrete
         inner = self.log_weights[m:, m:]
         if not m:
@@ -122,10 +122,10 @@ class TreePosterior:
 
 
 def default_ess(features: Sequence[Variable], n_classes: int) -> float:
-    """Return half a row for each cell of a pair's table, on average over all pairs.
+    """Return the default equivalent sample size: half a row per cell, averaged over all pairs.
 
-    Half a row is Jeffreys' prior of a cell. All pairs take the same number of rows, or their priors
-    would not agree on the single features.
+    Half a row is Jeffreys' prior of a cell. All pairs have the same equivalent sample size, since
+    otherwise their priors would disagree on single features.
     """
     cards = np.array([v.cardinality for v in features if isinstance(v, Discrete)], dtype=np.float64)
     if len(cards) < 2:
@@ -137,27 +137,27 @@ def default_ess(features: Sequence[Variable], n_classes: int) -> float:
 def tree_posterior(
     source: CountSource, smoothing: Smoothing, ess: float | None = None
 ) -> tuple[TreePosterior, NDArray[np.intp]]:
-    """Return the posterior over the trees of `tan`; constant features take no part.
+    """Return the posterior over the trees of `tan`; constant features are left out.
 
-    Weights of pairs of discrete features are exact marginal likelihoods, see `log_marginal_ratio`;
-    those of other pairs are rows x score less log(rows) / 2 for each parameter that the edge adds
-    (Schwarz 1978), which is what their marginal likelihoods tend to.
+    Log weights of pairs of discrete features are exact log Bayes factors, see `log_marginal_ratio`.
+    Those of other pairs are rows x score minus log(rows) / 2 per parameter that the edge adds
+    (Schwarz 1978), the limit of the log Bayes factor for many rows.
 
     Parameters
     ----------
     source : CountSource
-        With a target.
+        A source with a target.
     smoothing : Smoothing
-        Of the moments behind the scores.
+        Smoothing of the moments from which scores are computed.
     ess : float, optional
         Equivalent sample size; see `default_ess`.
 
     Returns
     -------
     posterior : TreePosterior
-        The discrete features first.
+        Posterior in which the discrete features come first.
     order : ndarray of int
-        The places of its features among the columns of the source without the class.
+        Index of each feature of the posterior in `source.features`.
     """
     features, parts = source.features, set(varying(source))
     target = source.target
@@ -194,9 +194,9 @@ def averaged_tan(
     Returns
     -------
     mixture : NetworkMixture
-        Of the different trees among `n_trees` draws, weighted by how often each was drawn.
+        The different trees among `n_trees` draws, weighted by their frequencies.
     edge_probabilities : ndarray, shape (n_features, n_features)
-        Over all trees, exact.
+        Exact probability of each edge over all trees.
     """
     ask_for_pairs(source)
     features = source.features
@@ -204,9 +204,9 @@ def averaged_tan(
     probabilities = np.zeros((len(features), len(features)))
     probabilities[np.ix_(order, order)] = posterior.edge_probabilities()
     drawn = Counter(posterior.draw(random) for _ in range(n_trees))
-    # The most frequent first, so that the order of the draws does not show.
+    # The most frequent tree first, so that the result does not depend on the order of the draws.
     trees = sorted(drawn, key=lambda edges: (-drawn[edges], edges))
-    # Directed away from the root of `tan`.
+    # Directed away from the root that `tan` chooses.
     arcs = [directed(features, [(order[i], order[j]) for i, j in edges], None) for edges in trees]
     components: list[Parents] = [{features[c]: features[p] for p, c in tree} for tree in arcs]
     weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
@@ -224,7 +224,7 @@ def averaged_tan(
 def _arc_probabilities(
     source: CountSource, components: list[Parents], weights: Floats, probabilities: Floats
 ) -> dict[Arc, float]:
-    """Return the exact probability of each edge, shared among its directions as they were drawn."""
+    """Return the exact probability of each edge, split by the drawn frequency of its directions."""
     place = {v: i for i, v in enumerate(source.features)}
     target = source.target
     assert target is not None  # see `mix`

@@ -1,4 +1,4 @@
-"""Parameters of a tree whose splits are known: roots, leaves, and the information of each split."""
+"""Estimation for a tree with known splits: roots, leaves, and the information of the splits."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bayesgraph.learning.impurity import impurity_decrease
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Cells of a histogram besides the cuts of a tree: more would follow single rows.
+# Maximum number of cells of a histogram, besides those due to cuts: more would fit single rows.
 _MAX_CELLS = 64
-# Rows whose amounts are held at once.
+# Number of rows that are processed at once.
 _CHUNK_ROWS = 2**16
 
 
 def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Floats) -> CPD:
     """Return the distribution of a feature without parents, from the rows that observe it.
 
-    One row's worth of prior each is spread evenly over the states, over the range of the values,
-    and over everything beyond it on either side: nothing that a later row may show is impossible.
+    Pseudo-counts of one row in total are spread evenly over the states, or over the range of the
+    values; each tail beyond the range has a pseudo-count of one row. No later value is impossible.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     variable : Variable
     weights : ndarray, shape (n_rows,)
     cuts : ndarray
-        Thresholds of the trees that split on it: they become edges of the histogram, which has
-        cells of about equal weight otherwise, two times the cube root of the weight of them.
+        Thresholds of the trees that split on the feature: they become edges of the histogram. Other
+        edges divide it into about 2 * cbrt(total weight) cells of about equal weight.
     """
     column = table.column(variable)
     if isinstance(variable, Discrete):
@@ -59,7 +59,7 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
 def estimate_roots(
     table: Table, weights: Floats, tree: Tree, parents: Sequence[Variable]
 ) -> dict[Variable, CPD]:
-    """Return the distributions of all features of a table, see `estimate_root`."""
+    """Return the distribution of each column of a table, see `estimate_root`."""
     place = {parent: k for k, parent in enumerate(parents)}
     cuts = {v: np.unique(tree.threshold[tree.feature == place.get(v, -2)]) for v in table.variables}
     return {v: estimate_root(table, v, weights, cuts[v]) for v in table.variables}
@@ -72,23 +72,23 @@ def node_sums(
     table: Table,
     amounts: Floats,
 ) -> Floats:
-    """Return sums of amounts over the rows that reach each node, shape (n_nodes, m).
+    """Return the sums of amounts over the rows that reach each node, shape (n_nodes, m).
 
-    A row that does not observe what a split asks goes both ways, in the shares in which its value
-    is expected there: the fractional cases of Quinlan (1993, section 3.2), with the shares that
+    A row that misses the feature of a split goes both ways, weighted by the probability of each
+    side: the fractional cases of Quinlan (1993, section 3.2), with the probabilities that
     prediction uses.
 
     Parameters
     ----------
     tree : Tree
-        Its `values` do not matter.
+        A tree with known splits; its `values` are ignored.
     parents : sequence of Variable
-        Which its splits ask.
+        Variables to which `tree.feature` refers by index.
     roots : mapping from variable to CPD
     table : Table
     amounts : ndarray, shape (n_rows, m)
     """
-    # Any distribution at the leaves makes a CPD of it.
+    # Arbitrary leaf distributions, only to build a CPD of the tree.
     values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
     walked = TreeCPD(Discrete(object(), [0]), replace(tree, values=values), parents)
     share = np.full(tree.n_nodes, np.nan)
@@ -114,9 +114,9 @@ def node_sums(
 
 
 def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
-    """Return the values of nodes, those of empty ones replaced by those of the node above."""
+    """Return the values of nodes, with values of empty nodes replaced by those of their parents."""
     result = values.copy()
-    for node in range(tree.n_nodes):  # those above come first
+    for node in range(tree.n_nodes):  # parents come first
         if tree.feature[node] >= 0:
             for below in (tree.left[node], tree.right[node]):
                 if empty[below]:
@@ -125,12 +125,12 @@ def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
 
 
 def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
-    """Return the distributions at the nodes from counts of classes, shape (n_nodes, n_classes).
+    """Return the class distribution at each node from class counts, shape (n_nodes, n_classes).
 
-    ``(n_c + m * q_c) / (n + m)`` with the class's share q_c of all rows and m = alpha * n_classes
-    (the m-estimate, Cestnik 1990): where all classes are equally frequent that adds alpha to each
-    count, and a tree of one leaf keeps the shares. A node that no row reaches has the distribution
-    of the node above.
+    ``(n_c + m * q_c) / (n + m)`` with the overall class frequency q_c and m = alpha * n_classes
+    (the m-estimate, Cestnik 1990). If all classes are equally frequent this adds alpha to each
+    count, and a tree of one leaf keeps the class frequencies. A node that no row reaches has the
+    distribution of its parent.
     """
     total = counts.sum(axis=1)
     cells = counts + alpha * counts.shape[1] * counts[0] / total[0]
@@ -141,10 +141,10 @@ def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
 def information_by_parent(
     tree: Tree, parents: Sequence[Variable], counts: Floats
 ) -> dict[Variable, float]:
-    """Return the information of the splits on each parent on the class, in nats.
+    """Return the mutual information with the class due to the splits on each parent, in nats.
 
-    The decrease of entropy at each split, weighted by the share of rows that reach it. Over all
-    parents that sums to the mutual information of class and leaf.
+    It is the decrease of entropy at each split, weighted by the share of rows that reach it. The
+    sum over all parents is the mutual information of class and leaf.
     """
     total = float(counts[0].sum())
     inner = np.flatnonzero(tree.feature >= 0)

@@ -1,4 +1,4 @@
-"""Exponents of the conditionals of a network, by twelve schemes."""
+"""Learning of exponents that weight the conditionals of a network, by twelve schemes."""
 
 from bayesgraph.learning.exponents.cell_exponents import exponents_between
 from bayesgraph.learning.exponents.conditional_likelihood import SCHEMES

@@ -1,7 +1,8 @@
-"""Exponents of a naive Bayes by published formulas, without a search: baselines for research.
+"""Exponents of naive Bayes by published formulas without a search: baselines for research.
 
-From the information of each feature on the class (filters), its depth in unpruned trees, its
-correlation with other features; and tables averaged over all subsets of features.
+Exponents from the mutual information of each feature and the class (filters), from the depth of
+a feature in unpruned trees, and from its correlation with other features. Also tables averaged
+over all subsets of features.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bayesgraph.statistics import PairsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Discrete
 
-# Trees behind the exponents by depth, and the share of the rows in the sample of each.
+# Number of trees for the exponents by depth, and share of the rows in each tree's sample.
 _N_TREES, _SAMPLE_SHARE = 10, 0.5
 
 # ------------------------------------------------------------------------------------- filters
@@ -51,7 +52,7 @@ def _gain_ratio(terms: LogTerms) -> Floats:
 
 
 def _description_length(terms: LogTerms) -> Floats:
-    """Return the reduction of the code of the classes by each feature alone, in nats a row.
+    """Return by how much each feature alone shortens the code of the labels, in nats per row.
 
     ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! +
     ln C(N_x + K - 1, K - 1))]`` (Kononenko 1995, the measure MDL'), not below 0.
@@ -67,10 +68,10 @@ def _description_length(terms: LogTerms) -> Floats:
 
 
 def _conditional_likelihood(terms: LogTerms) -> Floats:
-    """Return the gain in log P(c | x_i) of each feature alone over P(c), in nats a row.
+    """Return the gain in log P(c | x_i) over log P(c) by each feature alone, in nats per row.
 
-    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]`` with P(c | x) of the naive Bayes of one
-    feature; not below 0.
+    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, not below 0, with P(c | x) of the naive Bayes
+    that has only this feature.
     """
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
@@ -95,9 +96,9 @@ FILTERS: Mapping[str, Callable[[LogTerms], Floats]] = {
 
 
 def filter_exponents(terms: LogTerms, name: str) -> Floats:
-    """Return exponents in proportion to a score of each feature, 1 in the mean.
+    """Return exponents proportional to a score of each feature, with a mean of 1.
 
-    As Zhang and Sheng (2004) scale gain ratios; zeros if no feature has a score.
+    Zhang and Sheng (2004) scale gain ratios like this. Zeros if all scores are 0.
 
     Parameters
     ----------
@@ -109,12 +110,12 @@ def filter_exponents(terms: LogTerms, name: str) -> Floats:
     ndarray, shape (d,)
     """
     scores = FILTERS[name](terms)
-    # Divided by the largest first: the mean of tiny scores would underflow.
+    # Scores are divided by the largest first, as the mean of tiny scores would underflow.
     return _over_mean(safe_divide(scores, np.full(scores.shape, scores.max(initial=0.0))))
 
 
 def _over_mean(scores: Floats) -> Floats:
-    """Return scores divided by their mean, 0 where that is 0."""
+    """Return scores divided by their mean, or 0 if the mean is 0."""
     return safe_divide(scores, np.full(scores.shape, scores.mean() if scores.size else 0.0))
 
 
@@ -124,13 +125,14 @@ def _over_mean(scores: Floats) -> Floats:
 def correlation_exponents(summary: PairsSummary, target: Discrete) -> Floats:
     """Return correlation-based exponents (Jiang, Zhang, Li, Wu 2019).
 
-    ``w_i = 1 / (1 + exp(-(r_i - mean_{j != i} q_ij)))`` with the mutual information of feature and
-    class r_i, and that of two features q_ij, each divided by its mean.
+    ``w_i = 1 / (1 + exp(-(r_i - mean_{j != i} q_ij)))``. Here r_i is the mutual information of
+    feature i and the class, divided by its mean over i; q_ij that of features i and j, divided by
+    its mean.
 
     Parameters
     ----------
     summary : PairsSummary
-        Of the features and the class among the columns, given nothing.
+        A summary whose columns are the features and the class, not conditioned on a class.
     target : Discrete
         The class.
 
@@ -153,8 +155,8 @@ def depth_exponents(terms: LogTerms, seed: int = 1) -> Floats:
     """Return the mean of 1 / sqrt(depth) of each feature over unpruned trees (Hall 2007).
 
     Each tree is grown from a bootstrap sample of half the rows, drawn in proportion to their
-    weights. The depth of a feature is the minimum over its splits, 1 at the root; infinite where a
-    tree does not split on it.
+    weights. The depth of a feature is the minimum depth of the splits on it, 1 at the root, and
+    infinite in a tree that does not split on it.
 
     Returns
     -------
@@ -174,18 +176,19 @@ def depth_exponents(terms: LogTerms, seed: int = 1) -> Floats:
 def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     """Return the minimum depth at which an unpruned tree splits on each feature, shape (d,).
 
-    A node branches on each state of a feature, a missing value being one of its own: on the one of
-    the largest gain ratio among those whose gain is at least average (Quinlan 1993, chapter 2) and
-    that have two branches or more with two rows. All nodes of a depth are split at once.
+    A node has one branch for each state of its feature, missing values counting as a state. It
+    splits on the feature with the highest gain ratio among the features whose gain is at least
+    average (Quinlan 1993, chapter 2) and of which at least two branches have at least two rows.
+    All nodes of a depth are split at once.
 
     Parameters
     ----------
     terms : LogTerms
     rows : ndarray of int
-        To grow the tree from, with repetitions.
+        Indices of the rows from which the tree is grown; rows may be repeated.
     """
     k, largest = terms.n_classes, int(terms.cards.max()) + 1
-    # All sums are counts of rows: n log n is looked up.
+    # All arguments of n log n are counts of rows: its values are tabulated.
     sizes = np.arange(len(rows) + 1)
     n_log_n = xlogy(sizes, sizes)
     codes, labels = terms.codes[rows] + 1, terms.labels[rows]
@@ -204,14 +207,14 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         good = np.asarray(gains > 1e-10)
         average = safe_divide(np.where(good, gains, 0.0).sum(axis=0), good.sum(axis=0))
         ratio = np.where(good & (gains >= average - 1e-10), safe_divide(gains, splits), 0.0)
-        # Equal up to rounding: the first one.
+        # Of gain ratios that are equal up to rounding, the first is chosen.
         best = np.argmax(ratio > ratio.max(axis=0) - 1e-12, axis=0)
         divided: NDArray[np.bool_] = np.any(good, axis=0)
         depths[best[divided]] = np.minimum(depths[best[divided]], depth)
         inner = np.flatnonzero(divided[node])
         codes, labels, node = codes[inner], labels[inner], node[inner]
         branch = node * largest + codes[np.arange(len(node)), best[node]]
-        # Branches of one class are leaves.
+        # Branches with rows of only one class are leaves.
         table = np.bincount(branch * k + labels, minlength=len(classes) * largest * k).reshape(
             -1, k
         )
@@ -228,7 +231,7 @@ def _split_quality(
     shape: tuple[int, int, int],
     n_log_n: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return entropy after a split and split information in each node, in nats times its rows.
+    """Return the entropy after a split and the split information, in nats times rows, per node.
 
     The entropy is infinite if fewer than two branches have two rows.
     """
@@ -246,12 +249,12 @@ def _split_quality(
 def averaged_tables(counts: Sequence[Floats]) -> tuple[Floats, ...]:
     """Return the tables of model-averaged naive Bayes (Dash and Cooper 2004), in linear time.
 
-    Under Dirichlet priors the evidence for the 2^d subsets of arcs from the class factorises over
-    the features, so that the average of their joint distributions is one naive Bayes with
-    ``P(x_i | c) = P(arc_i | D) theta_{x|c} + P(no arc_i | D) theta_x``. Here ``P(D | arc) =
-    prod_c [Gamma(r) / Gamma(N_c + r) prod_x Gamma(N_xc + 1)]`` for r states, ``P(D | no arc)`` is
-    the same of the counts summed over the classes, the thetas are posterior means, and each arc has
-    the prior probability 1/2.
+    Under Dirichlet priors the marginal likelihood of the 2^d subsets of arcs from the class
+    factorises over the features, so that the average of their joint distributions is one naive
+    Bayes with ``P(x_i | c) = P(arc_i | D) theta_{x|c} + P(no arc_i | D) theta_x``. Here ``P(D |
+    arc) = prod_c [Gamma(r) / Gamma(N_c + r) prod_x Gamma(N_xc + 1)]`` for r states, ``P(D | no
+    arc)`` is the same formula for the counts summed over the classes, the thetas are posterior
+    means, and each arc has the prior probability 1/2.
 
     Parameters
     ----------

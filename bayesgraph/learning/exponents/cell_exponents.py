@@ -1,4 +1,4 @@
-"""The exponents that lead from one network to another of the same graph."""
+"""Exponents of table cells that turn one network into another network of the same graph."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from bayesgraph.models.network import BayesianNetwork
 
 
 def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorGraph:
-    """Return the tables of one network, each cell raised to the exponent that makes it another's.
+    """Return the tables of a base network, with exponents that turn them into a wanted network.
 
-    ``w = log q / log p`` for the cell p of the base and q of the network wanted, so that ``p^w`` is
-    q: the factor graph answers every question as the network wanted does.
+    A cell with probability p in the base and q in the wanted network has the exponent
+    ``w = log q / log p``, so that ``p^w = q``: the factor graph returned has the same distribution
+    as the wanted network.
 
     Parameters
     ----------
     base, wanted : BayesianNetwork
-        Of tables, with the same variables and arcs.
+        Networks of table CPDs, with the same variables and arcs.
 
     Returns
     -------
     FactorGraph
-        Of the CPDs of `base` in the order of its variables, with one exponent a cell; free.
+        The CPDs of `base` in the order of its variables, with one exponent per cell, which may be
+        any number (domain "free").
 
     Raises
     ------
     UnsupportedModelError
-        For other CPDs than tables.
+        If a CPD is not a table.
     ModelError
-        For cells that are 0 or 1 in one network and not in the other, which no exponent changes.
+        If a cell is 0 or 1 in only one of the networks: powers of 0 and 1 stay 0 and 1.
     """
     tables, exponents = [], []
     for cpd in base.cpds:

@@ -1,4 +1,4 @@
-"""Code lengths, in nats: of a whole number, a choice, a partition of a feature."""
+"""Code lengths in nats: of integers, of choices, and of the partition of a feature."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.special import gammaln
 
 from bayesgraph.factors.algebra import Floats
 
-# The sum of 2^-log2*(n) over all n (Rissanen 1983), which makes the code lengths probabilities.
+# Sum of 2^-log2*(n) over all n (Rissanen 1983), which normalises the code lengths.
 _RISSANEN = 2.86511
 
 
 def log_factorial(n: ArrayLike) -> Floats:
-    """Return ln n!, by the gamma function where n is no whole number."""
+    """Return ln n!, by the gamma function if n is not an integer."""
     return np.asarray(gammaln(np.asarray(n, dtype=np.float64) + 1.0))
 
 
@@ -27,9 +27,9 @@ def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
 
 
 def universal_code(n: int) -> float:
-    """Return the length of Rissanen's universal code of a whole number n >= 1, in nats.
+    """Return the length of Rissanen's universal code of an integer n >= 1, in nats.
 
-    ln 2.86511 + ln 2 (log2 n + log2 log2 n + ...), the positive terms only (Rissanen 1983).
+    ln 2.86511 + ln 2 (log2 n + log2 log2 n + ...), with only the positive terms (Rissanen 1983).
 
     Examples
     --------
@@ -44,19 +44,19 @@ def universal_code(n: int) -> float:
 
 
 def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floats:
-    """Return the code length of the cells of each feature, the c_k of a fractional naive Bayes.
+    """Return the code length of the partition of each feature: c_k of fractional naive Bayes.
 
-    ln d for the choice of the feature among d, and the prior part of the discretisation criterion
-    of Boullé (2006): for intervals ``ln N + ln C(N + I - 1, I - 1)`` for their bounds, and for
-    every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the classes in its I cells. The states of
-    a feature that was not discretised are given: their partition costs nothing.
+    It is ln d for the choice of the feature among d, plus the prior part of the discretisation
+    criterion of Boullé (2006): ``ln N + ln C(N + I - 1, I - 1)`` for the bounds of I intervals, and
+    for every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the classes in its I cells. The states
+    of a feature that was not discretised are given: their bounds cost nothing.
 
     Parameters
     ----------
     counts : sequence of ndarray, shape (I, J)
         Weight of the rows in each cell and class.
     intervals : sequence of bool
-        Whether the cells of each feature are intervals that were chosen.
+        Whether the cells of each feature are intervals chosen by a discretiser.
 
     Returns
     -------

@@ -11,28 +11,28 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.exponents.log_terms import LogTerms
 from bayesgraph.learning.loglinear.training import Effects, Rows
 
-# Of each scheme: whether the classes share exponents, and whether each class has its own (or its
-# deviations from the shared ones) and a bias.
+# Parts of the exponents by scheme: whether there are exponents that the classes share, and whether
+# there are exponents (or deviations from the shared exponents) and a bias for each class.
 _PARTS = {"variable": (True, False), "class": (False, True), "mixed": (True, True)}
 SCHEMES = tuple(_PARTS)
-# Rows' worth of evidence, in nats, against a class's deviation of one from the shared exponent.
+# Coefficient of the quadratic penalty on deviations from the shared exponents, in nats.
 _DEVIATION = 10.0
-# And against a bias of one nat.
+# Coefficient of the quadratic penalty on the biases, in nats.
 _BIAS = 1.0
-# Nats by which the classes of a table differ, if only by rounding.
+# Maximum difference between the classes of a table, in nats, that may be due to rounding alone.
 _SILENT = 1e-12
 
 
 @dataclass(frozen=True)
 class Exponents:
-    """The exponents of the conditionals of a network.
+    """Exponents of the conditionals of a network.
 
     Attributes
     ----------
     values : ndarray, shape (d,) or (d, n_classes)
-        Of each feature, or of each feature and class.
+        Exponents of each feature, or of each feature and class.
     bias : ndarray, shape (n_classes,)
-        In nats.
+        Added to the log joint of each class, in nats.
     """
 
     values: Floats
@@ -40,15 +40,15 @@ class Exponents:
 
 
 def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponents:
-    """Return the exponents in [0, 1] of the highest conditional likelihood of the class.
+    """Return the exponents in [0, 1] that maximise the conditional likelihood of the class.
 
-    * "variable": one for each feature (WANBIA; Zaidi, Cerquides, Carman, Webb 2013), no bias;
-    * "class": one for each feature and class, and a bias for each class;
-    * "mixed": the same as a backbone that the classes share and deviations of each class that are
-      drawn towards zero (after the regularised naive Bayes of Wang, Ren, Bai 2020).
+    * "variable": one exponent for each feature (WANBIA; Zaidi, Cerquides, Carman, Webb 2013), no
+    bias; * "class": one exponent for each feature and class, and a bias for each class;
+    * "mixed": exponents that the classes share, plus penalised deviations and a bias for each class
+      (after the regularised naive Bayes of Wang, Ren, Bai 2020).
 
-    By L-BFGS-B from exponents of one, with the gradient in closed form (Zaidi et al. 2013, equation
-    13): the sum over rows of ``log p(x_i | y) - sum_c P(c | x) log p(x_i | c)``.
+    Maximised by L-BFGS-B from exponents of one, with the gradient in closed form (Zaidi et al.
+    2013, equation 13): the sum over rows of ``log p(x_i | y) - sum_c P(c | x) log p(x_i | c)``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     logs = np.concatenate(terms.tables)
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the exponents before clipping (d, k), what each class has alone, the biases."""
+        """Return exponents before clipping (d, k), the part of each class (d, k), biases (k,)."""
         whole = np.zeros(len(used))
         whole[used] = x
         own = whole[d:-k].reshape(d, k)
@@ -96,6 +96,6 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     )
     values, _, bias = parts(found.x)
     exponents = np.clip(values, 0.0, 1.0)
-    # Where a feature does not distinguish the classes, the likelihood leaves its exponent open.
+    # The likelihood does not determine the exponent of a feature that distinguishes no classes.
     exponents[np.maximum.reduceat(np.ptp(logs, axis=1), starts) <= _SILENT] = 0.0
     return Exponents(exponents if by_class else exponents[:, 0], bias)

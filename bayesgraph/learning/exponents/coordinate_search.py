@@ -1,4 +1,4 @@
-"""Greedy search over the exponents of a naive Bayes, changed one at a time."""
+"""Greedy coordinate search over the exponents of a naive Bayes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from bayesgraph.learning.exponents import kernels
 from bayesgraph.learning.exponents.baselines import mutual_information
 from bayesgraph.learning.exponents.log_terms import LogTerms
 
-# Information, in nats, that may come of rounding alone.
+# Maximum mutual information, in nats, that may be due to rounding alone.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """- sum_n weight_n ln p'(y_n | x_n) + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^a.
+    """Cost function of exponents w: the loss of the class labels plus costs of the features.
+
+    ``- sum_n weight_n ln p'(y_n | x_n) + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^a``
 
     Attributes
     ----------
     size_cost : ndarray, shape (d + 1,)
-        In nats.
+        Cost by the rounded-up sum of the exponents, in nats.
     feature_cost : ndarray, shape (d,)
-        In nats.
+        Cost of each feature, in nats.
     power : float
-        The a of the formula.
+        Exponent a of the formula.
     share : float
-        Uniform distribution in the scored posterior, p' = (p + share / K) / (1 + share).
+        Weight of the uniform distribution in p' = (p + share / K) / (1 + share), where p is the
+        posterior of the class.
     """
 
     size_cost: Floats
@@ -41,16 +44,16 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The changes of exponents that one or more sweeps over features evaluated.
+    """Changes of exponents that were tried in one or more sweeps over the features.
 
     Attributes
     ----------
     features : ndarray of int, shape (m,)
-        In the order in which they were tried.
+        The feature of each change, in the order in which changes were tried.
     changes : ndarray, shape (m,)
-        The step by which the exponent of each was to change.
+        Step that was to be added to the exponent of the feature.
     costs : ndarray, shape (m,)
-        Of the model with the change, in nats.
+        Cost of the model with the change, in nats.
     taken : ndarray of bool, shape (m,)
         Whether the change was kept.
     """
@@ -62,13 +65,13 @@ class Sweep:
 
     @classmethod
     def joined(cls, sweeps: Sequence[Sweep]) -> Sweep:
-        """Return several sweeps, one after the other, as one."""
+        """Return the concatenation of several sweeps."""
         parts = ([getattr(sweep, field.name) for sweep in sweeps] for field in fields(cls))
         return cls(*(np.concatenate(part) for part in parts))
 
 
 class ExponentSearch:
-    """Exponents in [0, 1] that start at 0, with the posterior of every row under them.
+    """Exponents in [0, 1], all 0 at first, with the posterior of every row under them.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ class ExponentSearch:
 
     @property
     def cost(self) -> float:
-        """The objective of the present exponents, in nats."""
+        """Cost of the current exponents, in nats."""
         size = int(np.ceil(self.exponents.sum()))
         return float(self._state.sum() + self._objective.size_cost[size])
 
@@ -103,16 +106,16 @@ class ExponentSearch:
         kernels.write_posteriors(self._scores, self._posterior)
 
     def sweep(self, order: NDArray[np.intp], step: float, threshold: float) -> Sweep:
-        """Try to change the exponent of each feature by a step, clipped to [0, 1].
+        """Try to add a step to the exponent of each feature, clipped to [0, 1].
 
         Parameters
         ----------
         order : ndarray of int
-            The features to try; those that cannot be changed are passed over.
+            Features to try; a feature whose exponent cannot move in this direction is skipped.
         step : float
-            Negative to lower them.
+            Step to add; negative to lower the exponents.
         threshold : float
-            A change is kept if the cost is lower than before by more than this, in nats.
+            A change is kept if it lowers the cost by more than this, in nats.
         """
         costs, taken = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
         terms, own = self._terms, self._objective
@@ -129,7 +132,7 @@ class ExponentSearch:
 
 
 def _loss_of_prior(terms: LogTerms, share: float) -> float:
-    """Return - sum_n weight_n ln p'(y_n) where all exponents are 0."""
+    """Return -sum_n weight_n ln p'(y_n), the loss with all exponents 0."""
     class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
     there = class_weights > 0
     log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
@@ -143,8 +146,9 @@ def _spreads(terms: LogTerms) -> Floats:
 
 
 def informative(terms: LogTerms) -> NDArray[np.intp]:
-    """Return the features that distinguish classes, in their tables and in these rows.
+    """Return the features that distinguish classes, both in their tables and in the rows.
 
-    The exponents of others remain 0: smoothing alone makes the tables of a constant feature differ.
+    The exponents of other features remain 0. The tables alone do not decide, since smoothing makes
+    the tables of a constant feature differ between classes.
     """
     return np.flatnonzero((mutual_information(terms.counts) > _ROUNDING) & (_spreads(terms) > 0))

@@ -11,13 +11,13 @@ from bayesgraph.learning.exponents.code_lengths import log_factorial, universal_
 from bayesgraph.learning.exponents.coordinate_search import ExponentSearch, Objective, informative
 from bayesgraph.learning.exponents.log_terms import LogTerms
 
-# The authors' weight of the prior, and their power of the exponents in it.
+# Weight of the prior, and power of the exponents in the prior, as the authors chose them.
 _PRIOR_WEIGHT, _POWER = 0.1, 0.95
-# Row's worth of uniform distribution in the posterior that is scored.
+# Weight of the uniform distribution in the posterior, in rows.
 _PRIOR_ROWS = 0.5
-# Rounds of a forward and a backward pass at each step size.
+# Maximum number of rounds of a forward and a backward pass at each step size.
 _ROUNDS = 2
-# Share of the empty model's cost a row that a change must gain.
+# Gain that a change must reach, as a share of the empty model's cost per row.
 _PRECISION = 1e-2
 
 
@@ -26,17 +26,17 @@ def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Flo
 
     They minimise ``- sum_n ln p'_w(y_n | x_n) + 0.1 (L*(m) - ln m! + sum_i w_i^0.95 c_i)`` with
     m = ceil(sum_i w_i), Rissanen's universal code L* (0 for m = 0), and the posterior ``p' = (p n +
-    1 / (2 K)) / (n + 1/2)`` of K classes and n rows' weight. Starting from 0, rounds of one pass
-    that raises and one that lowers each exponent by a step, in random order, follow at each step
-    size; the step begins at 1 and is halved ceil(log2(n + 1)) - 1 times. A pass that lowers
-    exponents may raise the cost a little: sparser exponents are preferred. One change takes time
-    O(n_rows K).
+    1 / (2 K)) / (n + 1/2)`` for K classes and rows of total weight n. The search starts from 0. At
+    each step size, a round has one pass that raises and one pass that lowers each exponent by the
+    step, in random order; the step size is 1 at first and is halved ceil(log2(n + 1)) - 1 times. A
+    pass that lowers exponents may raise the cost a little, as sparse exponents are preferred. One
+    change takes time O(n_rows K).
 
     Parameters
     ----------
     terms : LogTerms
     costs : ndarray, shape (d,)
-        The c_i: the code length of constructing and preparing each feature, in nats; see
+        c_i: the code length of constructing and preparing each feature, in nats; see
         `partition_costs`.
     seed : int
 

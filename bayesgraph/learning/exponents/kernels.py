@@ -1,8 +1,8 @@
-"""Compiled sweeps over features: the likelihood of all rows after a change of one exponent.
+"""Compiled sweeps over features: the loss of all rows after a change of one exponent.
 
 The posterior of every row, p(c | x_n), is kept up to date. Raising the exponent of a feature by s
 changes it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with ``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one
-product a class and no exponential. Logarithms are taken of products of many rows' Z.
+product per class and no exponential. One logarithm is taken for the product of many rows' Z_n.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 
-# Products between these stay floats with all their digits.
+# Lower bound of factors and running products: the product of two such values is a normal float.
 _SMALLEST = 1e-150
+# Lower bound of Z, so that its logarithm is finite.
 _TINY = 1e-300
-# Below this many nats between the likeliest and the unlikeliest class no posterior underflows.
+# Maximum range of the log joint over the classes, in nats, for which no posterior underflows.
 _NARROW = 600.0
 
 
 @numba.njit(cache=True, nogil=True)
 def write_posteriors(scores: Floats, posterior: Floats) -> None:
-    """Write the posterior of each row from its scores, log joint in nats, shape (n_rows, K)."""
+    """Write the posterior of each row from the log joint of its classes, shape (n_rows, K)."""
     n_rows, k = scores.shape
     for n in range(n_rows):
         largest = scores[n, 0]
@@ -42,7 +43,7 @@ def write_posteriors(scores: Floats, posterior: Floats) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> float:
-    """Write exp(step * table), the largest of each row 1; return what its labels gain, in nats."""
+    """Write exp(step * table) with row maxima 1; return the gain of the labels in nats."""
     gain = 0.0
     cells, k = table.shape
     for c in range(k):
@@ -74,7 +75,7 @@ def _log_sum(
             for c in range(k):
                 z += posterior[n, c] * factor[x, c]
         if not unit:
-            # Nothing is left only where a feature alone spans more than a float can hold.
+            # Z is 0 only if the range of a single feature exceeds the range of floats.
             total += weights[n] * math.log(max(z, _TINY))
         elif z < _SMALLEST:
             total += math.log(max(z, _TINY))
@@ -96,7 +97,7 @@ def _smoothed_loss(
     posterior: Floats,
     factor: Floats,
 ) -> float:
-    """Return - sum_n weight_n ln (p_n f / Z_n + share / K), the shift ln(1 + share) left out."""
+    """Return -sum_n weight_n ln (p_n f / Z_n + share / K), without the constant ln(1 + share)."""
     n_rows, k = posterior.shape
     total, above, below, bit = 0.0, 1.0, 1.0, share / k
     for n in range(n_rows):
@@ -108,7 +109,7 @@ def _smoothed_loss(
             for c in range(k):
                 z += posterior[n, c] * factor[x, c]
         z = max(z, _TINY)
-        # The smoothed probability times Z: a quotient a row would cost more than two products.
+        # Smoothed probability times Z: one quotient per row would cost more than two products.
         p = posterior[n, y] * factor[x, y] + bit * z
         if not unit:
             total -= weights[n] * math.log(p / z)
@@ -133,7 +134,7 @@ def _accept(
     scores: Floats,
     posterior: Floats,
 ) -> None:
-    """Raise the exponent of a feature by a step in the scores and posteriors of all rows."""
+    """Add a step to the exponent of a feature in the scores and posteriors of all rows."""
     n_rows, k = posterior.shape
     for n in range(n_rows):
         x = column[n]
@@ -150,7 +151,7 @@ def _accept(
             for c in range(k):
                 posterior[n, c] *= z
     if not narrow:
-        # What underflowed cannot be raised again by a product.
+        # A posterior that underflowed to 0 cannot be raised again by a product.
         write_posteriors(scores, posterior)
 
 
@@ -178,7 +179,7 @@ def sweep(
     costs: Floats,
     taken: NDArray[np.bool_],
 ) -> None:
-    """Change the exponents of features one after the other, where that lowers the cost.
+    """Add a step to the exponent of one feature after another, if that lowers the cost.
 
     The cost is ``- sum_n weight_n ln p'(label_n | x_n) + size_cost[ceil(sum_i w_i)]
     + sum_i feature_cost_i w_i^power``.
@@ -186,37 +187,39 @@ def sweep(
     Parameters
     ----------
     columns : ndarray of int32, shape (d, n_rows)
-        -1 where missing.
+        Index of the state; -1 where missing.
     labels, weights : ndarray, shape (n_rows,)
     unit : bool
         Whether all rows weigh 1.
     table : ndarray, shape (S, K)
         log p(x | c) of the states of all features.
     counts : ndarray, shape (S, K)
-        Weight of the rows in these cells.
+        Weight of the rows in each cell of `table`.
     start : ndarray, shape (d + 1,)
-        Where each feature starts among the S states.
+        First row of each feature in `table`, and S.
     spread : ndarray, shape (d,)
-        The largest difference between classes in any of its states, in nats.
+        Maximum difference between classes in any state of the feature, in nats.
     size_cost : ndarray, shape (d + 1,)
     feature_cost : ndarray, shape (d,)
     power : float
     share : float
-        Rows' worth of uniform distribution in the posterior that is scored:
+        Weight of the uniform distribution that smooths the posterior p of the class:
         p' = (p + share / K) / (1 + share).
     step : float
-        By which exponents are raised, or lowered if it is negative, clipped to [0, 1].
+        Added to exponents, which are clipped to [0, 1]; negative to lower them.
     threshold : float
-        By which the cost must fall, or less than which it may rise if it is negative.
+        A change is kept if the cost falls by more than this, or, if this is negative, rises by
+        less.
     order : ndarray
-        The features to try.
+        Features to try.
     exponents : ndarray, shape (d,)
-        Changed, as are the next three.
+        Modified in place, as are `scores`, `posterior` and `state`.
     scores, posterior : ndarray, shape (n_rows, K)
+        Log joint and posterior of the classes of each row.
     state : ndarray, shape (2,)
-        The cost of the labels, and the sum of the costs of features.
+        Loss of the labels, and sum of the feature costs.
     costs : ndarray, shape of `order`
-        Written: the cost after each change, NaN where the exponent could not be changed.
+        Written: the cost after each change, NaN if the exponent could not be changed.
     taken : ndarray of bool, shape of `order`
         Written: whether the change was kept.
     """

@@ -1,4 +1,4 @@
-"""The log probabilities that a naive Bayes gives to the values of rows, by class."""
+"""Log probabilities of the feature values of rows given each class, under naive Bayes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bayesgraph.statistics import kernels as counting
 
 @dataclass(frozen=True, eq=False)
 class LogTerms:
-    """Rows of a table and the log probabilities that a naive Bayes gives to their values.
+    """Rows of a table, and the log probabilities that a naive Bayes gives to their values.
 
-    The cell of row n, feature i and class c is ``tables[i][codes[n, i], c]``: the rows share their
-    tables, so that nothing of shape (n_rows, d, K) exists.
+    The log probability of row n, feature i and class c is ``tables[i][codes[n, i], c]``: rows share
+    the tables, so that no array of shape (n_rows, d, K) is needed.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class LogTerms:
         log P(c), in nats; -inf for a class of probability zero.
     labels : ndarray of intp, shape (n_rows,)
     weights : ndarray, shape (n_rows,)
-        Of the rows, not negative.
+        Weights of the rows, not negative.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class LogTerms:
         labels: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> LogTerms:
-        """Return the terms of plain arrays; rows weigh 1 if `weights` is None.
+        """Return the terms for plain arrays; if `weights` is None, all rows have weight 1.
 
         Raises
         ------
         DataError
-            For log probabilities that are not finite.
+            If a log probability is not finite.
         """
         cells = tuple(np.asarray(table, dtype=np.float64) for table in tables)
         for i, table in enumerate(cells):
@@ -77,7 +77,7 @@ class LogTerms:
         return cls(own, cells, np.asarray(log_prior, dtype=np.float64), label, weight)
 
     def take(self, features: NDArray[np.intp]) -> LogTerms:
-        """Return the terms of some of the features."""
+        """Return the terms restricted to `features`."""
         tables = tuple(self.tables[i] for i in features.tolist())
         codes = np.asfortranarray(self.codes[:, features])
         return LogTerms(codes, tables, self.log_prior, self.labels, self.weights)
@@ -96,7 +96,7 @@ class LogTerms:
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Where the states of each feature start among those of all, and their number, (d + 1,)."""
+        """Offset of each feature in the concatenation of all states, and its length, (d + 1,)."""
         cards = [len(table) for table in self.tables]
         return np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
 

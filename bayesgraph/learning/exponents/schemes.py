@@ -1,4 +1,4 @@
-"""Exponents for a network that is fitted, by the name of a scheme."""
+"""Exponents for a fitted network, learned by the scheme of a given name."""
 
 from __future__ import annotations
 
@@ -31,27 +31,29 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.variables import Binned, Discrete, Variable
 
-# Those that weigh features by themselves: their network is a star.
+# Schemes that weight each feature by itself: they require a network without arcs between features.
 STAR_SCHEMES = (*FILTERS, "tree_depth", "correlation", "selective", "fractional", "averaged")
 ALL_SCHEMES = (*SCHEMES, *STAR_SCHEMES)
 
 
 def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str) -> WeightedNetwork:
-    """Return a network of tables with exponents by one of the schemes.
+    """Return a network of tables with exponents learned by one of the schemes.
 
     Parameters
     ----------
     network : BayesianNetwork
-        Of tables, the class a root; for schemes other than "variable", "class" and "mixed" a star.
+        A network of table CPDs in which the class has no parents; for schemes other than
+        "variable", "class" and "mixed", without arcs between features.
     source : TableSource
-        The rows it was fitted to, with the class as target.
+        The rows to which the network was fitted, with the class as target.
     scheme : str
         One of `ALL_SCHEMES`.
 
     Raises
     ------
     UnsupportedModelError
-        For other CPDs than tables, and for arcs between features where the scheme takes a star.
+        If a feature's CPD is not a table, if the class has parents, or if the scheme requires a
+        network without arcs between features and there are some.
     """
     target = source.target
     if target is None:
@@ -74,10 +76,11 @@ def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str)
         network = BayesianNetwork([network[target.name], *found], order=network.variables)
         return WeightedNetwork(network, target.name, domain="unit")
     below = np.array([target in cpd.parents for cpd in cpds])
-    # One that is no child of the class informs about it where its parents are missing: as it is.
+    # Where its parents are missing, a feature that is no child of the class still informs about the
+    # class: its exponent is 1.
     names = [cpd.variable.name for cpd in cpds]
     values: dict[Any, Any] = dict(zip(names, np.where(below, 0.0, 1.0).tolist(), strict=True))
-    # A feature of one state has no information, and must not be counted among those that might.
+    # A feature with one state carries no information: it is left out of the count of features.
     at = np.flatnonzero(below & (terms.cards > 1))
     if not len(at):
         return WeightedNetwork(network, target.name, values, domain="unit")
@@ -95,7 +98,7 @@ def _exponents(
     source: TableSource,
     target: Discrete,
 ) -> Exponents:
-    """Return the exponents of features of more than one state, in the order of the terms."""
+    """Return the exponents of the features, each with more than one state, in their order."""
     if scheme in SCHEMES:
         return conditional_exponents(terms, scheme)
     if scheme == "tree_depth":
@@ -113,10 +116,10 @@ def _exponents(
 
 
 def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> LogTerms:
-    """Return the log probabilities that a network gives to each feature of each row.
+    """Return the log probabilities that a network gives to the feature values of each row.
 
-    A feature with other features above it has a state for each configuration of these and itself;
-    it is missing where one of them is.
+    The states of a feature with feature parents are the joint configurations of these parents and
+    the feature; it is missing where the feature or one of these parents is missing.
     """
     table = source.table
     codes, tables = [], []
@@ -142,7 +145,7 @@ def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> Lo
 
 
 def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
-    """Return a table's logs with the class last, all else in one axis: (n_configs, n_classes)."""
+    """Return the logs of a table, shape (n_configs, n_classes): the class last, the rest flat."""
     with np.errstate(divide="ignore"):
         logs = np.log(cpd.values)
     if target not in cpd.parents:

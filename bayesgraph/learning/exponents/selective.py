@@ -1,4 +1,4 @@
-"""Selective naive Bayes: subsets of features, averaged by how well they compress the labels."""
+"""Selective naive Bayes: an average over subsets of features, weighted by compression."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from bayesgraph.statistics.moments import safe_divide
 
 # Maximum number of rounds of one forward and one backward pass in a restart.
 _ROUNDS = 2
-# A change must lower the cost by more than rounding does, relative to the cost.
+# Minimum decrease of the cost, relative to the cost, that is not due to rounding.
 _ROUNDING = 1e-10
 
 
 def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     """Return the exponents of a selective naive Bayes (Boullé 2007), shape (d,), in [0, 1].
 
-    A subset M of m among d features costs ``l(M) + l(D | M) = ln(d + 1) + ln C(d + m - 1, m)
-    - sum_n ln P_M(y_n | x_n)`` nats. Subsets are searched by fast forward and backward passes over
-    the features in random order, from the empty subset in each of ``ceil(log2(d n))`` restarts, n
-    the weight of all rows. The exponent of a feature is its share among all different subsets that
-    were evaluated, each of them weighted by its compression ``1 - cost / null cost`` where that is
-    positive. Features without any information about the class have exponent 0.
+    A subset M of m among d features costs ``l(M) + l(D | M) = ln(d + 1) + ln C(d + m - 1, m) -
+    sum_n ln P_M(y_n | x_n)`` nats. Fast forward and backward passes over the features in random
+    order search for subsets, from the empty subset in each of ``ceil(log2(d n))`` restarts, where n
+    is the total weight of the rows. The exponent of a feature is the weighted share of the
+    evaluated different subsets that contain it. The weight of a subset is its compression ``1 -
+    cost / null cost`` if that is positive, else 0. Features without information about the class
+    have exponent 0.
 
     One change of a subset takes time O(n_rows K).
 
@@ -55,15 +56,15 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     search.restart()
     null_cost = search.cost
     compression = 1.0 - costs / null_cost if null_cost > 0 else np.zeros(len(costs))
-    # Each subset counts once, the empty one never.
+    # Each subset counts once; the empty subset does not count.
     first = np.unique(keys, return_index=True)[1]
     weights = np.zeros(len(keys))
     weights[first] = np.where(keys[first] == 0, 0.0, np.maximum(compression[first], 0.0))
     membership = np.zeros(terms.n_features)
     ends = np.cumsum([len(found.costs) for found in evaluations])[:-1]
     for found, mass in zip(evaluations, np.split(weights, ends), strict=True):
-        # A feature that joins is in all subsets of the restart from the next one on, unless it
-        # leaves again.
+        # A feature that is added belongs to all later subsets of the restart; where it is removed
+        # again, later subsets are subtracted.
         later = mass.sum() - np.cumsum(mass)
         own = np.sign(found.changes) * (np.where(found.taken, later, 0.0) + mass)
         membership += np.bincount(found.features, own, minlength=len(membership))
@@ -72,7 +73,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
 
 
 def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Sweep]]:
-    """Return the search, and all that it evaluated in each restart."""
+    """Return the search, and the subsets that it evaluated in each restart."""
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
@@ -95,10 +96,10 @@ def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Swe
 
 
 def subset_keys(found: Sweep, n_features: int) -> NDArray[np.uint64]:
-    """Return a number for the subset of each evaluation of a restart, equal for equal subsets.
+    """Return a hash key of the subset of each evaluation in a restart; equal subsets, equal keys.
 
-    The exclusive or of a random number a feature (Zobrist 1970), 0 for the empty subset: two
-    different subsets out of a million share one with a probability of 3e-8.
+    The key is the exclusive or of one random number per feature (Zobrist 1970), and 0 for the empty
+    subset. Among a million different subsets, two share a key with a probability of 3e-8.
     """
     random = np.random.default_rng(0)
     own = random.integers(2**64, size=n_features, dtype=np.uint64)[found.features]

@@ -1,4 +1,4 @@
-"""Structure and penalties of a log-linear model by cross-validation."""
+"""Choice of the structure and the penalties of a log-linear model by cross-validation."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from bayesgraph.learning.loglinear.training import (
     with_share,
 )
 
-# Penalties of the parameters of features and of pairs, in nats, from strong to weak.
+# Candidate penalties of the parameters of features and of pairs, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
 _PAIRED = (30.0, 10.0, 3.0, 1.0, 0.3)
-# Of pairs, where the trees are compared.
+# Penalty of pairs in the comparison of trees, in nats.
 _PROBE = 3.0
-# Where a penalty makes the held-out loss worse by this, in nats a row, weaker ones are not tried.
+# If a penalty makes the held-out loss worse by this, in nats per row, weaker ones are not tried.
 _PATIENCE = 0.003
-# A tree has to predict better than no tree by this, in nats a row.
+# Minimum gain in held-out loss by a tree over no tree, in nats per row.
 _GAIN = 1e-4
-# Relative decrease of the objective that ends the training of models that are only compared.
+# Relative decrease of the objective at which training stops for models that are only compared.
 _ROUGHLY = 2e-5
-# Weights of candidates below this leave the mixture.
+# Minimum weight of a candidate that is kept in the mixture.
 _MIN_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A structure and penalties, one of those compared.
+    """A structure and penalties that cross-validation compares with others.
 
     Attributes
     ----------
     structure : {"star", "information", "residual", "given"}
-        No pairs, those of a spanning tree over one of two measures, or given ones.
+        No pairs of features, the pairs of a spanning tree over one of two measures, or given pairs.
     single, paired : float
         Penalties of the parameters of features and of pairs, in nats.
     """
@@ -63,15 +63,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A structure, and how much of each of its candidates is in the mixture.
+    """A structure, and the weight of each of its candidates in the mixture.
 
     Attributes
     ----------
     structure : str
     shares : mapping from Candidate to float
-        Scores are added up with these weights, which need not sum to one.
+        Weights of the candidates' scores in the mixture; they need not sum to one.
     losses : mapping from Candidate to float
-        Held-out -log P(label), in nats a row.
+        Held-out -log P(label), in nats per row.
     """
 
     structure: str
@@ -80,15 +80,15 @@ class Choice:
 
 
 class Folded:
-    """Rows in folds: what a candidate learns from all but one predicts that one.
+    """Rows in folds: candidates are trained without a fold and predict the rows of that fold.
 
     Parameters
     ----------
     sample : Sample
     n_folds : int
-        Fewer than two is none: everything is then predicted by the prior.
+        With fewer than two folds no candidates can be compared, see `is_empty`.
     pairs : tuple of pairs, optional
-        Of features that act together, instead of those of the best tree.
+        Pairs of features that interact, instead of those of the best tree.
     """
 
     def __init__(self, sample: Sample, n_folds: int, pairs: tuple[Pair, ...] | None = None) -> None:
@@ -107,7 +107,7 @@ class Folded:
 
     @cached_property
     def held_out(self) -> Sample:
-        """All rows that are predicted, fold after fold: one that is in two folds is there twice."""
+        """The rows of all folds, one fold after the other; a row in two folds occurs twice."""
         parts: Any = {
             name: np.concatenate([getattr(part, name) for part in self._unseen])
             for name in ("codes", "labels", "weights")
@@ -116,12 +116,12 @@ class Folded:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to learn, or no rows to predict that it was not learned from."""
+        """Whether nothing can be compared: fewer than two classes, or than two folds with rows."""
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
     def structures(self) -> tuple[str, ...]:
-        """The structures beside the star."""
+        """Names of the structures with pairs that are compared with the star."""
         if len(self.sample.views) < 2 or self._pairs == ():
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
@@ -134,9 +134,9 @@ class Folded:
         return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
-        """Return the scores of held-out rows by candidates, each begun where the last ended.
+        """Return the scores of held-out rows by each candidate, each trained from the one before.
 
-        Ends early where weaker penalties only make it worse.
+        Stops early if weaker penalties increase the loss by more than `_PATIENCE`.
         """
         prior = self.sample.prior
         terms = self._terms(structure)
@@ -151,7 +151,7 @@ class Folded:
             for at in range(len(terms)):
                 own, begin = terms[at], models[at]
                 if at and own is terms[at - 1]:
-                    # What a weaker penalty changes is much the same in all folds.
+                    # A weaker penalty changes the parameters in much the same way in all folds.
                     begin = begin + (models[at - 1] - before[at - 1])
                 models[at] = train(
                     own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
@@ -166,18 +166,18 @@ class Folded:
         return found
 
     def loss(self, scores: Floats) -> float:
-        """Return the mean -log P(label) of scores, in nats a row."""
+        """Return the mean -log P(label) of held-out scores, in nats per row."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
 
 def choose(folded: Folded) -> Choice:
-    """Return what predicts held-out rows best, in conditional likelihood.
+    """Return the structure and candidates of the highest held-out conditional likelihood.
 
-    First the penalty of features by themselves; then, beside it, which of the trees, if any, and
-    the penalty of pairs. The shares are those that make the weighted sum of the candidates' scores
-    predict the held-out rows best (stacking: Wolpert 1992; here in logarithms, so that the mixture
-    is a model of the same kind).
+    The search first chooses the penalty of features without pairs; then, with this penalty, the
+    best tree (if any improves) and the penalty of pairs. The shares are the weights of the
+    candidates' scores whose weighted sum predicts held-out rows best (stacking: Wolpert 1992; of
+    log probabilities here, so that the mixture is again a log-linear model).
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -222,7 +222,7 @@ def train_choice(
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
-    """Return non-negative weights whose sum of scores predicts best."""
+    """Return the non-negative weights of scores whose weighted sum has the lowest log loss."""
     centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
 
     def objective(shares: Floats) -> tuple[float, Floats]:

@@ -1,4 +1,4 @@
-"""Compiled loops of log-linear training: scores, residuals and gradient of rows."""
+"""Compiled loops of log-linear training: scores, residuals and gradients over rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Codes = NDArray[np.int32]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
-    """Write the scores of rows begin to end: the bias, and the effects of the row's cells."""
+    """Write the scores of rows begin to end: the bias plus the effects of the cells of the row."""
     n_classes = len(bias)
     if n_classes == 2:  # in registers, and without a loop
         for row in range(begin, end):
@@ -38,7 +38,7 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
-    """Return the sum of -log P(label); scores become weighted residuals, P less the label's 1."""
+    """Return the sum of -log P(label); turn scores into weighted residuals P - [label]."""
     n_classes = scores.shape[1]
     loss = 0.0
     for row in range(len(scores)):
@@ -61,7 +61,7 @@ def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
-    """Add the residuals of each row to all its cells."""
+    """Add the residuals of each row to all cells that the row is in."""
     n_classes = residuals.shape[1]
     if n_classes == 2:
         for row in range(len(cells)):
@@ -95,8 +95,8 @@ def pair_gains(
 ) -> None:
     """Write the score-test gain of every pair (i, j), first <= i < last, i < j.
 
-    Of each cell and class (sum of residuals)^2 / (sum of P(1-P) + ridge), added up: twice what one
-    Newton step on the cell would gain in log likelihood.
+    The gain is the sum over cells and classes of (sum of residuals)^2 / (sum of P(1-P) + ridge):
+    twice the gain in log likelihood by one Newton step on each cell.
     """
     n_rows, n_features = groups.shape
     n_classes = residuals.shape[1]

@@ -1,4 +1,4 @@
-"""A Bayesian network whose tables predict the class as well as they can."""
+"""Training of a Bayesian network whose tables maximise conditional likelihood of the class."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import TableSource
 from bayesgraph.variables import Discrete, Variable
 
-# Rows that the choice is made on; more would hardly change it.
+# Maximum number of rows for choosing structure and penalties; more would hardly change them.
 _MAX_ROWS = 20_000
-# Folds, and rows above which fewer do.
+# Number of folds; number of folds for many rows, and number of rows above which rows are many.
 _FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
 
 
@@ -34,7 +34,7 @@ class Discriminative:
     structure : Structure
         The class is a parent of every feature, and each feature has at most one other parent.
     choice : Choice
-        The candidates, and how well they predicted rows that they had not seen.
+        The compared candidates, with their losses on held-out rows.
     """
 
     network: BayesianNetwork
@@ -45,25 +45,27 @@ class Discriminative:
 def train_network(
     source: TableSource, given: Structure | None = None, *, priors: Floats | None = None
 ) -> Discriminative:
-    """Return a naive Bayes or a tree-augmented one whose tables predict the class best.
+    """Return a naive Bayes or tree-augmented network whose tables predict the class best.
 
-    The tables maximise the penalised conditional likelihood of the class. Which pairs of features
-    act together, if any, and how strong the penalties are, is decided by cross-validation on the
-    rows given; see `choose`. No parameter is left to set.
+    The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
+    rows decides which pairs of features interact, if any, and how strong the penalties are; see
+    `choose`. There are no hyperparameters to set.
 
     Parameters
     ----------
     source : TableSource
-        With a target; all other columns discrete (intervals, categories, groups).
+        A source with a target; all other columns discrete (intervals, categories, groups).
     given : Structure, optional
-        Below the class a forest; by default it is chosen.
+        A structure whose arcs between features form a forest; by default it is learned.
     priors : ndarray, shape (n_classes,), optional
-        Of the class, instead of its share.
+        Class prior to use instead of the class frequencies.
 
     Raises
     ------
     DataError
-        For columns of numbers, and for structures that are no forest below the class.
+        If a column is continuous, or the source has no target.
+    UnsupportedModelError
+        If the arcs of `given` between features are no forest, or the class has parents.
     """
     target = source.target
     if target is None:
@@ -77,7 +79,7 @@ def train_network(
     small = sample.thinned(_MAX_ROWS)
     n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
     n_folds = min(n_folds, max(1, int(small.weights.sum())))
-    # The optimiser works on short vectors, for which threads only wait for one another.
+    # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
         choice = choose(Folded(small, n_folds, pairs))
         terms, effects = train_choice(sample, choice, pairs)
@@ -104,7 +106,7 @@ def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
 def _pairs(
     structure: Structure, target: Discrete, features: tuple[Discrete, ...]
 ) -> tuple[Pair, ...]:
-    """Return the arcs of a structure between features, or refuse it."""
+    """Return the arcs between features; raise an UnsupportedModelError unless they are a forest."""
     at: dict[Variable, int] = {v: i for i, v in enumerate(features)}
     pairs: list[Pair] = []
     for child, parents in structure.parents().items():
@@ -112,7 +114,7 @@ def _pairs(
             wrong = bool(parents)
         else:
             others = [p for p in parents if p != target]
-            # A feature that was left out has no parents, and no effect to learn of.
+            # A feature without parents was not selected, and has no effect to learn.
             wrong = bool(parents) and (target not in parents or len(others) > 1)
             pairs += [(at[p], at[child]) for p in others]
         if wrong:

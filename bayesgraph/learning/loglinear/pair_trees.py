@@ -1,4 +1,4 @@
-"""Pairs of features that act together: spanning trees over two measures."""
+"""Pairs of interacting features: spanning trees over two measures of interaction."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from bayesgraph.parallel import at_once
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.variables import Discrete
 
-# Of the score test, in rows: a cell that few rows are in shows little.
+# Ridge of the score test, in rows: cells with few rows have a small gain.
 _RIDGE = 10.0
 _TIE_DECIMALS = 9
-# Cells of a table that a network may have.
+# Maximum number of cells in a CPD table.
 _MAX_CELLS = 1 << 21
-# Rows times pairs times classes that the search for residuals takes, and the minimum of rows.
+# Maximum of rows x pairs x classes in the search by residuals, and minimum number of its rows.
 _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
-# Penalty of the model whose residuals are searched for pairs.
+# Penalty of the parameters of the model whose residuals are searched for pairs.
 _FIRST = 10.0
 
 
 def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
-    """Return the pairs of two spanning trees: by information, and by the residuals of a star.
+    """Return the pairs of two spanning trees: by mutual information, and by a star's residuals.
 
-    Over positive gains; ties by order. Pairs whose table would be too large, those of identifiers,
-    say, are left out.
+    The trees maximise the sum of positive gains; ties go to the first pair. A pair whose table
+    would be too large (of identifiers, for instance) is left out.
     """
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
@@ -47,7 +47,7 @@ def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
-    """Return which row of a pair's table each row of the data is in, -1 where missing."""
+    """Return the index of each value in the tables of pairs, shape of codes; -1 where missing."""
     grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
     for j, view in enumerate(sample.views):
         grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]
@@ -58,8 +58,8 @@ def residual_gains(sample: Sample) -> Floats:
     """Return the gain of each pair of features over a star, shape (d, d).
 
     The score test of the pair's table against the residuals of a model without it (Rao 1948), as
-    in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). Where there are many
-    pairs, on some of the rows.
+    in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are many
+    pairs, the test uses only a part of the rows.
     """
     d = len(sample.views)
     sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // (d * d * sample.n_classes)))
@@ -69,7 +69,7 @@ def residual_gains(sample: Sample) -> Floats:
     model = train(terms, rows, prior, penalty, start(terms, prior))
     residuals = rows.scores(Normalised.of(terms, model, prior).effects)
     log_loss(residuals, rows.labels, rows.weights)
-    # P (1 - P) from the residual r of a row of weight one: |r| (1 - |r|).
+    # With the residual r of a row of weight one, P (1 - P) = |r| (1 - |r|).
     each = np.abs(residuals / sample.weights[:, None])
     spreads = sample.weights[:, None] * each * (1.0 - each)
     grouped = _pair_codes(sample)
@@ -79,7 +79,7 @@ def residual_gains(sample: Sample) -> Floats:
     def part(first: int, last: int) -> None:
         kernels.pair_gains(first, last, grouped, cards, residuals, spreads, _RIDGE, gains)
 
-    # The first features have the most pairs: here the two parts have as many.
+    # The first features have more pairs (i, j), i < j: both parts have equally many pairs.
     middle = round(d * (1.0 - 0.5**0.5))
     at_once([partial(part, 0, middle), partial(part, middle, d)])
     return gains

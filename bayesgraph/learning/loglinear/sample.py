@@ -1,8 +1,8 @@
-"""Rows of discrete features and a class, in an order that does not depend on how they were given.
+"""Rows of discrete features and a class, in a canonical order of states, classes and rows.
 
-Optimisation ends a little elsewhere where sums are taken in another order, and ties break by it.
-What is learned from columns in this order depends on neither the order of the states (pandas and
-polars differ in it), nor the names of the classes, nor the order of the rows.
+The result of an optimisation depends slightly on the order of summation, and ties are broken by
+order. A model learned from canonical columns does not depend on the order of the states (pandas and
+polars differ in it), on the names of the classes, or on the order of the rows.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bayesgraph.variables import Binned, Discrete, Name
 
 Codes = NDArray[np.signedinteger]
 
-# Minimum number of portions that each fold gets.
+# Minimum number of portions of weight that each fold receives.
 _MIN_PORTIONS = 10
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """Columns whose states and classes are in an order of their own.
+    """Columns with canonical orders of states and classes, which do not depend on the order given.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Canonical:
         -1 where missing.
     labels : ndarray of int, shape (n_rows,)
     given : mapping from name to (variable, positions)
-        Each variable as it was given, and where its states are now.
+        Each variable as it was given, and the canonical index of each of its states.
     """
 
     features: tuple[Discrete, ...]
@@ -55,23 +55,24 @@ class Canonical:
         labels: Codes,
         weights: Floats,
     ) -> Canonical:
-        """Return columns in their own order.
+        """Return columns with their states and classes in canonical order.
 
         Parameters
         ----------
         features : sequence of Discrete
         target : Discrete
         columns : sequence of ndarray of int, shape (n_rows,)
-            Of the features, -1 where missing.
+            Codes of each feature, -1 where missing.
         labels : ndarray of int, shape (n_rows,)
         weights : ndarray, shape (n_rows,) or (0,)
-            Empty if every row weighs 1.
+            Empty if every row has weight 1.
         """
         orders = [_state_order(v) for v in features]
         places = [np.argsort(order) for order in orders]
         codes = np.empty((len(labels), len(features)), dtype=np.int32, order="F")
         for j, (column, place) in enumerate(zip(columns, places, strict=True)):
-            # A feature of one state has no information, where it is missing too.
+            # A feature with one state carries no information, so that its missing values do not
+            # matter.
             codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
         class_order = _class_order(codes, labels, weights, target.cardinality)
         class_place = np.argsort(class_order)
@@ -85,7 +86,7 @@ class Canonical:
         )
 
     def restored(self, cpd: TableCPD) -> TableCPD:
-        """Return a table over the variables as they were given."""
+        """Return a table with the variables and the order of states that were given."""
         own = [self.given[v.name] for v in (*cpd.parents, cpd.variable)]
         values = cpd.values[np.ix_(*(places for _, places in own))]
         *parents, child = [variable for variable, _ in own]
@@ -93,9 +94,9 @@ class Canonical:
 
 
 def fingerprints(codes: Codes) -> NDArray[np.uint64]:
-    """Return a number for each row that equal rows share, and others hardly ever.
+    """Return a hash of each row; different rows hardly ever have the same hash.
 
-    A sum of the states with random odd factors, modulo 2^64 (multiplicative hashing:
+    The sum of the codes times random odd factors, modulo 2^64 (multiplicative hashing:
     Dietzfelbinger, Hagerup, Katajainen, Penttonen 1997).
     """
     random = np.random.RandomState(0)
@@ -108,7 +109,7 @@ def fingerprints(codes: Codes) -> NDArray[np.uint64]:
 
 
 def _state_order(variable: Discrete) -> NDArray[np.intp]:
-    """Return the states by type and spelling; intervals are in their order already."""
+    """Return the states ordered by type and spelling; intervals keep their order."""
     if isinstance(variable, Binned):
         return np.arange(variable.cardinality)
     states = variable.states
@@ -117,7 +118,7 @@ def _state_order(variable: Discrete) -> NDArray[np.intp]:
 
 
 def _class_order(codes: Codes, labels: Codes, weights: Floats, n_classes: int) -> NDArray[np.intp]:
-    """Return the classes by a number that depends on their rows alone."""
+    """Return the classes ordered by a number that depends only on the rows of each class."""
     marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
     total = np.bincount(labels, marks * weights if len(weights) else marks, n_classes)
     return np.argsort(np.round(total, 9), kind="stable")
@@ -131,7 +132,7 @@ def _reordered(variable: Discrete, order: NDArray[np.intp]) -> Discrete:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to learn from.
+    """Weighted rows of discrete features and a class, to learn a log-linear model from.
 
     Attributes
     ----------
@@ -160,10 +161,10 @@ class Sample:
         weights: Floats,
         n_classes: int,
     ) -> Sample:
-        """Return rows in an order of their own, almost all equal ones as one with their weight.
+        """Return rows in a canonical order, with equal rows merged and their weights added.
 
-        What is learned then depends neither on the order of the rows nor on whether a row has the
-        weight two or is there twice.
+        The learned model then depends neither on the order of the rows nor on whether a row has the
+        weight two or is given twice. (Hash collisions may keep a few equal rows apart.)
 
         Parameters
         ----------
@@ -171,7 +172,7 @@ class Sample:
         codes : ndarray of int, shape (n_rows, n_features)
         labels : ndarray of int, shape (n_rows,)
         weights : ndarray, shape (n_rows,) or (0,)
-            Empty if every row weighs 1.
+            Empty if every row has weight 1.
         n_classes : int
         """
         columns = [labels, *codes.T]
@@ -199,22 +200,22 @@ class Sample:
 
     @property
     def prior(self) -> Floats:
-        """Share of each class, smoothed so that none is zero."""
+        """Relative frequency of each class, smoothed so that none is zero."""
         counts = self._counts
         return np.asarray((counts + 1.0 / self.n_classes) / (counts.sum() + 1.0))
 
     @property
     def share(self) -> Floats:
-        """Share of each class as it is, unless it is zero for one of them."""
+        """Relative frequency of each class, or `prior` if a class has no rows."""
         counts = self._counts
         return counts / counts.sum() if counts.all() else self.prior
 
     def rows(self, terms: Terms) -> Rows:
-        """Return the rows as a model of these terms sees them."""
+        """Return the cells, labels and weights of the rows in the tables of `terms`."""
         return Rows(terms.rows(self.codes), self.labels, self.weights)
 
     def weighing(self, weights: Floats) -> Sample:
-        """Return the rows that have a weight, with it."""
+        """Return the rows with new weights, without rows of weight zero."""
         return replace(self, weights=weights)._take(np.flatnonzero(weights > 0))
 
     def _take(self, rows: NDArray[np.intp]) -> Sample:
@@ -224,26 +225,27 @@ class Sample:
     def folds(self, n_folds: int) -> Floats:
         """Return how much of each row's weight is in each fold, shape (n_folds, n_rows).
 
-        Equal rows are one row here, and what is true of one of them must not be held out together
-        with all the others: a row of the weight three is in three folds. Classes are spread evenly.
+        Equal rows were merged: a row of weight three stands for three rows, and is distributed over
+        three folds, so that they are not all held out together. Classes are spread evenly.
         """
-        # The order of the rows is that of their fingerprints, which is as good as random.
+        # Rows are in the order of their hashes, which is as good as a random order.
         by_class = np.argsort(self.labels, kind="stable")
         ends = np.cumsum(self.weights[by_class])
-        # Weights that are all small are dealt out in smaller portions.
+        # If all weights are small, they are distributed in smaller portions.
         portion = min(1.0, float(ends[-1]) / (_MIN_PORTIONS * n_folds))
-        # Portions go to the folds in turn: how much each has got up to the end of each row.
+        # Folds receive portions in turn: `dealt` is the sum each has received up to the end of a
+        # row.
         rounds, rest = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
         fold = np.arange(n_folds)[:, None]
         dealt = portion * (rounds + np.clip(rest - fold, 0.0, 1.0))
         found = np.empty((n_folds, len(ends)))
         found[:, by_class] = np.diff(dealt, axis=1)
-        # Sums of weights that are no whole numbers are exact to rounding only.
+        # Sums of fractional weights are exact only up to rounding errors.
         found[found < 1e-9 * self.weights] = 0.0
         return found
 
     def thinned(self, n_rows: int) -> Sample:
-        """Return not more than so many of the rows, spread evenly over them."""
+        """Return at most `n_rows` of the rows, evenly spaced."""
         last = len(self.labels) - 1
         if last < n_rows:
             return self
@@ -251,6 +253,6 @@ class Sample:
 
 
 def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:
-    """Return the weight of the rows in each state."""
+    """Return the total weight of the rows in each state."""
     known = codes >= 0
     return np.bincount(codes[known], weights[known], n_states).astype(np.float64)

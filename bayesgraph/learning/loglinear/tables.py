@@ -1,4 +1,4 @@
-"""The tables of the Bayesian network that a log-linear model over a forest is."""
+"""Conversion of a log-linear model over a forest to the tables of a Bayesian network."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from bayesgraph.learning.loglinear.training import Effects
 from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.variables import Discrete
 
-# Of the search for the tilt: steps, negligible misfit, minimum and maximum damping.
+# Search for the tilt: maximum number of steps, tolerance of the misfit, minimum and maximum
+# damping.
 _STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
 
 
 def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
-    """Return the network whose posterior of the class is that of a log-linear model.
+    """Return the CPDs of a network with the class posterior of a log-linear model.
 
-    The product of ``exp(bias)``, of ``share(x | z) exp(effect(x, c))`` for each feature x with the
-    parent z in the forest, and of ``exp(effect(x, z, c))`` for each pair is, for each class, a tree
-    over the features: summing them out from the leaves to the roots gives the conditional
-    distributions and, at last, the distribution of the class (Lauritzen and Spiegelhalter 1988).
-    For every complete row the posterior is exactly that of the log-linear model.
+    For each class, the model is a tree over the features: a product of ``exp(bias)``, of ``share(x
+    | z) exp(effect(x, c))`` for each feature x with the parent z in the forest, and of
+    ``exp(effect(x, z, c))`` for each pair. Summing features out from the leaves to the roots gives
+    the conditional distributions and finally the distribution of the class (Lauritzen and
+    Spiegelhalter 1988). For every complete row the posterior is exactly that of the log-linear
+    model.
 
-    The distribution of the features is left open by that. It is here the one without regard to the
-    class, tilted so that the class has its share in the rows.
+    The log-linear model does not determine the distribution of the features. The network takes
+    their distribution regardless of the class, tilted so that each class has its share of the rows.
 
     Parameters
     ----------
     terms, model
     target : Discrete
     sample : Sample
-        From which the terms were learned.
+        The sample from which the terms were learned.
 
     Returns
     -------
     list of TableCPD
-        Of the class first, then of the features in their order.
+        The CPD of the class first, then those of the features in their order.
     """
     forest = _Forest.of(terms, model, sample)
     log_class, tables = forest.eliminated(forest.tilt_to(np.log(sample.share)))
@@ -56,19 +58,19 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
 
 @dataclass(frozen=True)
 class _Forest:
-    """Factors over a forest of features, for each class.
+    """Factors over a forest of features for each class, and the direction of the tilt.
 
     Attributes
     ----------
     parent : list of int or None
     order : list of int
-        Parents first.
+        Indices of the features, parents first.
     bias : ndarray, shape (n_classes,)
     factors : list of ndarray, shape (n_states, n_classes) or (states of the parent, n_states, ...)
-        Logs.
+        Log factor of each feature and its parent.
     alone : list of ndarray, each of the shape of its factor
-        Posterior of the class given the feature alone, and that given it and its parent, added
-        up: along them the features are tilted.
+        Posterior of the class given the feature alone, plus the posterior given the feature and its
+        parent. The tilt multiplies factors by ``exp(alone @ tilt)``.
     """
 
     parent: list[int | None]
@@ -104,12 +106,13 @@ class _Forest:
         return cls(parent, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
-        """Return the log distribution of the class, and those of the features given their parents.
+        """Return the log distribution of the class, and log tables of features given their parents.
 
         Parameters
         ----------
         tilt : ndarray, shape (n_classes,)
-            States that speak for a class are made more probable by ``exp(tilt)``.
+            Weight of `alone` for each class: states with a high posterior of a class are made more
+            probable by a positive weight.
         """
         up = [np.zeros(factor.shape[-2:]) for factor in self.factors]
         log_class = np.array(self.bias)
@@ -126,9 +129,9 @@ class _Forest:
         return log_class - log_sum_exp(log_class, 0), tables
 
     def slopes(self, tables: list[Floats]) -> Floats:
-        """Return the derivatives of the log sum of each class by the tilt, shape (K, K).
+        """Return the derivatives of each class's log mass by the tilt, shape (K, K).
 
-        The mean, given the class, of what all features say by themselves for each class.
+        They are the means, given the class, of the sum of `alone` over all features.
         """
         found = np.zeros((len(self.bias), len(self.bias)))
         marginal: list[Floats] = [np.empty(0)] * len(self.order)
@@ -141,15 +144,15 @@ class _Forest:
         return found
 
     def tilt_to(self, wanted: Floats) -> Floats:
-        """Return the tilt that gives the class a distribution, or comes near it.
+        """Return the tilt for which the class has the wanted distribution, at least nearly.
 
-        By the method of Levenberg and Marquardt (Marquardt 1963); two classes always have such a
-        tilt if some rows of states speak more for each of them than its share.
+        Found by the method of Levenberg and Marquardt (Marquardt 1963). For two classes an exact
+        tilt exists if, for each of them, some states have a posterior above the wanted share.
 
         Parameters
         ----------
         wanted : ndarray, shape (n_classes,)
-            Logs.
+            Log probabilities of the classes.
         """
         tilt, damping = np.zeros(len(wanted)), 1e-3
         log_class, tables = self.eliminated(tilt)
@@ -171,14 +174,14 @@ class _Forest:
 
 
 def _posterior(joint: Floats) -> Floats:
-    """Return the distribution of the class from logs of joint probabilities."""
+    """Return the posterior of the class from log joint probabilities."""
     return np.exp(joint - log_sum_exp(joint, -1)[..., None])
 
 
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
-    """Return how far each arc moves the scores of the classes apart, on average, in nats.
+    """Return the mean effect of each arc on the scores of the classes, in nats.
 
-    The mean over the cells of an arc's table of the largest less the smallest effect on a class.
+    It is the mean, over the cells of the arc's table, of the range of the effects on the classes.
     """
     spread = terms.share * np.ptp(model.cells, axis=1)
     means = np.add.reduceat(spread, terms.starts[:-1])
@@ -194,15 +197,16 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
 
 
 def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each feature, the first one of each tree its root, parents first."""
+    """Return the parent of each feature and an order, parents first; roots are first features."""
     n_features = len(terms.views)
     return rooted_forest(n_features, terms.pairs, range(n_features))
 
 
 def _conditional_shares(terms: Terms, sample: Sample, parent: list[int | None]) -> list[Floats]:
-    """Return the distribution of each feature given its parent in the forest, whatever the class.
+    """Return the distribution of each feature given its parent in the forest, for all classes.
 
-    Of the groups that the table of the pair has, each state within its group by its own share.
+    Estimated for the groups in the table of the pair; the states of a group have their own shares
+    of its probability.
     """
     found: list[Floats] = []
     for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):

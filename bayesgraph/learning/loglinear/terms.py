@@ -1,4 +1,4 @@
-"""The terms of a log-linear model: tables of features and of pairs of features."""
+"""Terms of a log-linear model: tables of single features and of pairs of features."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from bayesgraph.variables import Binned, Discrete
 Groups: TypeAlias = NDArray[np.intp]
 Pair: TypeAlias = tuple[int, int]
 
-# Intervals that have a cell of their own in the table of one feature, and of a pair.
+# Maximum number of groups of intervals in the table of one feature, and in the table of a pair.
 _SINGLE, _PAIRED = 8, 5
-# Categories of a feature that have a cell of their own in the table of a pair.
+# Maximum number of groups of categories of a feature in the table of a pair.
 _MAX_PAIRED = 12
-# Standard deviations beyond which an interval's position goes no further.
+# Maximum absolute position of an interval, in standard deviations.
 _FURTHEST = 4.0
-# Of positions: another unit of the same numbers changes the last digits.
+# Number of decimals of positions: a change of units changes the last digits.
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class View:
-    """One feature.
+    """The groups in which the states of a feature share parameters, and positions of intervals.
 
     Attributes
     ----------
@@ -36,11 +36,12 @@ class View:
     share : ndarray, shape (n_states,)
         Relative frequency of each state, smoothed so that none is zero.
     groups : ndarray of int, shape (n_states,)
-        Which cell of the feature's own table a state has.
+        Group of each state in the feature's own table.
     paired : ndarray of int, shape (n_states,)
-        Which row or column of a pair's table.
+        Row or column of each state in the table of a pair.
     position : ndarray, shape (n_states,), or None
-        Of intervals: where they lie, with mean 0 and variance 1 over the rows. None for categories.
+        Standardised middle of each interval (mean 0 and variance 1 over the rows); None for
+        categories.
     """
 
     variable: Discrete
@@ -51,14 +52,15 @@ class View:
 
     @property
     def n_paired(self) -> int:
-        """Rows that the feature has in the table of a pair."""
+        """Number of rows of the feature in the table of a pair."""
         return int(self.paired.max()) + 1
 
 
 def view_of(variable: Discrete, counts: Floats) -> View:
-    """Return the view of a feature, from the number of rows in each of its states.
+    """Return the view of a feature, given the number of rows in each of its states.
 
-    Neighbouring intervals share a cell where there are many; their position keeps them apart.
+    If there are many intervals, neighbouring ones share a parameter; positions still distinguish
+    them.
     """
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
@@ -70,7 +72,7 @@ def view_of(variable: Discrete, counts: Floats) -> View:
 
 
 def _merged(share: Floats, n_groups: int) -> Groups:
-    """Return intervals in groups of neighbours with about the same number of rows."""
+    """Return the group of each interval: neighbours, with about equally many rows per group."""
     if len(share) <= n_groups:
         return np.arange(len(share))
     middle = np.cumsum(share) - share / 2
@@ -79,7 +81,7 @@ def _merged(share: Floats, n_groups: int) -> Groups:
 
 
 def _frequent(counts: Floats, maximum: int) -> Groups:
-    """Return categories as groups: the frequent ones each alone, the others together."""
+    """Return the group of each category: frequent ones alone, all others together."""
     if len(counts) <= maximum:
         return np.arange(len(counts))
     order = np.argsort(-counts, kind="stable")
@@ -89,8 +91,8 @@ def _frequent(counts: Floats, maximum: int) -> Groups:
 
 
 def _positions(cuts: Floats, share: Floats) -> Floats | None:
-    """Return the middles of intervals, standardised; the outer ones are as wide as the next."""
-    # The unit must not matter: squares of large numbers would leave the range of floats.
+    """Return the standardised middles of intervals; outer intervals have the width of the next."""
+    # Scaled first: the unit does not matter, and squares of large numbers do not overflow.
     cuts = cuts / (np.abs(cuts).max() or 1.0)
     widths = np.diff(cuts) if len(cuts) > 1 else np.ones(1)
     low, high = cuts[0] - widths[0] / 2, cuts[-1] + widths[-1] / 2
@@ -104,28 +106,28 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
 
 @dataclass(frozen=True)
 class Terms:
-    """One table for each feature and for each pair of features, cells by classes.
+    """Tables of features and of pairs of features, with cells along rows and classes along columns.
 
-    The table of a feature has a cell for each state: the sum of the parameter of the state's group
-    and, for intervals, of a slope times the state's position. That of a pair has a cell, and a
-    parameter, for each pair of groups.
+    The table of a feature has one cell per state: the parameter of the state's group plus, for
+    intervals, a slope times the state's position. The table of a pair has one cell, and one
+    parameter, per pair of groups.
 
     Attributes
     ----------
     views : tuple of View
         The features.
     pairs : tuple of (int, int)
-        Features that act together.
+        Pairs of features that interact, as indices.
     starts : ndarray of int, shape (n_features + n_pairs + 1,)
-        Where the cells of each table begin.
+        Offset of the cells of each table, and the number of cells.
     loadings : csr_array, shape (n_cells, n_parameters + n_slopes)
-        What a cell takes of each parameter (1 or 0) and each slope (its position).
+        Coefficient of each parameter (1 or 0) and of each slope (the position) in each cell.
     n_single, n_parameters : int
-        Parameters of single features, which come first, and of all tables.
+        Number of parameters of single features, which come first, and of all tables.
     share : ndarray, shape (n_cells,)
-        Share of the rows in each cell of a table, taking the two of a pair for independent.
+        Share of the rows in each cell of a table; for a pair, the product of the features' shares.
     live : ndarray of bool, shape (n_features + n_pairs,)
-        Tables with any information. Those of a feature of one state have no parameters.
+        Which tables are informative. Other tables (of features with one state) have no parameters.
     """
 
     views: tuple[View, ...]
@@ -139,7 +141,7 @@ class Terms:
 
     @classmethod
     def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
-        """Return the terms of some features and pairs of them."""
+        """Return the terms of features and of pairs of features."""
         groups = [view.groups for view in views]
         groups += [np.arange(views[i].n_paired * views[j].n_paired) for i, j in pairs]
         live = _live(views, pairs)
@@ -161,16 +163,16 @@ class Terms:
 
     @property
     def n_cells(self) -> int:
-        """Cells of all tables."""
+        """Total number of cells of all tables."""
         return int(self.starts[-1])
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
-        """Return the cells of rows, shape (n_rows, n_features + n_pairs); -1 where there is none.
+        """Return the cell of each row in each table, (n_rows, n_features + n_pairs); -1 if none.
 
         Parameters
         ----------
         codes : ndarray of int, shape (n_rows, n_features)
-            State codes, -1 where missing: the terms of a missing feature are left out.
+            State codes, -1 where missing: tables of a missing feature have no cell.
         """
         n_features = len(self.views)
         cells = np.empty((len(codes), n_features + len(self.pairs)), dtype=np.int32)
@@ -186,7 +188,7 @@ class Terms:
 
 
 def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Tell which tables have more than one cell, and those of pairs which more than one a side."""
+    """Return which tables have more than one cell, and for pairs more than one group per side."""
     single = [len(view.share) > 1 for view in views]
     return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
 
@@ -194,7 +196,7 @@ def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
 def _loadings(
     groups: Sequence[NDArray[np.intp]], live: NDArray[np.bool_], views: Sequence[View]
 ) -> Any:
-    """Return what each cell takes of each parameter and slope, as a sparse matrix."""
+    """Return the sparse matrix of coefficients of parameters and slopes in each cell."""
     column = np.concatenate(groups)
     sizes = [len(g) for g in groups]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -212,5 +214,5 @@ def _loadings(
 
 
 def _grouped(view: View) -> Floats:
-    """Return the share of the rows in each of the groups that pairs have."""
+    """Return the share of the rows in each group that the tables of pairs use."""
     return np.asarray(np.bincount(view.paired, view.share, view.n_paired), dtype=np.float64)

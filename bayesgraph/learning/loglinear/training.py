@@ -16,26 +16,28 @@ from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.parallel import at_once, over_rows
 
-# Of the penalty on slopes: positions have variance 1, so that a slope stands for many cells.
+# Penalty of slopes, in nats: a slope applies to all cells of a table, whose positions have variance
+# 1.
 _SLOPE = 1.0
 _STEPS = 200
 _TOLERANCE = 1e-5
-# Of the search for the bias: steps, the longest and the shortest, the share of rows left over.
+# Search for the bias: maximum number of steps, maximum and minimum step, tolerance of the residual
+# sum of a class as a share of the rows.
 _NEWTON_STEPS, _LONGEST, _SHORTEST, _BALANCE = 50, 3.0, 1e-9, 1e-12
-# Of P(1 - P) without features: what remains where they tell the classes apart, and the minimum.
+# Assumed ratio of P(1 - P) with features to P(1 - P) without features, and minimum of P(1 - P).
 _CONFIDENT, _MIN_SPREAD = 0.03, 1e-6
-# Rows below which another thread costs more than it saves.
+# Number of rows below which an additional thread costs more time than it saves.
 _MIN_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The contribution of each cell to the score of each class.
+    """Effect of each cell on the score of each class, and the bias of each class.
 
-    Of every table the factors ``exp(effect)`` average 1 for each class over the cells as they are
-    without knowledge of the class: to leave a table out, because a feature is missing, is then to
-    sum the feature out. That is no restriction, for an effect is only defined up to a term of the
-    cell, which all classes share, and a term of the class, which the bias takes up.
+    For each table and class the factors ``exp(effect)`` have the mean 1 over the distribution of
+    the cells regardless of the class. Leaving out the table of a missing feature is then the same
+    as summing the feature out. This does not restrict the model: effects are defined only up to a
+    term per cell, which all classes share, and a term per class, which the bias absorbs.
 
     Attributes
     ----------
@@ -48,9 +50,9 @@ class Effects:
 
     @classmethod
     def mixed(cls, terms: Terms, parts: Sequence[tuple[float, Effects]]) -> Effects:
-        """Return the model whose scores are the weighted sum of the models' scores.
+        """Return the model whose scores are the weighted sum of the scores of several models.
 
-        The cells of each are the first ones of `terms`.
+        The cells of each model are the first cells of `terms`.
         """
         cells = np.zeros((terms.n_cells, len(parts[0][1].bias)))
         for share, part in parts:
@@ -60,11 +62,11 @@ class Effects:
 
 @dataclass(frozen=True)
 class Normalised:
-    """Effects, and the distributions in their derivatives.
+    """Effects, and the distributions that their derivatives by the parameters need.
 
-    With ``phi`` the sums of parameters, ``pi`` the shares of the classes and ``p`` those of the
-    cells, ``g = phi - log sum_c pi_c exp(phi_c)`` and, for each table, ``Z_c = sum_cells p
-    exp(g_c)``; effects are ``g - log Z``.
+    With sums of parameters ``phi``, class shares ``pi`` and cell shares ``p``: ``g = phi - log
+    sum_c pi_c exp(phi_c)``, and for each table ``Z_c = sum_cells p exp(g_c)``. The effects are ``g
+    - log Z``.
 
     Attributes
     ----------
@@ -93,7 +95,7 @@ class Normalised:
         return cls(Effects(cells, parameters[-1]), within, np.exp(g + log_prior))
 
     def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
-        """Return the derivatives by the parameters from those by the effects."""
+        """Return the derivatives by the parameters, given those by the effects and the bias."""
         sums = np.add.reduceat(by_effects, terms.starts[:-1], axis=0)
         pulled = np.repeat(sums, np.diff(terms.starts), axis=0) * self.within
         by_g = by_effects - pulled
@@ -103,7 +105,7 @@ class Normalised:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as a model of some terms sees them.
+    """Rows as cells of the tables of a model, with labels and weights.
 
     Attributes
     ----------
@@ -132,7 +134,7 @@ class Rows:
         """Return the weighted sum of -log P(label), its gradient by the effects and the bias."""
         ends = [0, len(self.cells)]
         if len(self.cells) >= 2 * _MIN_ROWS:
-            # Two parts however many processors there are: the sums are then always the same.
+            # Always two parts, whatever the number of processors, so that sums are reproducible.
             ends.insert(1, len(self.cells) // 2)
         found = at_once([partial(self._part, model, a, b) for a, b in pairwise(ends)])
         loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*found, strict=True))
@@ -149,12 +151,12 @@ class Rows:
 
 
 def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:
-    """Return the weighted sum of -log P(label), in nats; scores become its derivatives by them."""
+    """Return the weighted sum of -log P(label), in nats; turn scores into its derivatives."""
     return float(kernels.loss_and_residuals(scores, labels, weights))
 
 
 def start(terms: Terms, prior: Floats) -> Floats:
-    """Return the parameters of the model that knows the shares of the classes and nothing else."""
+    """Return the parameters of the model without effects, whose bias is the log prior."""
     return np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
 
 
@@ -166,7 +168,7 @@ def train(
     begin: Floats,
     tolerance: float = _TOLERANCE,
 ) -> Floats:
-    """Return the parameters of the highest penalised conditional likelihood.
+    """Return the parameters that maximise the penalised conditional likelihood.
 
     Minimises ``sum_rows weight * -log P(label | row) + 1/2 sum penalty * table^2 + 1/2 sum
     slope^2`` by L-BFGS: multinomial logistic regression (Hastie, Tibshirani, Friedman 2009, section
@@ -179,11 +181,11 @@ def train(
     rows : Rows
     prior : ndarray, shape (n_classes,)
     penalty : ndarray, shape (n_parameters,)
-        Of each parameter of the tables, in nats.
+        Penalty of each parameter of the tables, in nats.
     begin : ndarray, shape (n_parameters + n_slopes + 1, n_classes)
-        Where the search begins: the parameters of the tables, the slopes, and the bias last.
+        Initial values: the parameters of the tables, the slopes, and the bias last.
     tolerance : float
-        Relative decrease of the objective that ends it.
+        Relative decrease of the objective at which the search stops.
 
     Returns
     -------
@@ -214,7 +216,7 @@ def train(
 
 
 def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
-    """Return about the root of each parameter's second derivative: steps are then of one size."""
+    """Return approximate roots of the second derivatives, by which parameters are scaled."""
     mass = _CONFIDENT * rows.weights.sum()
     squares = (terms.loadings.power(2).T @ terms.share) * mass
     spread = np.maximum(prior * (1.0 - prior), _MIN_SPREAD)
@@ -222,10 +224,11 @@ def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
 
 
 def with_share(rows: Rows, model: Effects) -> Effects:
-    """Return the model with the bias that predicts each class as often as it is there.
+    """Return the model with the bias for which each class is predicted as often as it occurs.
 
-    The highest likelihood of the bias alone, by Newton's method with halved steps; the model stays
-    as it is where a class has no row. A mixture of models that have this property need not.
+    This bias maximises the likelihood with the effects fixed; it is found by Newton's method with
+    step halving. A model is returned unchanged if a class has no row. (A mixture of models with
+    this property does not have it in general.)
     """
     n_classes = len(model.bias)
     if len(np.unique(rows.labels)) < n_classes or n_classes < 2:
@@ -251,7 +254,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
 
 
 def _curvature(rows: Rows, residuals: Floats) -> Floats:
-    """Return the second derivatives of the loss by the bias, from its residuals."""
+    """Return the second derivatives of the loss by the bias, computed from the residuals."""
     mass = residuals.copy()
     mass[np.arange(len(mass)), rows.labels] += rows.weights
     return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])

@@ -1,4 +1,4 @@
-"""Learning from a stream in one pass."""
+"""Learning a naive Bayes star from a stream in one pass."""
 
 from bayesgraph.learning.streaming.densities import (
     Densities,

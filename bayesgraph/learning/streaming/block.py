@@ -1,4 +1,4 @@
-"""Rows of a stream that wait until they enter the summaries together."""
+"""Buffer of stream rows that wait to be added to the summaries together."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Rows = tuple[Floats, NDArray[np.int64], NDArray[np.int64], Floats]
 
 
 class Block:
-    """Room for some rows.
+    """Buffer of rows.
 
     Parameters
     ----------
     n_numbers, n_states : int
-        Columns of numbers and of codes.
+        Number of numeric columns and of columns of state codes.
     room : int
-        Rows, at most.
+        Maximum number of rows.
 
     Attributes
     ----------
     filled : int
-        Rows that are there.
+        Number of rows in the buffer.
     """
 
     def __init__(self, n_numbers: int, n_states: int, room: int) -> None:
@@ -43,13 +43,13 @@ class Block:
 
     @property
     def rows(self) -> Rows:
-        """Numbers and codes, shape (columns, filled); classes and weights, shape (filled,)."""
+        """Numbers and codes, shape (columns, filled), and classes and weights, shape (filled,)."""
         columns, codes, classes, weights = self._room
         n = self.filled
         return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
 
     def add(self, *rows: NDArray[Any]) -> slice:
-        """Add rows, as `rows` has them; return where they stand."""
+        """Add rows, in the format of `rows`; return their slice in the buffer."""
         here = slice(self.filled, self.filled + len(rows[-1]))
         for room, part in zip(self._room, rows, strict=True):
             room[..., here] = part
@@ -57,11 +57,11 @@ class Block:
         return here
 
     def empty(self) -> None:
-        """Forget the rows."""
+        """Remove all rows."""
         self.filled = 0
 
     def grow(self, n_numbers: int, n_states: int) -> None:
-        """Make room for columns after those of their kind, which the rows that wait lack."""
+        """Add columns after the others of their kind; rows in the buffer miss the new columns."""
         columns, codes, classes, weights = self._room
         room, old = len(classes), (len(columns), len(codes))
         columns = widened(columns, (n_numbers, room))
@@ -70,16 +70,16 @@ class Block:
         self._room = columns, codes, classes, weights
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the rows as arrays."""
+        """Return the rows as named arrays."""
         return dict(zip(_NAMES, self.rows, strict=True))
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n_classes: int) -> None:
-        """Take the rows that `arrays` returned.
+        """Replace the rows by those that `arrays` returned.
 
         Raises
         ------
         DataError, LookupError, ValueError
-            For rows that are none.
+            If the arrays are not valid rows.
         """
         self.empty()
         columns, codes, classes, weights = (arrays[name] for name in _NAMES)
@@ -95,5 +95,5 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the room."""
+        """Bytes of the buffer, whether filled or not."""
         return sum(array.nbytes for array in self._room)

@@ -1,4 +1,4 @@
-"""Checks of the state of a star that comes from a file: kernels trust what they are given."""
+"""Checks of a star's state read from a file, as the kernels do not check their arguments."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bayesgraph.statistics.sketches.base import state_array
 
 
 def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float) -> None:
-    """Refuse a star whose parts do not fit each other.
+    """Raise a DataError unless the parts of a star are consistent with each other.
 
     Parameters
     ----------
     star : StreamingStar
     absorbed, looked, waiting : int
-        Rows in the summaries, those that were there when densities were made, and those that wait.
+        Number of rows in the summaries, in the summaries at the last refresh, and in the buffer.
     held : float
-        Rows in the summaries, as far as they have not faded.
+        Number of rows in the summaries after fading.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
 
 
 def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
-    """Refuse densities whose arrays do not fit each other.
+    """Raise a DataError unless the arrays of densities are consistent with each other.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
 
 
 def _check_groups(found: StateDensities, cells: Any) -> None:
-    """Refuse groups of values that are none, or in another order than is searched."""
+    """Raise a DataError unless groups of values are valid and in the order that searches need."""
     arrays, n = found.arrays(), len(found.grouped)
     state_array(arrays, "grouped", (n,), minimum=0, maximum=found.n_features - 1, whole=True)
     start = state_array(arrays, "key_start", (n + 1,), minimum=0, whole=True)
@@ -90,7 +90,7 @@ def _check_groups(found: StateDensities, cells: Any) -> None:
     sizes = np.diff(start)
     fits = start[0] == 0 and start[-1] == len(keys) and (sizes >= 0).all()
     _require(fits and (np.diff(found.grouped) > 0).all(), "groups in the order of features")
-    # The last state of a feature is that of all other values.
+    # The last state of a feature holds all other values.
     _require((places < np.repeat(cells[found.grouped] - 1, sizes)).all(), "places of groups")
     for a, b in itertools.pairwise(start.tolist()):
         _require((np.diff(keys[a:b]) > 0).all(), "keys in ascending order")

@@ -1,4 +1,4 @@
-"""Counts of columns of states in a stream, of all rows or of a window."""
+"""Class-conditional counts of states in a stream, of all rows or of a sliding window."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY
 
 
 class StateCounts:
-    """How often each state of some columns was seen with each class.
+    """Weight of each state of each column in each class.
 
     Parameters
     ----------
     n_classes, n_columns : int
     max_categories : int
-        States of a column that are counted one by one.
+        Maximum number of states of a column that are counted individually.
     window : int or None
-        Rows that count; all by default.
+        Number of last rows that count; by default all rows.
 
     Attributes
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
     sketches : dict from int to FrequentValues
-        In place of the table, for columns that have had a code of `FIRST_KEY` or more: a value
-        beyond those that are counted one by one.
+        Sketches that replace the tables of columns in which a code of `FIRST_KEY` or more occurred:
+        a value in excess of those that are counted individually.
     panes : WindowCounts
     """
 
@@ -55,7 +55,7 @@ class StateCounts:
         weights: Floats,
         ages: Floats,
     ) -> None:
-        """Add rows.
+        """Add rows to the counts.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class StateCounts:
             Codes, -1 where missing.
         classes, weights : ndarray, shape (n,)
         ages : ndarray, shape (n,)
-            How much of a row is left when all are there: as a part of its weight.
+            Decay factor of each row when the last of these rows arrives, contained in `weights`.
         """
         fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
         for j, codes in enumerate(columns):
@@ -81,16 +81,17 @@ class StateCounts:
             self.panes.add(len(classes), np.array(parts), fresh)
 
     def turn(self) -> tuple[Floats, float]:
-        """Begin a pane of the window; return the weight of each class and the rows left in it."""
+        """Start a new pane of the window; return its class weights and its number of rows."""
         totals, self.tables = self.panes.turn()
         for j, sketch in self.sketches.items():
-            # What left the window cannot be taken out of a sketch, only its share.
+            # A sketch cannot subtract rows that left the window: its counts are scaled down
+            # instead.
             self.tables[j] = self.tables[j][:0]
             sketch.fade(1.0 - 1.0 / PANES)
         return totals[0], float(totals[1].sum())
 
     def fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen."""
+        """Multiply all weights by a factor."""
         for table in self.tables:
             table *= factor
         for sketch in self.sketches.values():
@@ -98,7 +99,7 @@ class StateCounts:
         self.panes.fade(factor)
 
     def grow(self, n_classes: int, n_columns: int) -> None:
-        """Make room for classes and columns after the others."""
+        """Add classes and columns after the existing ones, up to the given numbers."""
         self.n_classes = n_classes
         self.panes.grow(n_classes, n_columns)
         self.tables = [widened(table, (len(table), n_classes)) for table in self.tables]
@@ -107,19 +108,19 @@ class StateCounts:
             sketch.grow(n_classes=n_classes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays."""
+        """Return the state as named arrays."""
         state: dict[str, NDArray[Any]] = {f"table_{j}": t for j, t in enumerate(self.tables)}
         for j, sketch in self.sketches.items():
             state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
         return state | {f"panes.{name}": array for name, array in self.panes.arrays().items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the state that `arrays` returned.
+        """Replace the state by that which `arrays` returned.
 
         Raises
         ------
         DataError, LookupError, TypeError, ValueError
-            For arrays that it never returns.
+            If the arrays are not a valid state.
         """
         shape = (None, self.n_classes)
         names = [f"table_{j}" for j in range(len(self.tables))]
@@ -131,7 +132,7 @@ class StateCounts:
 
 
 def _sketched(table: Floats, maximum: int) -> FrequentValues:
-    """Return a sketch of what a table has counted."""
+    """Return a sketch of the counts of a table."""
     n, k = table.shape
     sketch = FrequentValues(k, size=maximum)
     sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
@@ -141,7 +142,7 @@ def _sketched(table: Floats, maximum: int) -> FrequentValues:
 def _counted(
     table: Floats, codes: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
 ) -> Floats:
-    """Return a table of counts with more rows in it, and more states if there are."""
+    """Return a table of counts with rows added, and with more states if needed."""
     there = codes >= 0
     size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
     at = codes[there] * k + classes[there]

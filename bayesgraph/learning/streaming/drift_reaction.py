@@ -1,10 +1,10 @@
-"""The reaction of a stream's learner to drift, which it detects in its own errors.
+"""Reaction of a streaming learner to drift, which it detects in its own prediction errors.
 
 Prequential accuracies over 24,000 rows when the reaction to an alarm was chosen, means of two
-seeds, naive Bayes / weighted: SEA (10 % noise) and Agrawal change their concept after each 6,000
-rows, Hyperplane a little with each row, Gaussians (50 correlated features) change means and
-covariances and flip (20 features) swaps the classes after each 6,000 rows, still is Agrawal without
-a change, on which there was no alarm.
+seeds, naive Bayes / weighted. SEA (10 % noise) and Agrawal change their concept every 6,000 rows;
+"Hyperplane" changes a little with each row; every 6,000 rows, "Gaussians" (50 correlated features)
+changes means and covariances, and "flip" (20 features) swaps the classes; "still" is Agrawal
+without any change, on which there was no alarm.
 
 ========================  =========  =========  =========  =========  =========  =========
 reaction                  SEA        Agrawal    Hyperplane Gaussians  flip       still
@@ -33,29 +33,29 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import part_of
 
-# Weight of the rows seen before an alarm that remains after it.
+# Total weight to which the rows before an alarm are reduced by "forget".
 REMAINING_WEIGHT = 50.0
 
 
 class DriftReaction:
-    """A detector, the errors that wait for it, and the alarms that it has raised.
+    """A drift detector, a buffer of errors, and the alarms that were raised.
 
-    Errors are those of predictions made before a row was learned. They wait as their rows do, so
-    that the alarms do not depend on the batches in which rows arrive.
+    Errors are those of predictions made before a row was learned. They are buffered like their
+    rows, so that alarms do not depend on the batches in which rows arrive.
 
     Parameters
     ----------
     detector : str, DriftDetector, object of river's protocol, or None
-        Copied.
+        Detector of drift, which is copied.
     room : int
-        Errors that may wait.
+        Maximum number of errors in the buffer.
 
     Attributes
     ----------
     rows : list of int
-        Rows that brought an alarm, counted from 0.
+        Indices of the rows that raised an alarm.
     begun : int
-        Rows before the one with which the model began anew.
+        Number of rows in the summaries at the last reset of the model.
     """
 
     def __init__(self, detector: Any, room: int) -> None:
@@ -70,13 +70,13 @@ class DriftReaction:
         return self.detector is not None
 
     def note(self, at: slice, probabilities: Floats, classes: NDArray[np.int64]) -> None:
-        """Let the errors of some rows wait: 1 where the most probable class was another."""
+        """Put the errors of rows into a slice of the buffer: 1 for a wrong class, else 0."""
         self._errors[at] = probabilities.argmax(axis=1) != classes
 
     def alarmed(self, n: int, first: int) -> bool:
-        """Feed the n errors that wait and return whether there is an alarm.
+        """Feed the first n errors of the buffer to the detector; return whether it raised an alarm.
 
-        `first` is the row of the first error.
+        `first` is the index of the row of the first error.
         """
         if not self.is_on:
             return False
@@ -85,7 +85,7 @@ class DriftReaction:
         return len(found) > 0
 
     def arrays(self, n: int) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays while n errors wait."""
+        """Return the state as named arrays, with n errors in the buffer."""
         found: dict[str, NDArray[Any]] = {"rows": np.array([*self.rows, self.begun])}
         if self.is_on:
             found["errors"] = self._errors[:n]
@@ -94,12 +94,12 @@ class DriftReaction:
         return found
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n: int) -> None:
-        """Take the state that `arrays` returned while n errors waited.
+        """Replace the state by that which `arrays` returned for n errors in the buffer.
 
         Raises
         ------
         DataError
-            For arrays that it never returns.
+            If the arrays are not a valid state.
         """
         rows = arrays["rows"]
         if rows.dtype != np.int64 or rows.ndim != 1 or not len(rows) or (rows < 0).any():

@@ -1,4 +1,4 @@
-"""Exponents and biases of a star, which take one gradient step a row."""
+"""Exponents and biases of a streaming star, learned by one gradient step per row."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MODES = {
     "mixed": kernels.MIXED,
 }
 DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
-# Of an exponent: how far the first steps go (exponents are near 1 and have no unit, so that one
-# number serves all streams), and the squared gradients (nats) that are there before any is seen.
+# Step size of adaptive steps (exponents are near 1 and have no unit, so that one value serves all
+# streams), and initial sum of squared gradients, in nats.
 ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
-# Deviations of a class move slower than what all classes share: by this factor, or by the root of
-# the number of features if that is slower, as their noise adds up over the features.
+# Maximum ratio of the step size of class deviations to that of shared exponents. The ratio is one
+# over the root of the number of features if that is less, as noise adds up over the features.
 _OWN_SHARE = 0.2
-# The average weighs step t by about t to this power: half of it comes from the last eighth.
+# Power of t by which step t is weighted in averages: half of the weight is in the last eighth.
 _AVERAGE_POWER = 4.0
 
-# The initial numbers of each array, and whether it has an axis of classes and one of features.
+# Initial value of each array of `Steps`, and whether the array has axes of classes and of features.
 _INITIAL = {
     "shared": (1.0, False, True),
     "squares": (_FIRST_SQUARES, False, True),
@@ -45,34 +45,34 @@ _INITIAL = {
     "bias_squares": (_FIRST_SQUARES, True, False),
     "mean_bias": (0.0, True, False),
 }
-# The arrays on which the length of steps depends, and their minimum: by squared gradients is
-# divided.
+# Arrays that determine the length of steps, with their minima: steps are divided by the roots of
+# squared gradients.
 _PACE = dict.fromkeys(("squares", "own_squares", "bias_squares"), sys.float_info.min)
 _PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
 
 
 class StreamExponents:
-    """Exponents ``shared_i + own_ki`` and biases, their averages, and what steps depend on.
+    """Exponents ``shared_i + own_ki`` and biases, their averages, and the state of their steps.
 
     Parameters
     ----------
     n_classes, n_features : int
     mode : {None, "variable", "class", "mixed"}
-        Which exponents move.
+        Which exponents are learned; None for none.
     step : float or None
-        Fixed; None for adaptive ones.
+        Fixed step size; None for adaptive steps.
     domain : {"free", "nonnegative"}
     decay : float
-        Of the weight of rows after each further row.
+        Factor of the weight of all earlier rows after each row.
     smoothing : float
-        Rows added to each class in the prior.
+        Pseudo-count of each class in the prior.
 
     Attributes
     ----------
     state : kernels.Steps
-        Exponents, biases, and the sums on which steps depend.
+        Exponents, biases, and the sums that determine steps.
     clock : ndarray, shape (2,)
-        Steps taken, and the power of the weights in the average.
+        Number of steps, and the power of t that weights step t in the averages.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class StreamExponents:
         return tuple(length for length, there in axes if there)
 
     def _beginning(self) -> kernels.Steps:
-        """Return the state before any step."""
+        """Return the initial state."""
         return kernels.Steps(
             **{name: np.full(self._shape_of(name), value) for name, (value, *_) in _INITIAL.items()}
         )
@@ -128,7 +128,7 @@ class StreamExponents:
         totals: Floats,
         out: Floats,
     ) -> None:
-        """Predict rows and take a step after each; parameters as for `kernels.learn_rows`."""
+        """Predict rows and take one step after each; parameters as for `kernels.learn_rows`."""
         kernels.learn_rows(
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
             self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
@@ -136,27 +136,27 @@ class StreamExponents:
 
     @property
     def _own_step(self) -> float:
-        """Of the deviations, where an exponent is the sum of two."""
+        """Step size of the class deviations; smaller if exponents also have a shared part."""
         if not self._adaptive or self._mode != kernels.MIXED:
             return self._step
         return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self._shape[1])))
 
     def shift(self, moved: Floats) -> None:
-        """Let biases make up for means of the log densities that moved, (n_classes, n_features).
+        """Adjust the biases to a change of the means of log densities, (n_classes, n_features).
 
-        Finer intervals are less probable, each of them: what an exponent other than 1 makes of
-        that belongs to the bias.
+        Finer intervals have lower probabilities. With exponents other than 1 this would change the
+        scores of the classes, which the biases compensate.
         """
         now = self.state
         now.bias[:] -= ((now.shared + now.own - 1.0) * moved).sum(axis=1)
         now.mean_bias[:] -= ((now.mean_shared + now.mean_own - 1.0) * moved).sum(axis=1)
 
     def begin(self) -> None:
-        """Return to exponents of 1 and biases of 0."""
+        """Reset exponents to 1 and biases to 0."""
         self._reset(_INITIAL.keys() - _PACE.keys())
 
     def quicken(self) -> None:
-        """Let the steps be as long as in the beginning: after drift."""
+        """Reset the lengths of steps to their initial values, after drift."""
         self._reset(_PACE)
         self.clock[0] = 0.0
 
@@ -165,7 +165,7 @@ class StreamExponents:
             getattr(self.state, name)[:] = _INITIAL[name][0]
 
     def grow(self, n_classes: int, n_features: int, at: int, n_inserted: int) -> None:
-        """Make room for classes and features after the others, some of them at a place before."""
+        """Add classes and features at the end, but `n_inserted` of the features at index `at`."""
         before, self._shape = self.state, (n_classes, n_features)
         self.state = self._beginning()
         width = len(before.shared) + n_inserted
@@ -177,16 +177,16 @@ class StreamExponents:
             part[..., columns if by_feature else slice(None)] = old
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays."""
+        """Return the state as named arrays."""
         return {"clock": self.clock} | self.state._asdict()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the state that `arrays` returned.
+        """Replace the state by that which `arrays` returned.
 
         Raises
         ------
         DataError
-            For arrays that it never returns.
+            If the arrays are not a valid state.
         """
         self.clock = state_array(arrays, "clock", (2,), minimum=0.0)
         self.state = kernels.Steps(

@@ -1,4 +1,4 @@
-"""Compiled loops of the stream: one gradient step an example."""
+"""Compiled loops of streaming exponents: one gradient step per row."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 
-# Which exponents move.
+# Modes: which exponents are learned.
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
-# Nats: adaptive steps are shorter for features whose log densities vary by more.
+# Range of log densities, in nats, above which adaptive steps become shorter.
 _RANGE = 2.0
 
 
 class Steps(NamedTuple):
-    """Arrays that the steps change.
+    """Arrays that gradient steps modify.
 
     Attributes
     ----------
     shared, squares, mean_shared : ndarray, shape (n_features,)
-        Exponents of all classes, sums of their squared gradients, and averages of the exponents.
+        Exponents that the classes share, sums of their squared gradients, and their averages.
     own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
-        The same of the deviations of each class.
+        The same for the deviations of each class.
     bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
-        The same of biases.
+        The same for the biases.
     ranges, own_ranges : ndarray, shape (n_features,)
-        Sums of squares: of the distance between the minimal and the maximal log density of a row,
-        and of the maximal distance of one from its mean.
+        Sums over rows of two squares: of the range of a row's log densities over the classes, and
+        of their maximum distance from their means.
     observed : ndarray, shape (n_features,)
-        Rows in which a feature was not missing.
+        Number of rows that observe each feature.
     """
 
     shared: Floats
@@ -78,8 +78,8 @@ def add_scores(logs: Floats, shared: Floats, own: Floats, out: Floats) -> None:
         out[k] += total
 
 
-# Nothing may be reordered or fused here: files keep these sums, and whether a compiler does so
-# depends on what it has inlined, which is another thing in a fresh clone.
+# No operation may be reordered or fused here: files store these sums, and a compiler would decide
+# depending on inlining, which can differ between installations.
 @numba.njit(cache=True, nogil=True, fastmath={"nsz"})
 def _add_ranges(
     logs: Floats,
@@ -89,9 +89,9 @@ def _add_ranges(
     away: Floats,
     scratch: Floats,
 ) -> None:
-    """Add how far a row's log densities are apart, and from their means; see `learn_rows`.
+    """Add the squared ranges of a row's log densities to the sums; see `learn_rows`.
 
-    `away` takes the log densities less their means, 0 where a value is missing.
+    Also writes `away`: log densities minus their means, 0 where a value is missing.
     """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
@@ -116,7 +116,7 @@ def _add_ranges(
             steps.own_ranges[f] += high[f] * high[f]
 
 
-# Without Python's check of each divisor: that keeps divisions and roots out of vector registers.
+# Without Python's check for zero divisors, which prevents vectorised divisions and roots.
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _move(
     logs: Floats,
@@ -133,7 +133,7 @@ def _move(
 ) -> None:
     """Take one gradient step; see `learn_rows`.
 
-    `away` are the log densities less their means: the bias takes what all examples have in common.
+    `away` holds log densities minus their means: the bias absorbs the means.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
@@ -204,40 +204,41 @@ def learn_rows(
     decay: float,
     out: Floats,
 ) -> None:
-    """Take one gradient step on the negative log likelihood of each row, in their order.
+    """Take one gradient step on the negative log likelihood of each row, in the order of the rows.
 
     With e_k = P_k - T_k, the gradients are sum_k e_k log p_k for an exponent that the classes
-    share, e_k log p_k for one of a class, and e_k for a bias. Adaptive steps are those of AdaGrad,
-    divided by the root mean square of the feature's ranges where that is above 2 nats: a step then
-    moves the score by about as much whatever the unit of the densities (the normalised updates of
-    Ross, Mineiro, Langford 2013 divide by the greatest value).
+    share, e_k log p_k for an exponent of a class, and e_k for a bias. Adaptive steps are those of
+    AdaGrad, divided by the root mean square of the feature's ranges if that is above 2 nats: a step
+    then changes scores by a similar amount for all units of the densities (the normalised updates
+    of Ross, Mineiro, Langford 2013 divide by the maximum value).
 
     Parameters
     ----------
     logs : ndarray, shape (n, n_classes, n_features)
-        Log densities before the rows were seen.
+        Log densities as they were before the rows were learned.
     classes, weights : ndarray, shape (n,)
     centre : ndarray, shape (n_classes, n_features)
-        About the mean of the logs.
+        Approximate means of the log densities.
     mode : int
-        Which exponents move.
+        Which exponents are learned.
     step, own_step : float
-        Divided by the root of the sum of squared gradients if `adaptive`.
+        Step sizes of shared exponents and biases, and of deviations; if `adaptive`, divided by the
+        root of the sum of squared gradients.
     adaptive : bool
     minimum : float
-        Of the exponents.
+        Minimum of the exponents.
     smoothing : float
-        Rows added to each class in the prior.
+        Pseudo-count of each class in the prior.
     totals : ndarray, shape (n_classes,)
-        Weight of the rows so far.
+        Total weight of each class so far, modified in place.
     clock : ndarray, shape (2,)
-        Steps taken, and the power of the weights in the average.
+        Number of steps, and the power of t that weights step t in averages; modified in place.
     steps : Steps
-        Changed in place.
+        Modified in place.
     decay : float
-        Factor of the weight of all rows after each.
+        Factor of the weights of all earlier rows after each row.
     out : ndarray, shape (n, n_classes) or (0, n_classes)
-        The probabilities that the averaged model gave before it saw each row, if requested.
+        Receives the class probabilities by the averaged model before each row, if requested.
     """
     n, n_classes, n_features = logs.shape
     error = np.empty(n_classes)

@@ -1,4 +1,4 @@
-"""Settings of a model that learns from a stream."""
+"""Settings of a star that learns from a stream."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
 from bayesgraph.statistics.sketches.base import checked_size
 from bayesgraph.variables import plain
 
-# Densities that are smooth on the scale of ranks, in place of a discretiser.
+# Name of the method that estimates densities smooth in the ranks, instead of a discretiser.
 SMOOTH = "smooth"
 REACTIONS = ("forget", "quicken", "note")
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """How a star learns from a stream.
+    """Settings with which a star learns from a stream.
 
     Attributes
     ----------
     exponents : {None, "variable", "class", "mixed"}
-        None for exponents that stay 1.
+        Which exponents are learned; None keeps all exponents at 1.
     step : float, optional
-        A fixed step; by default steps adapt to the gradients of each exponent (AdaGrad).
+        Fixed step size; by default steps adapt to the gradients of each exponent (AdaGrad).
     domain : {"free", "nonnegative"}
     discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
-        How summaries become intervals.
+        Method that derives intervals from summaries.
     bins : int
-        Intervals, for the methods that do not choose how many.
+        Number of intervals, for methods that do not choose it.
     smoothing : Smoothing
-        Its `alpha` is the number of rows added to each interval, state and class; its `shrinkage`
-        and `var_smoothing` are those of Gaussians.
+        `alpha` is the pseudo-count of each interval, state and class; `shrinkage` and
+        `var_smoothing` apply to Gaussians.
     decay : float
         Factor of all weights after each row, in (0, 1].
     max_categories : int
-        States of a column that are counted one by one.
+        Maximum number of states of a column that are counted individually.
     window : int, optional
-        Rows that the summaries are of: the last ones. By default all.
+        Number of last rows that summaries cover; by default all rows.
     detector : str, detector or None
-        Of drift, fed with the errors of predictions before each row.
+        Drift detector, fed with the errors of predictions made before each row is learned.
     on_drift : {"forget", "quicken", "note"}
-        What an alarm brings.
+        Reaction to an alarm: "forget" reduces the weight of earlier rows and resets exponents,
+        "quicken" only resets the lengths of steps, "note" only records the alarm.
     """
 
     exponents: str | None = "mixed"
@@ -63,7 +64,7 @@ class StreamSettings:
     on_drift: str = "forget"
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # NumPy's numbers are not those of files
+        for one in fields(self):  # NumPy's numbers become Python's, for files
             object.__setattr__(self, one.name, plain(getattr(self, one.name)))
         for name, known in (
             ("exponents", MODES),

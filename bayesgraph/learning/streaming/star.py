@@ -1,4 +1,4 @@
-"""A star that learns from a stream: summaries, densities and exponents in one pass."""
+"""A star that learns from a stream in one pass: summaries, densities and exponents."""
 
 from __future__ import annotations
 
@@ -20,45 +20,46 @@ from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
-# Rows that are put into the summaries together, at most and at least.
+# Maximum and minimum number of rows that enter the summaries together.
 _BLOCK, _FIRST_BLOCK = 256, 8
-# Rows that are predicted together: their log densities stay in the cache.
+# Maximum number of rows that are predicted together: their log densities stay in the cache.
 _STRETCH = 64
-# Densities are made anew when this share of the stream is new.
+# Share of new rows in the summaries at which the densities are refreshed.
 _GROWTH = 0.25
 
 
 class StreamingStar:
-    """Class counts, summaries of all columns, the densities in force, and the exponents.
+    """Class counts, summaries of all columns, the current densities, and the exponents.
 
-    Rows pass three stages. First the row is predicted, and the exponents take one gradient step
-    with the densities as they were before it. It then waits in a block; blocks enter the summaries
-    when they are full. When a quarter of the stream is new, densities are made anew, and sooner
-    after a new feature or class. Blocks and looks at the summaries come after fixed numbers of
-    rows, so that the model does not depend on the batches in which rows arrive.
+    Each row passes three stages. First the row is predicted, and the exponents take one gradient
+    step, with the densities estimated before. The row then waits in a block, and enters the
+    summaries when the block is full. The densities are refreshed from the summaries when a quarter
+    of the rows in them is new, and sooner after a new feature or class. Blocks end and densities
+    are refreshed after fixed numbers of rows, so that the model does not depend on the batches in
+    which rows arrive.
 
     Parameters
     ----------
     summaries : ColumnSummaries
-        Of the numeric columns; empty.
+        Empty summaries of the numeric columns.
     n_states : int
-        Columns of states.
+        Number of columns of states.
     settings : StreamSettings
 
     Attributes
     ----------
     summaries : ColumnSummaries
-        Of the numeric columns.
+        Summaries of the numeric columns.
     counts : StateCounts
-        Of the columns of states.
+        Counts of the columns of states.
     exponents : StreamExponents
     numbers, states : NumericDensities, StateDensities
-        The densities in force.
+        The current densities.
     watch : DriftReaction
     totals : ndarray, shape (n_classes,)
-        Weight of each class.
+        Total weight of each class.
     n_seen : int
-        Rows.
+        Number of rows learned.
     """
 
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
@@ -82,7 +83,7 @@ class StreamingStar:
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
         self._absorbed, self._looked, self._due, self._grown = 0, 0, False, 0
-        # Rows in the summaries, as faded as their weights: schedules count rows, not weights.
+        # Faded number of rows in the summaries: the schedule depends on rows, not on their weights.
         self._held = 0.0
         self._waiting = Block(summaries.n_features, n_states, _BLOCK)
         self._centre = np.zeros((n_classes, self.n_features))
@@ -90,12 +91,12 @@ class StreamingStar:
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return len(self.totals)
 
     @property
     def n_features(self) -> int:
-        """Columns of either kind."""
+        """Number of columns of both kinds."""
         return self.summaries.n_features + len(self.counts)
 
     # ------------------------------------------------------------------------------- learning
@@ -108,7 +109,7 @@ class StreamingStar:
         weights: Floats,
         out: Floats | None = None,
     ) -> None:
-        """Learn from rows, in their order.
+        """Learn from rows in their order.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class StreamingStar:
         classes : ndarray, shape (n,)
         weights : ndarray, shape (n,)
         out : ndarray, shape (n, n_classes), optional
-            Takes the probabilities that the model gave before it saw each row.
+            Receives the class probabilities that the model predicts before it learns each row.
         """
         first, n = 0, len(classes)
         while first < n:
@@ -140,9 +141,10 @@ class StreamingStar:
                     self._look()
 
     def _patience(self) -> float:
-        """Return how many rows come between two looks at the summaries.
+        """Return the number of rows between two refreshes of the densities.
 
-        A quarter of those that are there, and less while the youngest feature or class is young.
+        It is a quarter of the rows in the summaries, and less while the newest feature or class has
+        few rows.
         """
         return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
@@ -174,11 +176,11 @@ class StreamingStar:
         return logs
 
     def _absorb(self) -> None:
-        """Put the block that waits into the summaries."""
+        """Add the waiting block to the summaries."""
         block, decay = self._waiting, self.settings.decay
         n = block.filled
         columns, codes, classes, weights = block.rows
-        # Class totals have faded row by row, and hold the rows of the block.
+        # Class totals have faded row by row, and already include the rows of the block.
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
         weights = weights * ages
         waiting = np.bincount(classes, weights, self.n_classes).astype(np.float64)
@@ -195,21 +197,21 @@ class StreamingStar:
         block.empty()
 
     def _fade(self, factor: float) -> None:
-        """Multiply the weight of all that is in the summaries."""
+        """Multiply all weights in the summaries by a factor."""
         if factor < 1.0:
             self.summaries.fade(factor)
             self.counts.fade(factor)
             self._held *= factor
 
     def _turn(self, waiting: Floats, factor: float) -> None:
-        """Begin a pane of the window; the oldest one is forgotten."""
-        assert isinstance(self.summaries, WindowedSummaries)  # there is a window
+        """Start a new pane of the window and drop the oldest."""
+        assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
         self.summaries.turn()
         totals, self._held = self.counts.turn()
         self.totals = totals * factor + waiting
 
     def _react(self, waiting: Floats) -> None:
-        """Do something about an alarm, before the block that brought it enters the summaries."""
+        """React to an alarm, before the block that raised it enters the summaries."""
         if self.settings.on_drift == "note":
             return
         self.exponents.quicken()
@@ -218,12 +220,12 @@ class StreamingStar:
             share = min(1.0, REMAINING_WEIGHT / max(self._held, 1.0))
             self._fade(share)
             self.totals = share * np.maximum(self.totals - waiting, 0.0) + waiting
-            # Blocks come as in the beginning, and the next look after this one.
+            # Blocks are as small as at the start, and the densities are refreshed after this block.
             self.watch.begun = self._absorbed
             self._due = True
 
     def _look(self) -> None:
-        """Make densities from the summaries."""
+        """Refresh the densities from the summaries."""
         set_ = self.settings
         together = self.summaries.together()
         self.numbers = DENSITIES[together.densities].from_summaries(together, set_)
@@ -241,7 +243,7 @@ class StreamingStar:
         return np.ascontiguousarray(np.concatenate(both, axis=1))
 
     def refresh(self) -> None:
-        """Put what waits into the summaries and make the densities anew, whatever the schedule."""
+        """Add waiting rows to the summaries and refresh the densities, whatever the schedule."""
         if self._waiting.filled:
             self._absorb()
         self._look()
@@ -249,7 +251,7 @@ class StreamingStar:
     # ----------------------------------------------------------------------------- prediction
 
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
-        """Return the log score of each class for rows, shape (n, n_classes), averaged exponents."""
+        """Return the log scores of rows, shape (n, n_classes), with the averaged exponents."""
         out = np.empty((columns.shape[1], self.n_classes))
         learned = self.exponents.state
         prior = self.log_prior + learned.mean_bias
@@ -261,16 +263,16 @@ class StreamingStar:
 
     @property
     def log_prior(self) -> Floats:
-        """Log probability of each class, without its bias."""
+        """Log prior of each class, without its bias."""
         held = self.totals + self.settings.smoothing.alpha
         return np.asarray(np.log(held / held.sum()))
 
     def is_sketched(self, column: int) -> bool:
-        """Return whether a column of states has had too many of them to count them one by one."""
+        """Return whether a column has had too many states to count them individually."""
         return column in self.counts.sketches
 
     def keys_in_use(self, column: int) -> set[int]:
-        """Return the codes of a column's states that the model may need."""
+        """Return the codes of a column's states that the model may still need."""
         found = set(self._waiting.rows[1][column].tolist())
         if self.is_sketched(column):
             found.update(self.counts.sketches[column].listed()[0].tolist())
@@ -280,9 +282,10 @@ class StreamingStar:
     # --------------------------------------------------------------------------------- growth
 
     def grow(self, *, n_classes: int | None = None, n_numbers: int = 0, n_states: int = 0) -> None:
-        """Make room for classes, and for columns after those of their kind.
+        """Add classes, and add columns after the others of their kind.
 
-        Densities are widened, not made anew: rows go on waiting, and many classes may come.
+        Densities are widened without a refresh: waiting rows continue to wait, and many classes may
+        be added one after the other.
         """
         held = self.totals + self.settings.smoothing.alpha
         shares = held / held.sum()
@@ -301,7 +304,7 @@ class StreamingStar:
     # ---------------------------------------------------------------------------------- files
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the whole state as arrays, to the bit."""
+        """Return the complete state as named arrays, exact to the bit."""
         state: dict[str, NDArray[Any]] = {
             "numbers": np.array(
                 [self.n_seen, self._absorbed, self._looked, self._due, self._grown]
@@ -327,12 +330,12 @@ class StreamingStar:
         summaries: type[ColumnSummaries],
         settings: StreamSettings,
     ) -> StreamingStar:
-        """Return a star in the state that `arrays` returned.
+        """Return a star with the state that `arrays` returned.
 
         Raises
         ------
         DataError, LookupError, TypeError, ValueError
-            For what it never returns.
+            If the arrays are not a valid state.
         """
         own = part_of(arrays, "summaries.")
         held: ColumnSummaries = (
@@ -353,12 +356,12 @@ class StreamingStar:
         made.states = StateDensities(**part_of(arrays, "states."))
         check_star(made, made._absorbed, made._looked, made._waiting.filled, made._held)
         made._centre = made._centre_now()
-        if made._waiting.filled >= made._block_size():  # a forged file
+        if made._waiting.filled >= made._block_size():  # only in a manipulated file
             made._absorb()
         return made
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the state, with the room for a block that waits."""
+        """Bytes of the state, including the capacity of the waiting block."""
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + self._waiting.nbytes

@@ -1,4 +1,4 @@
-"""Counts of the last rows of a stream, by panes."""
+"""Counts of the last rows of a stream, in panes that together form a sliding window."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from bayesgraph.statistics.sketches.base import widened
 
 
 class WindowCounts:
-    """Class totals and tables of each pane of a window, oldest first.
+    """Class totals and state tables of each pane of a window, oldest pane first.
 
-    Totals are of weights and, in a second line, of rows.
+    Class totals have two rows: total weights, and (faded) numbers of rows.
 
     Parameters
     ----------
     window : int or None
-        Rows, rounded up to a multiple of the number of panes; None for no window.
+        Number of rows, rounded up to a multiple of the number of panes; None for no window.
     n_classes, n_states : int
-        Classes, and columns of states.
+        Number of classes, and of columns of states.
 
     Attributes
     ----------
     rows : int
-        In the newest pane.
+        Number of rows in the newest pane.
     """
 
     def __init__(self, window: int | None, n_classes: int, n_states: int) -> None:
@@ -53,11 +53,11 @@ class WindowCounts:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next row begins a pane."""
+        """Whether the next row starts a new pane."""
         return self.is_on and self.rows >= self._size
 
     def room(self, maximum: int) -> int:
-        """Return how many rows may come together, at most so many."""
+        """Return how many rows can be added to one pane, at most `maximum`."""
         if not self.is_on:
             return maximum
         return min(maximum, self._size if self.is_full else self._size - self.rows)
@@ -70,29 +70,29 @@ class WindowCounts:
         ]
 
     def turn(self) -> tuple[Floats, list[Floats]]:
-        """Begin a pane; return the class totals and the tables of those that are left."""
+        """Start a new pane; return the class totals and the tables of the panes that remain."""
         _, n_classes = self._panes[-1][0].shape
         empty = self._empty(n_classes, len(self._panes[-1]) - 1)
         self._panes = [*self._panes, empty][-PANES:]
         self.rows = 0
-        # Sums, not differences: dropped panes leave no rounding behind.
+        # Sums of panes instead of differences: dropped panes leave no rounding errors.
         totals, *tables = (_sum(*parts) for parts in zip(*self._panes, strict=True))
         return totals, tables
 
     def fade(self, factor: float) -> None:
-        """Multiply all weights."""
+        """Multiply all weights by a factor."""
         for pane in self._panes:
             for counts in pane:
                 counts *= factor
 
     def grow(self, n_classes: int, n_states: int) -> None:
-        """Make room for classes, and for columns of states up to a number."""
+        """Add classes and columns of states, up to the given numbers."""
         for pane in self._panes:
             pane += [np.zeros((0, n_classes)) for _ in range(n_states + 1 - len(pane))]
             pane[:] = [widened(counts, (len(counts), n_classes)) for counts in pane]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays."""
+        """Return the state as named arrays."""
         state: dict[str, NDArray[Any]] = {"rows": np.array([self.rows, len(self._panes)])}
         if self.is_on:
             for i, pane in enumerate(self._panes):
@@ -100,12 +100,12 @@ class WindowCounts:
         return state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the state that `arrays` returned.
+        """Replace the state by that which `arrays` returned.
 
         Raises
         ------
         DataError
-            For arrays that it never returns.
+            If the arrays are not a valid state.
         """
         self.rows, n = arrays["rows"].tolist()
         if not (self.rows >= 0 and 1 <= n <= PANES):
@@ -123,6 +123,6 @@ class WindowCounts:
 
 
 def _sum(*parts: Floats) -> Floats:
-    """Return the sum of tables, those that have fewer states filled up with zeros."""
+    """Return the sum of tables; missing states of shorter tables count as zeros."""
     shape = (max(len(part) for part in parts), parts[0].shape[1])
     return np.asarray(sum(widened(part, shape) for part in parts))

@@ -1,4 +1,4 @@
-"""Summaries of streams in bounded memory, of all columns of a table side by side."""
+"""Summaries of the columns of a stream in bounded memory, for all columns of a table together."""
 
 from bayesgraph.statistics.sketches.base import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.statistics.sketches.frequent_values import FrequentValues
@@ -7,7 +7,8 @@ from bayesgraph.statistics.sketches.gk import GKSummary
 from bayesgraph.statistics.sketches.pid import PiDSummary
 from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
 
-# The one list of summaries of numeric columns; each class says the rest on its card.
+# All summaries of numeric columns by name; the card of each class describes it, see
+# ColumnSummaries.
 SUMMARIES: dict[str, type[ColumnSummaries]] = {
     kind.name: kind for kind in (GKSummary, PiDSummary, GaussianSummary)
 }

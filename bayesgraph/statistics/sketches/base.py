@@ -1,4 +1,4 @@
-"""Base classes of summaries of numeric columns by class, and checks of saved ones."""
+"""Base classes of class-conditional summaries of numeric columns, and checks of saved states."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 
-# A value that has faded below such a share of a column's weight is no place of its own any more,
-# and weights below so many rows are none: products of them would leave the range of floating point.
+# LIGHT: minimum share of its column's weight that a faded value needs to remain separate.
+# NOTHING: minimum weight, in rows; smaller weights count as 0, as products of them would underflow.
 LIGHT = 1e-12
 NOTHING = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Stretches of the ranges of columns, between which they may be cut.
+    """Cells of columns: ranges of values with their class weights, between possible cut points.
 
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Where the cells of each feature begin.
+        Offset of the cells of each feature, and the number of cells.
     counts : ndarray, shape (number of cells of all features, n_classes)
-        Weight of each class, cells of a feature in ascending order. No cell is without weight.
+        Weight of each class in each cell, which is positive in total. Cells of a feature ascend.
     cuts : ndarray, shape (number of cells of all features,)
-        A number between a cell and the next one, which belongs to the first; infinite for the last
+        A number between a cell and the next cell, inclusive for the first; infinite for the last
         cell of a feature.
     low, high : ndarray, shape (number of cells of all features,)
-        Smallest and greatest value of a cell.
+        Minimum and maximum value of each cell.
     """
 
     start: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Cells:
     high: Floats
 
     def of(self, feature: int) -> tuple[Floats, Floats]:
-        """Return the counts of a feature's cells, and the cuts between them."""
+        """Return the counts of a feature's cells, and the cut points between them."""
         a, b = self.start[feature], self.start[feature + 1]
         return self.counts[a:b], self.cuts[a : max(a, b - 1)]
 
@@ -52,11 +52,11 @@ class Cells:
     def joined(
         cls, start: NDArray[np.int64], counts: Floats, cuts: Floats, low: Floats, high: Floats
     ) -> Cells:
-        """Return cells of which those that hold next to nothing are joined to their neighbours.
+        """Return the cells, after merging nearly empty cells into their neighbours.
 
-        A cell with less than 1e-12 of its feature's weight joins the next one that has more, or
-        the last one that has; the cut is halfway across what was joined, whose values are
-        forgotten.
+        A cell with less than 1e-12 of its feature's weight is merged into the next cell with more,
+        or, if there is none, the last cell with more. The cut point is then the middle of the
+        merged range, whose values are forgotten.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -81,20 +81,21 @@ class Cells:
 
 
 class ColumnSummaries(ABC):
-    """Summaries of bounded size of several numeric columns, with a count of each class.
+    """Summaries of bounded size of several numeric columns, with class counts.
 
-    They are changed in place; `copy` keeps a state.
+    Summaries are modified in place; `copy` keeps a state.
 
-    A subclass says on its card what it is called (`name`: in ``summary=`` and in files), which of
-    the classifier's parameters it takes (`options`: "size", "epsilon"), and which densities are
-    made of it (`densities`: a key of `bayesgraph.learning.streaming.densities.DENSITIES`).
+    The class attributes of a subclass are its card, which describes it to everything that lists or
+    chooses summaries: `name` (in ``summary=`` and in files), `options` (the classifier's parameters
+    that it takes: "size", "epsilon"), and `densities` (the densities estimated from it: a key of
+    `bayesgraph.learning.streaming.densities.DENSITIES`).
 
     Attributes
     ----------
     n_features, n_classes : int
     """
 
-    # The card, which everything that lists or chooses summaries reads.
+    # The card.
     name: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
     densities: ClassVar[str] = "intervals"
@@ -114,12 +115,12 @@ class ColumnSummaries(ABC):
         classes : array_like of int, shape (n,)
             Codes below `n_classes`.
         weights : array_like, shape (n,), optional
-            Not negative; rows of weight zero are left out.
+            Not negative; rows of weight zero are ignored.
 
         Raises
         ------
         DataError
-            For infinite values, codes out of range, or arrays of different lengths.
+            If values are infinite, codes are out of range, or arrays differ in length.
         """
         matrix = np.asarray(values, dtype=np.float64)
         if matrix.ndim == 1 and self.n_features == 1:
@@ -139,14 +140,14 @@ class ColumnSummaries(ABC):
 
     @abstractmethod
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """Add rows that have been checked.
+        """Add rows whose values have been checked.
 
         Parameters
         ----------
         columns : ndarray, shape (n_features, n)
         classes : ndarray, shape (n,)
         weights : ndarray, shape (n,) or (0,)
-            Empty if every row weighs 1.
+            Empty if every row has weight 1.
         """
 
     @property
@@ -155,9 +156,9 @@ class ColumnSummaries(ABC):
         """Weight of the observed values of each feature and class, (n_features, n_classes)."""
 
     def fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen.
+        """Multiply all weights by a factor.
 
-        A column is forgotten when the rest of it weighs less than 1e-100 rows.
+        A column is reset if its remaining weight is less than 1e-100 rows.
 
         Parameters
         ----------
@@ -167,7 +168,7 @@ class ColumnSummaries(ABC):
         Raises
         ------
         ModelError
-            For any other factor.
+            If the factor is not a number from 0 to 1.
         """
         self._fade(checked_factor(factor))
 
@@ -177,28 +178,28 @@ class ColumnSummaries(ABC):
 
     @abstractmethod
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Make room for more features or classes, which follow those that there are."""
+        """Add features or classes after the existing ones, up to the given numbers."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the whole state as arrays."""
+        """Return the complete state as named arrays."""
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return summaries in the state that `arrays` returned."""
+        """Return summaries with the state that `arrays` returned."""
         raise NotImplementedError
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary of the rows of several, to be read and not to be updated.
+        """Return one read-only summary of the rows of several summaries.
 
-        It has the information of all: its size is at most the sum of their sizes, and its error the
-        sum of their errors.
+        It has the information of all summaries: its size is at most the sum of their sizes, and its
+        error the sum of their errors.
 
         Parameters
         ----------
         summaries : sequence of summaries of this class
-            Of the same features and classes; at least one.
+            At least one; all with the same features and classes.
         """
         raise NotImplementedError
 
@@ -208,7 +209,7 @@ class ColumnSummaries(ABC):
         return type(self)
 
     def together(self) -> ColumnSummaries:
-        """Return this summary, or the panes of a window in one: densities are made from it."""
+        """Return this summary, or one that unites the panes of a window, for density estimates."""
         return self
 
     def copy(self) -> Self:
@@ -228,17 +229,17 @@ class ColumnSummaries(ABC):
 
 
 class CutSummaries(ColumnSummaries):
-    """Summaries that say how much of each class lies up to some places."""
+    """Summaries that know the class weights up to certain values of each column."""
 
     @abstractmethod
     def cells(self) -> Cells:
-        """Return the cells between the places that are known."""
+        """Return the cells between these values."""
 
 
 def checked_rows(
     classes: ArrayLike, weights: ArrayLike | None, n_rows: int, n_classes: int
 ) -> tuple[NDArray[np.signedinteger], Floats]:
-    """Return the class codes of rows, and their weights, empty if every row weighs 1."""
+    """Return the checked class codes and weights of rows; weights are empty if all are 1."""
     codes = np.asarray(classes)
     if codes.shape != (n_rows,) or codes.dtype.kind not in "iu":
         raise DataError(
@@ -262,14 +263,14 @@ def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
 
 
 def checked_size(name: str, value: Any, minimum: int) -> int:
-    """Return a whole number of at least so much."""
+    """Return `value` as an int; raise a ModelError unless it is an integer, `minimum` or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
     return int(value)
 
 
 def checked_factor(factor: Any) -> float:
-    """Return by what all weights are to be multiplied: a number in [0, 1]."""
+    """Return the factor as a float; raise a ModelError unless it is a number in [0, 1]."""
     number = isinstance(factor, (int, float, np.integer, np.floating))
     if not number or isinstance(factor, bool) or not 0.0 <= factor <= 1.0:
         raise ModelError(
@@ -279,7 +280,7 @@ def checked_factor(factor: Any) -> float:
 
 
 def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array that is longer along some axes, zero where it is new."""
+    """Return an array enlarged to `shape`, with zeros in the new entries."""
     if array.shape == shape:
         return array
     out = np.zeros(shape, dtype=array.dtype)
@@ -296,23 +297,23 @@ def state_array(
     maximum: float = np.inf,
     whole: bool = False,
 ) -> NDArray[Any]:
-    """Return an array of a saved state.
+    """Return an array of a saved state after checking it.
 
     Parameters
     ----------
     arrays : mapping from name to ndarray
     name : str
     shape : tuple of int or None
-        None for an axis of any length.
+        Required shape; None for an axis of any length.
     minimum, maximum : float
-        Range of its numbers.
+        Range of its values.
     whole : bool
-        Whether it holds whole numbers of 64 bits; else finite floats of 64 bits.
+        Whether it must hold 64-bit integers, otherwise finite 64-bit floats.
 
     Raises
     ------
     DataError
-        For no such array, or another one.
+        If the array is missing, or violates one of these requirements.
     """
     array = arrays.get(name)
     dtype = np.dtype(np.int64 if whole else np.float64)
@@ -334,21 +335,21 @@ def state_array(
 
 
 def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
+    """Return the arrays whose names start with a prefix, by their names without the prefix."""
     found = arrays.items()
     return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
 
 
 def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
-    """Refuse rows of numbers whose used part does not ascend.
+    """Raise a DataError unless the used part of each row ascends.
 
     Parameters
     ----------
     name : str
     values, used : ndarray, shape (n_features, room)
-        The used numbers of a row come first.
+        The used values of a row come first.
     ties : bool
-        Whether neighbours may be equal.
+        Whether consecutive values may be equal.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The most frequent values of a column in bounded memory: the summary of Misra and Gries."""
+"""The most frequent values of a column in bounded memory: the Misra-Gries summary."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bayesgraph.statistics.sketches.base import (
 )
 from bayesgraph.variables import State
 
-# Keys of values are at least this; smaller ones are free for codes of known values.
+# Minimum key of a hashed value; smaller keys are free for codes of known values.
 FIRST_KEY = 1 << 62
 
 Keys = NDArray[np.int64]
 
 
 def key_of(value: State) -> int:
-    """Return a number in [2^62, 2^63) for a value: of its type and repr, by BLAKE2b.
+    """Return a hash key in [2^62, 2^63) of a value: BLAKE2b of its type and repr.
 
-    The same in every process, whatever its hash seed; `True`, `1`, `1.0` and `"1"` differ.
+    It is the same in every process, whatever the hash seed; `True`, `1`, `1.0` and `"1"` differ.
     """
     kind = type(value)
     text = f"{kind.__module__}.{kind.__qualname__} {value!r}"
@@ -42,27 +42,28 @@ def key_of(value: State) -> int:
 class FrequentValues:
     """Class counts of the most frequent values of one column, however many values it has.
 
-    While there are at most `size` values, their counts are exact. When there are more, the list
-    loses the credit of the first one that does not fit, from all, and those left with none. Every
-    value with more than a share 1 / (`size` + 1) of all weight is in the list, and has missed a
-    weight of `missed` at most, which is no more than that share.
+    While there are at most `size` values, their counts are exact. Each listed value has a credit,
+    at first its weight. If a batch leads to e values more than `size`, the e-th smallest credit is
+    subtracted from all credits, and values without credit leave the list. Every value with more
+    than a share 1 / (`size` + 1) of the total weight is listed, and its counts lack a weight of at
+    most `missed`, which does not exceed that share.
 
-    `fade` is exact, but for values that have faded below 1e-12 of all weight: they leave the list,
-    so that there is room for others. Results depend on the batches of rows only in which rare
-    values the list has.
+    `fade` is exact, except that values faded below 1e-12 of the total weight leave the list, to
+    make room for others. How rows are divided into batches affects only which rare values are
+    listed.
 
     Parameters
     ----------
     n_classes : int
     size : int
-        Maximal number of values in the list.
+        Maximum number of values in the list.
 
     Attributes
     ----------
     totals : ndarray, shape (n_classes,)
-        Weight of all observed values, listed or not.
+        Class weights of all observed values, listed or not.
     missed : float
-        Maximal weight of a value, listed or not, beyond its counts in the list.
+        Upper bound on the weight of any value, listed or not, that its listed counts lack.
 
     References
     ----------
@@ -86,7 +87,8 @@ class FrequentValues:
         self.size = checked_size("size", size, 1)
         self.totals = np.zeros(n_classes)
         self.missed = 0.0
-        # Ascending keys, class counts since each came, and Misra and Gries' counters.
+        # Ascending keys, class counts since each key was listed, and the counters of Misra and
+        # Gries.
         self._keys: Keys = np.zeros(0, dtype=np.int64)
         self._seen = np.zeros((0, n_classes))
         self._credit = np.zeros(0)
@@ -100,7 +102,7 @@ class FrequentValues:
             Keys of the values, not negative; -1 where missing.
         classes : ndarray of int, shape (n,)
         weights : ndarray, shape (n,) or (0,)
-            Empty if every row weighs 1.
+            Empty if every row has weight 1.
         """
         there = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
         distinct, at = np.unique(keys[there], return_inverse=True)
@@ -127,29 +129,29 @@ class FrequentValues:
             self._select(self._credit > 0)
 
     def _select(self, chosen: NDArray[np.bool_]) -> None:
-        """Leave only some of the values in the list."""
+        """Keep only some of the values in the list."""
         self._keys, self._seen = self._keys[chosen], self._seen[chosen]
         self._credit = self._credit[chosen]
 
     def listed(self) -> tuple[Keys, Floats]:
-        """Return the keys of the values in the list, and the weights counted since they came.
+        """Return the keys of the listed values, and their class weights since they were listed.
 
-        The keys ascend; the weights have shape (n, n_classes) and are never too much.
+        The keys ascend. The weights have shape (n, n_classes) and never exceed the true weights.
         """
         return self._keys, self._seen
 
     def fade(self, factor: float) -> None:
-        """Multiply the weight of all that was seen.
+        """Multiply all weights by a factor.
 
         Parameters
         ----------
         factor : float
-            In [0, 1]; 0 forgets everything, and so does one that leaves less than 1e-100 rows.
+            In [0, 1]; 0 forgets everything, as does a factor that leaves less than 1e-100 rows.
 
         Raises
         ------
         ModelError
-            For any other factor.
+            If the factor is not a number from 0 to 1.
         """
         self.totals = self.totals * checked_factor(factor)
         self.missed *= factor
@@ -159,18 +161,18 @@ class FrequentValues:
             self.totals, self.missed = np.zeros(self.n_classes), 0.0
         light = self._credit < max(LIGHT * weight, NOTHING)
         if light.any():
-            # Values that leave the list have missed the counts that it had of them.
+            # Values that leave the list lack the counts that the list had of them.
             self.missed += float(self._credit[light].max()) if weight >= NOTHING else 0.0
             self._select(~light)
 
     def grow(self, *, n_classes: int) -> None:
-        """Make room for more classes, which follow those that there are."""
+        """Add classes after the existing ones, up to `n_classes`."""
         self.n_classes = n_classes
         self.totals = widened(self.totals, (n_classes,))
         self._seen = widened(self._seen, (len(self._seen), n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as arrays."""
+        """Return the state as named arrays."""
         return {
             "limits": np.array([self.size, self.missed]),
             "totals": self.totals,
@@ -181,14 +183,14 @@ class FrequentValues:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the list in the state that `arrays` returned.
+        """Return a summary with the state that `arrays` returned.
 
         Raises
         ------
         DataError
-            For arrays that do not fit together.
+            If the arrays are inconsistent.
         """
-        # Files of 0.1.0 have the settings of a count-min sketch between the two.
+        # Files of 0.1.0 have the settings of a count-min sketch between size and missed weight.
         size, *_, missed = state_array(arrays, "limits", (None,), minimum=0.0).tolist()
         totals = state_array(arrays, "totals", (None,), minimum=0.0)
         made = cls(len(totals), size=int(size))

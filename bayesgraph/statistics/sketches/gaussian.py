@@ -1,4 +1,4 @@
-"""A Gaussian of each class: counts, means and sums of squares."""
+"""Class-conditional counts, means and sums of squares of numeric columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bayesgraph.statistics.sketches.base import (
 class GaussianSummary(ColumnSummaries):
     """Weight, mean and variance of each feature and class, merged stably.
 
-    A feature and class of which less than 1e-100 rows are left after `fade` is as if nothing had
+    If `fade` leaves less than 1e-100 rows of a feature in a class, they are reset as if nothing had
     been observed.
 
     Parameters
@@ -58,7 +58,7 @@ class GaussianSummary(ColumnSummaries):
 
     @property
     def mean(self) -> Floats:
-        """Means, shape (n_features, n_classes); 0 where nothing was observed."""
+        """Means, shape (n_features, n_classes); 0 without observed values."""
         return np.ascontiguousarray(self.moments.mean.T)
 
     @property
@@ -69,7 +69,7 @@ class GaussianSummary(ColumnSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries: exact but for rounding."""
+        """See ColumnSummaries; exact up to rounding errors."""
         made = cls(summaries[0].n_features, summaries[0].n_classes)
         made.moments = functools.reduce(operator.add, (s.moments for s in summaries))
         return made

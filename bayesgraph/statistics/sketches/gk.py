@@ -1,4 +1,4 @@
-"""Quantiles of each class in bounded memory: Greenwald and Khanna's summary with class counts."""
+"""Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ from bayesgraph.statistics.sketches.base import (
 )
 from bayesgraph.statistics.sketches.midpoints import halfway
 
-# Values below which one thread is enough.
+# Number of values below which one thread is enough.
 _THREAD = 1 << 12
-# The columns of tuples as files name them, and the minimum of each.
+# Names of the columns of tuples in files, and the minimum of each.
 _COLUMNS = {"value": -np.inf, "low": -np.inf, "own": 0.0, "delta": 0.0}
 
 
 class GKSummary(CutSummaries):
     """Quantile summaries whose tuples count each class.
 
-    A tuple holds a value v, the weight g of each class between the tuple before and v, and how much
-    more than the sum of all g up to it the rank of v may be (delta).
+    A tuple holds a value v, the weight g of each class between the previous tuple and v, and delta,
+    by which the rank of v may exceed the sum of all g up to v.
 
-    * **Fixed memory** (the default): `size` tuples a feature. When there are more, neighbours are
-      merged whose g and delta sum to the minimum under which `size` are left. The error is
-      not known before; `rank_error` reports what it has become.
+    * **Fixed memory** (the default): `size` tuples per feature. If there are more, neighbours are
+      merged whose g and delta sum to at most a bound, the smallest that leaves `size` tuples. The
+      error is not known in advance; `rank_error` reports its current bound.
     * **Fixed error**: with `epsilon`, tuples are merged up to g + delta = 2 epsilon n, so that
       ranks are off by at most epsilon n in any order of arrival; memory grows with log(epsilon n).
 
-    What equals a tuple's value is known to lie nowhere else: equal values make nothing uncertain,
+    The position of rows equal to a tuple's value is known exactly: equal values add no uncertainty,
     and a column of at most `size` distinct values is counted exactly.
 
-    The bound is one of the pooled rank. A class that makes up a share s of the rows has its own
-    quantiles bounded by `rank_error` / s only, relative to its size.
+    The bound applies to ranks among all classes. The ranks of a class that makes up a share s of
+    the rows are only bounded by `rank_error` / s, relative to the size of the class.
 
-    Rows are added in blocks: all that are given at once are put in their places exactly, then
-    tuples are merged. The result does not depend on the order of rows within a block. It does on
-    that of blocks, and in fixed memory so does the error: it is smallest when values come in
-    order, and worst when each block falls between the two halves of what was seen, where every new
-    tuple is as uncertain as the one it falls into. `rank_error` says so (4.4 % there, 0.8 %
-    elsewhere).
+    Rows are added in blocks: all rows of a block are inserted exactly, then tuples are merged. The
+    result does not depend on the order of rows within a block. It depends on the order of the
+    blocks, as does the error in fixed memory: it is smallest for ascending values, and largest if
+    each block falls between the lower and the upper half of the earlier values, where a new tuple
+    is as uncertain as the tuple it falls into. `rank_error` reports this (4.4 % in that order, 0.8
+    % otherwise). The rank of a cut of `cells` may be off by twice `rank_error`.
 
-    Maximal error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
+    Maximum error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
     `size` 100, blocks of 256 rows):
 
     ============================  =========  ==========
@@ -68,18 +68,18 @@ class GKSummary(CutSummaries):
     from the ends inwards               4.6     2.0-3.0
     ============================  =========  ==========
 
-    After `fade`, tuples with less than 1e-12 of a feature's weight are joined to the next one, the
-    last ones to the one before: the weight of each class stays, their values are forgotten. So the
-    smallest and the largest value are those of what is still held, and a rank may be off by as
-    little more than `rank_error` as such tuples weigh.
+    After `fade`, tuples with less than 1e-12 of a feature's weight are joined to the next tuple, or
+    at the end to the previous one: class weights are kept, and their values are forgotten. The
+    minimum and the maximum are therefore those of the remaining tuples, and a rank may exceed
+    `rank_error` by the small weight of such tuples.
 
     Parameters
     ----------
     n_features, n_classes : int
     size : int
-        Tuples a feature, at least 3; ignored with `epsilon`.
+        Maximum number of tuples per feature, at least 3; ignored with `epsilon`.
     epsilon : float, optional
-        Maximal relative error of a rank, in (0, 0.5).
+        Maximum relative error of a rank, in (0, 0.5).
 
     References
     ----------
@@ -149,7 +149,7 @@ class GKSummary(CutSummaries):
 
     @property
     def _weights(self) -> Floats:
-        """Weight of each class for each tuple, 0 where there is none."""
+        """Weight of each class for each tuple, 0 for unused tuples."""
         return np.asarray(self._tuples[..., kernels.GAPS :] * self._is_used[..., None])
 
     @property
@@ -159,23 +159,23 @@ class GKSummary(CutSummaries):
 
     @property
     def rank_error(self) -> Floats:
-        """Bound of the error of any rank, in units of weight, shape (n_features,).
+        """Bound on the error of `rank` and `quantile`, in units of weight, shape (n_features,).
 
-        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1), with g without the weight of
-        what equals a tuple's value: that is on no other side of any number.
+        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1), where g excludes the weight of
+        values equal to that of the tuple, whose position is certain.
         """
         return np.asarray(self._spread.max(axis=1, initial=0.0) / 2)
 
     @property
     def _spread(self) -> Floats:
-        """Weight that may be on either side of a number before each tuple."""
+        """Weight that may be on either side of a number just below each tuple's value."""
         own, delta = self._tuples[..., kernels.OWN], self._tuples[..., kernels.DELTA]
         return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
-        """Return a value of each feature up to which lies a share of its weight.
+        """Return the quantile of each feature: a value up to which `share` of its weight lies.
 
-        Its rank is off by at most `rank_error`; NaN where nothing was observed.
+        Its rank is off by at most `rank_error`; NaN without observed values.
         """
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
@@ -184,15 +184,16 @@ class GKSummary(CutSummaries):
             values, weights, delta = self.tuples(f)
             below = np.cumsum(weights.sum(axis=1))
             rank = share * below[-1]
-            # The weight that equals a tuple's value fills the ranks up to its own.
+            # The weight of values equal to that of the tuple covers the ranks up to the tuple's
+            # own.
             above = below + delta - self._tuples[f, : len(below), kernels.OWN] - rank
             found[f] = values[np.argmin(np.maximum(rank - below, above))]
         return found
 
     def rank(self, values: ArrayLike) -> Floats:
-        """Return about how much weight lies up to one number for each feature.
+        """Return the approximate weight up to one number for each feature.
 
-        Off by at most `rank_error`.
+        It is off by at most `rank_error`.
         """
         found = np.zeros(self.n_features)
         for f, x in enumerate(np.broadcast_to(np.asarray(values, dtype=np.float64), found.shape)):
@@ -207,15 +208,15 @@ class GKSummary(CutSummaries):
         return found
 
     def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
-        """Return values, class weights and deltas of a feature's tuples."""
+        """Return the values, class weights and deltas of a feature's tuples."""
         found = self._tuples[feature, : self._used[feature]].copy()
         return found[:, kernels.VALUE], found[:, kernels.GAPS :], found[:, kernels.DELTA]
 
     def cells(self) -> Cells:
-        """See CutSummaries: a tuple is a cell.
+        """See CutSummaries; each tuple is a cell.
 
-        The cut is about halfway to the next tuple's smallest value, as it would be from the rows,
-        or the tuple's value where the next one reaches below it.
+        The cut point is about halfway to the minimum of the next tuple, as for the rows themselves,
+        or the tuple's own value if the next tuple also counts smaller values.
         """
         used = self._is_used
         low, value = self._tuples[..., kernels.LOW], self._tuples[..., kernels.VALUE]
@@ -227,9 +228,9 @@ class GKSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries: all tuples in order (Greenwald and Khanna, PODS 2004).
+        """See ColumnSummaries; takes all tuples in order (Greenwald and Khanna, PODS 2004).
 
-        Where there are more than 2 `size`, neighbours of up to a weight of 1 / `size` are joined,
+        If there are more than 2 `size` tuples, neighbours are joined up to a weight of 1 / `size`,
         which adds half of that to the error.
         """
         first = summaries[0]

@@ -1,7 +1,7 @@
-"""Compiled updates of quantile summaries of all features of a table side by side.
+"""Compiled updates of the quantile summaries of all features of a table.
 
-A tuple is a row of numbers: its value, the smallest value that it counts, the weight of those that
-equal its value, how much more its rank may be (delta), and the weight of each class.
+A tuple is a row of values: its value, the minimum that it counts, the weight of the rows equal to
+its value (own), by how much its rank may be higher (delta), and the weight of each class.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.kernels import faded
 
-# Columns of a tuple; those of the classes are the last ones.
+# Columns of a tuple, followed by one column for each class.
 VALUE, LOW, OWN, DELTA, GAPS = 0, 1, 2, 3, 4
 
 
 @numba.njit(cache=True, nogil=True)
 def _put(into: Floats, at: int, source: Floats, i: int) -> None:
-    """Put a copy of a tuple in a place among others."""
+    """Copy tuple i of `source` to index `at` of `into`."""
     for c in range(into.shape[1]):
         into[at, c] = source[i, c]
 
 
 @numba.njit(cache=True, nogil=True)
 def _weight(tuples: Floats, at: int) -> float:
-    """Return the weight of a tuple."""
+    """Return the total weight of a tuple."""
     weight = 0.0
     for c in range(GAPS, tuples.shape[1]):
         weight += tuples[at, c]
@@ -44,14 +44,14 @@ def _merge_in(
     new: Floats,
     total: Floats,
 ) -> int:
-    """Write the tuples of a feature with new values among them; return how many there are.
+    """Write the tuples of a feature merged with new values; return the number of tuples.
 
-    A value that is a tuple's value already joins it, which adds nothing to anyone's uncertainty.
-    `total` takes the weight of each tuple.
+    A value that equals a tuple's value is added to that tuple, which leaves all uncertainties
+    unchanged. `total` receives the weight of each tuple.
     """
     old, count = 0, 0
     for place in range(len(order) + 1):
-        # Missing values are last, and behind all values are the tuples that are left.
+        # Missing values come last; after the last value, only the remaining tuples are written.
         row = order[place] if place < len(order) else -1
         x = column[row] if row >= 0 and not np.isnan(column[row]) else np.inf
         while old < size and tuples[old, VALUE] <= x:
@@ -66,9 +66,9 @@ def _merge_in(
         if not count or new[count - 1, VALUE] != x:
             new[count, :] = 0.0
             new[count, VALUE], new[count, LOW] = x, x
-            # The largest value is known exactly, and so is the smallest unless it has faded. What
-            # lies in the gap of the next tuple, but for what equals its value, may be on either
-            # side of the new one.
+            # The maximum is known exactly, and so is the minimum unless it has faded. The weight in
+            # the gap of the next tuple, except that of its own value, may be on either side of the
+            # new one.
             if old < size:
                 between = tuples[old, DELTA] - tuples[old, OWN] + _weight(tuples, old)
                 new[count, DELTA] = max(between, 0.0)
@@ -82,13 +82,13 @@ def _merge_in(
 
 @numba.njit(cache=True, nogil=True)
 def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
-    """Return how many tuples a pass leaves that merges gaps up to a sum."""
+    """Return how many tuples remain if neighbours are merged up to a sum of g and delta."""
     if count <= 2:
         return count
     left = 2  # the first and the last
     g, room = total[count - 1], maximum - tuples[count - 1, DELTA]
     for i in range(count - 2, 0, -1):
-        # Selected, not branched on: which it will be cannot be predicted.
+        # Conditional moves instead of branches, as the outcome cannot be predicted.
         joined = total[i] + g
         fits = joined <= room
         left += 0 if fits else 1
@@ -99,8 +99,8 @@ def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> in
 
 @numba.njit(cache=True, nogil=True)
 def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
-    """Write what a pass leaves that merges gaps up to a sum; return how many tuples."""
-    # From the last to the first, into the end of the array; moved to its beginning after.
+    """Write the tuples that remain after merging up to a sum of g and delta; return how many."""
+    # Written from the last tuple to the first at the end of the array, then moved to its start.
     room = len(tuples)
     at, g = room, 0.0
     for i in range(count - 1, -1, -1):
@@ -128,7 +128,7 @@ def absorb_quantiles(
     size: NDArray[np.int64],
     tuples: Floats,
 ) -> None:
-    """Put values into the summaries of some features and merge tuples until there is room.
+    """Add values to the summaries of features, and merge tuples until they fit.
 
     Parameters
     ----------
@@ -138,10 +138,11 @@ def absorb_quantiles(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     share : float
-        Gaps are merged up to this share of all weight; 0 to merge no more than room requires.
+        Tuples are merged up to this share of the total weight; 0 to merge only as far as needed.
     guess : ndarray, shape (n_features,)
-        The share of all weight up to which gaps were merged last.
+        Share of the total weight up to which tuples were merged the last time; modified in place.
     size : ndarray, shape (n_features,)
+        Number of tuples of each feature, modified in place.
     tuples : ndarray, shape (n_features, room, 4 + n_classes)
     """
     room = tuples.shape[1]
@@ -164,8 +165,8 @@ def absorb_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
-    """Return nearly the smallest sum up to which gaps must merge to leave so many tuples."""
-    # The share of the weight that was right last time is nearly right again.
+    """Return approximately the smallest sum up to which merging leaves at most `room` tuples."""
+    # The share of the weight that was right the last time is nearly right again.
     maximum, bottom = guess, 0.0
     left = _left_after(total, tuples, count, maximum)
     while left > room:
@@ -173,7 +174,7 @@ def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: f
         maximum *= min(1.5, max(1.02, left / room))
         left = _left_after(total, tuples, count, maximum)
     for _ in range(12):
-        # Nearly full, or nearly the same sum.
+        # The room is nearly full, or the bounds are nearly equal.
         if left >= 0.96 * room or maximum - bottom < 0.01 * maximum:
             break
         less = max((maximum + bottom) / 2, maximum * (left + 2.0) / room)
@@ -189,15 +190,15 @@ def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: f
 def fade_quantiles(
     factor: float, light: float, nothing: float, size: NDArray[np.int64], tuples: Floats
 ) -> None:
-    """Multiply all weights, and join tuples that have become too light to their neighbours.
+    """Multiply all weights by a factor, and join tuples that became too light to neighbours.
 
     Parameters
     ----------
     factor : float
     light : float
-        Share of a feature's weight that a tuple needs.
+        Minimum share of a feature's weight that a tuple needs.
     nothing : float
-        Weights below this are none.
+        Weights below this become 0.
     size, tuples
         See absorb_quantiles.
     """
@@ -217,7 +218,7 @@ def fade_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_light(n: int, minimum: float, tuples: Floats) -> int:
-    """Join tuples of less than a weight to the next that has it; return how many are left."""
+    """Join tuples lighter than `minimum` to the next heavier one; return the remaining number."""
     carry = np.zeros(tuples.shape[1] - GAPS)
     left, last = 0, 0
     for i in range(n):
@@ -230,7 +231,7 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
         left, last = left + 1, i
     if last < n - 1:
         tuples[left - 1, GAPS:] += carry
-        # The rank of what is the last one now is all weight: nothing lies beyond it.
+        # The rank of the new last tuple is the total weight: it is certain.
         tuples[left - 1, DELTA] = 0.0
     return left
 
@@ -245,11 +246,11 @@ def unite_quantiles(
     start: int,
     stop: int,
 ) -> None:
-    """Put the tuples of several quantile summaries in one order, those of equal values together.
+    """Merge the tuples of several quantile summaries in ascending order, equal values in one tuple.
 
-    Between two tuples of a summary lie up to g + delta - own of its weight, which adds to the delta
-    of the other summaries' tuples there. Where there are more than 2 / `share` tuples, neighbours
-    are joined up to a weight of that share.
+    Between two tuples of a summary lies up to g + delta - own of its weight, which is added to the
+    delta of the other summaries' tuples in between. If there are more than 2 / `share` tuples,
+    neighbours are joined up to that share of the total weight.
 
     Parameters
     ----------
@@ -257,11 +258,11 @@ def unite_quantiles(
     summaries : ndarray, shape (n_summaries, n_features, room, 4 + n_classes)
     share : float
     size : ndarray, shape (n_features,)
-        Written to: tuples of each feature.
+        Receives the number of tuples of each feature.
     out : ndarray, shape (n_features, n_summaries * room, 4 + n_classes)
-        Written to.
+        Receives the tuples.
     start, stop : int
-        Of the features.
+        Range of the features.
     """
     at = np.zeros(len(used), dtype=np.int64)
     for f in range(start, stop):
@@ -296,12 +297,12 @@ def unite_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_neighbours(n: int, maximum: float, tuples: Floats) -> int:
-    """Join tuples with those before them up to a weight; return how many are left."""
+    """Join tuples to those before them up to a weight; return the remaining number of tuples."""
     last, held = -1, np.inf
     for i in range(n):
         weight = _weight(tuples, i)
         if held + weight <= maximum:
-            # The value and its own weight and delta are those of the later tuple.
+            # The joined tuple keeps the value, own weight and delta of the later tuple.
             tuples[i, GAPS:] += tuples[last, GAPS:]
             tuples[i, LOW] = min(tuples[i, LOW], tuples[last, LOW])
             held += weight

@@ -1,4 +1,4 @@
-"""Compiled steps that several summaries share."""
+"""Compiled functions that several summaries share."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 from bayesgraph.factors.algebra import Floats
 
-# Of the smallest positive number, as `frexp` gives it.
+# Exponent of the smallest positive float, as `frexp` returns it.
 FIRST_EXPONENT = -1073
 
 
 @numba.njit(cache=True, nogil=True)
 def faded(weight: float, factor: float, nothing: float) -> float:
-    """Return a weight times a factor, 0 if that is nothing."""
+    """Return a weight times a factor, or 0 if the product is below `nothing`."""
     left = weight * factor
     return left if left >= nothing else 0.0
 
 
 @numba.njit(cache=True, nogil=True)
 def round_midpoints(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
-    """Write rounded numbers halfway between others, or the lower one if nothing is between.
+    """Write rounded midpoints of pairs of numbers, or the lower number if none is between.
 
     Parameters
     ----------
     below, above : ndarray, shape (n,)
     up, down : ndarray, shape (2098,)
-        Numbers are multiplied by one and divided by the other before they are rounded, by the
-        exponent of their distance; NaN to leave them as they are.
+        Midpoints are multiplied by `up`, divided by `down`, and rounded; the factors depend on the
+        exponent of the distance. If they are NaN, midpoints are not rounded.
     out : ndarray, shape (n,)
-        Written to.
+        Receives the midpoints.
     """
     for i in range(len(below)):
         low, high = below[i], above[i]

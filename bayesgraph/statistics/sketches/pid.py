@@ -1,4 +1,4 @@
-"""Histograms of each class in bounded memory: partition incremental discretisation (PiD)."""
+"""Class-conditional histograms in bounded memory: partition incremental discretisation (PiD)."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _THREAD = 1 << 12
 
 
 class PiDSummary(CutSummaries):
-    """Histograms whose bins split where they grow, of constant size.
+    """Histograms whose bins split as they grow, of constant size.
 
-    A feature begins with one bin. A value outside the range extends the first or the last bin. A
-    bin that holds more than twice its share of the weight (2 / `size` of all) is split in the
-    middle, half of its counts to either side; once there are `size` bins, the two neighbours with
-    the smallest sum are merged after each split. No weight is ever lost. How much of a bin lies
-    below a number inside it is a guess, so there is no guarantee as `GKSummary` gives.
+    A feature starts with one bin. A value outside the range extends the first or the last bin. A
+    bin that holds more than 2 / `size` of the total weight is split in the middle, and half of its
+    counts go to either side; once there are `size` bins, the two neighbours with the smallest sum
+    are merged after each split. No weight is ever lost. The weight of a part of a bin is a guess,
+    so that there is no bound on the error, unlike for `GKSummary`.
 
-    The result depends on the order of the rows: sorted rows fill bins that have just been made, so
-    that halves are wrong guesses. For smooth densities in random order it is more exact than
-    `GKSummary`; outliers and values that are far more frequent than others cost bins. See there for
+    The result depends on the order of the rows: sorted rows fill the bins that were made last, for
+    which equal halves are a wrong guess. For smooth densities in random order the histograms are
+    more exact than `GKSummary`; outliers and very frequent values use up bins. See `GKSummary` for
     errors measured in several orders.
 
-    After `fade`, bins at the ends of the range with less than 1e-12 of the weight are cut off, and
-    what they have left goes to their neighbours: the range is that of the bins that hold something.
+    After `fade`, bins at the ends of the range with less than 1e-12 of the weight are removed, and
+    their remaining weight goes to their neighbours: the range is that of the bins that remain.
 
     Parameters
     ----------
     n_features, n_classes : int
     size : int
-        Bins a feature, at least 2.
+        Maximum number of bins per feature, at least 2.
 
     References
     ----------
@@ -63,7 +63,7 @@ class PiDSummary(CutSummaries):
         self.size = checked_size("size", size, 2)
         self._used = np.zeros(n_features, dtype=np.int64)
         self._total = np.zeros(n_features)
-        # One bin more than there may be: a split comes before the merge.
+        # Room for one additional bin, as splits come before merges.
         self._edge = np.zeros((n_features, size + 2))
         self._count = np.zeros((n_features, size + 1, n_classes))
 
@@ -89,12 +89,12 @@ class PiDSummary(CutSummaries):
         return np.asarray(np.arange(self._count.shape[1]) < self._used[:, None])
 
     def bins(self, feature: int = 0) -> tuple[Floats, Floats]:
-        """Return the edges of a feature's bins, ascending, and the class weights of the bins."""
+        """Return the ascending edges of a feature's bins, and the class weights of the bins."""
         n = self._used[feature]
         return self._edge[feature, : n + 1].copy(), self._count[feature, :n].copy()
 
     def cells(self) -> Cells:
-        """See CutSummaries: a bin is a cell, and shares those beside it that hold nothing."""
+        """See CutSummaries; each bin is a cell, merged with empty bins beside it."""
         used = self._is_used
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
         low, high = self._edge[:, :-1][used], self._edge[:, 1:][used]
@@ -104,7 +104,7 @@ class PiDSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries: bins between all edges, which share the given bins evenly."""
+        """See ColumnSummaries; the bins lie between all edges, and share the given bins evenly."""
         n = summaries[0].n_features
         found = [_united_bins([s.bins(f) for s in summaries]) for f in range(n)]
         size = max([2, *(len(counts) for _, counts in found)])
@@ -157,7 +157,7 @@ class PiDSummary(CutSummaries):
 
 
 def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return the edges and class weights of the bins that several lists of bins make up."""
+    """Return the edges and class weights of the bins that unite several histograms."""
     known = [(edges, counts) for edges, counts in histograms if len(counts)]
     if not known:
         return histograms[0][0][:0], histograms[0][1]
@@ -169,7 +169,7 @@ def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Float
             below[:, k] += np.interp(places, edges, column)
     if len(places) == 1:
         return np.repeat(places, 2), below
-    # Rounding of the sums leaves no weight below 0; the first bin has what equals its lower edge.
+    # Rounding must not make weights negative; the first bin includes the weight at its lower edge.
     counts = np.maximum(np.diff(below, axis=0), 0.0)
     counts[0] = below[1]
     return places, counts

@@ -1,4 +1,4 @@
-"""Compiled updates of histograms of all features of a table side by side."""
+"""Compiled updates of the histograms of all features of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesgraph.statistics.sketches.kernels import faded
 
 @numba.njit(cache=True, nogil=True)
 def _bin_of(edge: Floats, size: int, x: float) -> int:
-    """Return the bin of a number within the range; bins contain their upper end."""
+    """Return the index of the bin of a number within the range; bins include their upper edge."""
     low, high = 0, size - 1
     while low < high:
         middle = (low + high) // 2
@@ -25,7 +25,7 @@ def _bin_of(edge: Floats, size: int, x: float) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
-    """Split a bin in the middle and its counts in halves, unless no number lies inside."""
+    """Split a bin and its counts in halves; return False if no float lies inside the bin."""
     middle = edge[at] + (edge[at + 1] - edge[at]) / 2
     if not edge[at] < middle < edge[at + 1]:
         return False
@@ -75,7 +75,7 @@ def absorb_histograms(
     start: int,
     stop: int,
 ) -> None:
-    """Put values into the histograms of some features, in the order of the rows.
+    """Add values to the histograms of features, in the order of the rows.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def absorb_histograms(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     size : ndarray, shape (n_features,)
-        Bins; 0 before the first value.
+        Number of bins, 0 before the first value.
     edge : ndarray, shape (n_features, room + 2)
     count : ndarray, shape (n_features, room + 1, n_classes)
     total : ndarray, shape (n_features,)
     start, stop : int
-        Of the features.
+        Range of the features.
     """
     room, n_classes = count.shape[1] - 1, count.shape[2]
     for f in range(start, stop):
@@ -110,7 +110,7 @@ def absorb_histograms(
             held = 0.0
             for k in range(n_classes):
                 held += count[f, at, k]
-            # Twice the share of a bin if all were alike.
+            # A bin splits above twice the weight that each bin would have if all were equal.
             if (
                 held > 2.0 * total[f] / room
                 and held > 2.0 * w
@@ -132,12 +132,12 @@ def fade_histograms(
     count: Floats,
     total: Floats,
 ) -> None:
-    """Multiply all weights, and cut off bins at the ends that have become too light.
+    """Multiply all weights by a factor, and remove bins at the ends that became too light.
 
     Parameters
     ----------
     factor, light, nothing : float
-        See gk.kernels.fade_quantiles.
+        See gk_kernels.fade_quantiles.
     size, edge, count, total
         See absorb_histograms.
     """

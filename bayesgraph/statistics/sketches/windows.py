@@ -1,4 +1,4 @@
-"""Summaries of the last rows of a stream: panes, of which the oldest is dropped."""
+"""Summaries of a sliding window of a stream, in panes of which the oldest is dropped."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ PANES = 8
 
 
 class WindowedSummaries(ColumnSummaries):
-    """A ring of summaries, of which each holds a stretch of a stream.
+    """Summaries of a sliding window: a list of panes, each a summary of consecutive rows.
 
-    Rows enter the newest pane. `turn` begins another one, and drops the oldest if there are more
-    than `n_panes`. Memory is that of `n_panes` summaries. `together` puts the panes together:
-    Gaussians exactly, quantiles and histograms with the sum of the panes' errors, which is the
-    relative error that one summary of the window's rows has.
+    Rows enter the newest pane. `turn` starts a new pane, and drops the oldest if there are more
+    than `n_panes`. Memory is that of `n_panes` summaries. `together` unites the panes: exactly for
+    Gaussians, and with the sum of the panes' errors for quantiles and histograms. That is the same
+    relative error as of a single summary of the window's rows.
 
     Parameters
     ----------
     empty : ColumnSummaries
-        The state in which each pane begins.
+        Initial state of each pane.
     n_panes : int
 
     Attributes
     ----------
     panes : list of ColumnSummaries
-        Oldest first.
+        Panes of the window, oldest first.
     """
 
     def __init__(self, empty: ColumnSummaries, n_panes: int = PANES) -> None:
@@ -65,7 +65,7 @@ class WindowedSummaries(ColumnSummaries):
         self.panes[-1].absorb(columns, classes, weights)
 
     def turn(self) -> None:
-        """Begin a pane."""
+        """Start a new pane."""
         self.panes = [*self.panes, self._empty.copy()][-self.n_panes :]
 
     @property
@@ -96,8 +96,8 @@ class WindowedSummaries(ColumnSummaries):
 
     @classmethod
     def restored(cls, kind: type[ColumnSummaries], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the window of summaries of a kind in the state that `arrays` returned."""
-        # Files of 0.1.0 have two more numbers: panes ever begun, and the kind.
+        """Return a window of summaries of class `kind` with the state that `arrays` returned."""
+        # Files of 0.1.0 have two more values: the number of panes started so far, and the kind.
         shape = state_array(arrays, "shape", (None,), minimum=0, whole=True)
         n_panes, n = shape[:2].tolist()
         if not 1 <= n <= n_panes:

@@ -1,11 +1,11 @@
-"""The second layer: conditional densities of columns, made from their summaries."""
+"""Class-conditional densities of columns, estimated from the summaries of a stream."""
 
 from bayesgraph.learning.streaming.densities.base import Densities, NumericDensities
 from bayesgraph.learning.streaming.densities.gaussians import GaussianDensities
 from bayesgraph.learning.streaming.densities.intervals import IntervalDensities
 from bayesgraph.learning.streaming.densities.states import StateDensities
 
-# By what the card of a summary says of its densities.
+# Class of numeric densities by the `densities` entry of a summary's card (its description).
 DENSITIES: dict[str, type[NumericDensities]] = {
     "intervals": IntervalDensities,
     "gaussians": GaussianDensities,

@@ -1,4 +1,4 @@
-"""Base classes of the densities of a stream's columns."""
+"""Base classes of the class-conditional densities of a stream's columns."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable
 
-# Numbers below which one thread is enough.
+# Number of values below which one thread is enough.
 THREAD = 1 << 13
 
 
 class Densities(ABC):
-    """Log densities of some columns in each class, frozen between two looks at the summaries.
+    """Log densities of columns in each class, constant between two refreshes from the summaries.
 
     Attributes
     ----------
     centre : ndarray, shape (n_classes, n_features)
-        Mean of the log densities over the rows that were seen.
+        Means of the log densities over the rows learned so far, of all classes.
     """
 
     centre: Floats
@@ -35,7 +35,7 @@ class Densities(ABC):
     @property
     @abstractmethod
     def n_features(self) -> int:
-        """Columns."""
+        """Number of columns."""
 
     @abstractmethod
     def write(self, columns: Any, out: Floats, first: int) -> None:
@@ -46,35 +46,36 @@ class Densities(ABC):
         columns : ndarray, shape (n_features, n)
         out : ndarray, shape (n, n_classes, n_features of all)
         first : int
-            Where these features stand.
+            Index of the first of these features in `out`.
         """
 
     @abstractmethod
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> Self:
-        """Return these with further features, of which nothing is known, and further classes.
+        """Return the densities with additional uninformative features and additional classes.
 
         Parameters
         ----------
         n_more : int
-            Features, after these.
+            Number of features to add at the end.
         shares : ndarray, shape (old number of classes,)
-            Of the rows: what a class without rows is like until the next look.
+            Class shares of the rows. Until the next refresh, a new class has the density of all
+            rows.
         n_classes : int
         """
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the densities as arrays, which are the arguments of the class."""
+        """Return the densities as named arrays, which are the arguments of the class."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
 class TableDensities(Densities):
-    """A probability of each cell (an interval, a state or a group) in each class.
+    """Log probabilities of cells (intervals, states or groups of states) in each class.
 
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Position of the first cell of each feature.
+        Offset of the first cell of each feature, and the number of cells.
     logs : ndarray, shape (number of cells of all features, n_classes)
     centre : ndarray, shape (n_classes, n_features)
     """
@@ -103,12 +104,12 @@ class NumericDensities(Densities):
 
     @abstractmethod
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        """Write the log densities of some features; see `write`."""
+        """Write the log densities of the features from `start` to `stop`; see `write`."""
 
     @classmethod
     @abstractmethod
     def from_summaries(cls, summaries: ColumnSummaries, settings: StreamSettings) -> Self:
-        """Return the densities of summaries."""
+        """Return densities estimated from summaries."""
 
     @abstractmethod
     def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
@@ -122,14 +123,14 @@ class NumericDensities(Densities):
 def smoothed_logs(
     start: NDArray[np.int64], counts: Floats, smoothing: float | Floats
 ) -> tuple[Floats, Floats]:
-    """Return logs of (n_j + a_j) / (n + sum a), and their means over the rows counted.
+    """Return logs of (n_j + a_j) / (n + sum a), and their means over all counted rows.
 
     Parameters
     ----------
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
     smoothing : float or ndarray, shape (n_cells, 1)
-        Rows added to each cell of each class.
+        Pseudo-count of each cell in each class.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def smoothed_logs(
 def grown_logs(
     start: NDArray[np.int64], logs: Floats, centre: Floats, shares: Floats, n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return logs and their means with further classes, which are like all rows together.
+    """Return logs and their means with additional classes, which have the shares of all rows.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def grown_logs(
     centre : ndarray, shape (n_classes, n_features)
     shares : ndarray, shape (n_classes,)
     n_classes : int
-        The new number.
+        Number of classes, including the new ones.
     """
     more = n_classes - logs.shape[1]
     if not more:
@@ -180,7 +181,7 @@ def grown_logs(
 def table_plate(
     variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
 ) -> TablePlate:
-    """Return tables of log probabilities as a plate."""
+    """Return the plate of tables of log probabilities given the class."""
     values = np.exp(logs.T)
     sums = np.add.reduceat(values, start[:-1], axis=1)
     values = values / np.repeat(sums, np.diff(start), axis=1)

@@ -1,4 +1,4 @@
-"""The second layer: a Gaussian of each numeric column and class."""
+"""Class-conditional Gaussians of numeric columns, estimated from the summaries."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 @dataclass(frozen=True, eq=False)
 class GaussianDensities(NumericDensities):
-    """A Gaussian of each class.
+    """A Gaussian of each numeric column in each class.
 
     Attributes
     ----------
     mean, variance : ndarray, shape (n_features, n_classes)
-        A variance of 0: nothing is known of the feature yet.
+        The variance is 0 for features without values.
     centre : ndarray, shape (n_classes, n_features)
     """
 
@@ -42,16 +42,17 @@ class GaussianDensities(NumericDensities):
     def of(
         cls, summaries: GaussianSummary, shrinkage: float, var_smoothing: float
     ) -> GaussianDensities:
-        """Return Gaussians whose moments shrink towards those of all classes together.
+        """Return Gaussians whose variances shrink towards the pooled within-class variance.
 
         Parameters
         ----------
         summaries : GaussianSummary
         shrinkage : float
-            Rows of all classes that each class's variance is taken together with; a class of which
-            nothing is known has the moments of all.
+            Weight of the pooled variance in each class, in rows. A class without values has the
+            mean and variance of all rows.
         var_smoothing : float
-            Of the variance over all classes, added to each; 1 is added where that is 0.
+            Share of the variance over all rows that is added to each variance; 1 is added if it is
+            0.
         """
         count, mean, square = summaries.counts, summaries.mean, summaries.moments.square.T
         overall = summaries.moments.merged((summaries.n_classes,), 0)
@@ -62,7 +63,8 @@ class GaussianDensities(NumericDensities):
         held = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
         variance = (square + shrinkage * pooled) / held
         variance = np.where(count > 0, variance, whole)
-        # One distinct value so far says nothing of the class, whatever comes.
+        # A feature with one distinct value so far must not distinguish classes, whatever value
+        # comes.
         floor = np.where(whole > 0, var_smoothing * whole, 1.0)
         variance = np.where(total > 0, variance + floor, 0.0)
         found = np.where(count > 0, mean, centre)
@@ -73,7 +75,7 @@ class GaussianDensities(NumericDensities):
         cls, summaries: ColumnSummaries, settings: StreamSettings
     ) -> GaussianDensities:
         """See NumericDensities."""
-        assert isinstance(summaries, GaussianSummary)  # its card says so
+        assert isinstance(summaries, GaussianSummary)  # by the card of the summary
         smoothing = settings.smoothing
         return cls.of(summaries, smoothing.shrinkage, smoothing.var_smoothing)
 
@@ -106,13 +108,13 @@ class GaussianDensities(NumericDensities):
         return tuple(Continuous(name) for name in names)
 
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """See NumericDensities; a feature of which nothing is known is a standard Gaussian."""
+        """See NumericDensities; a feature without values is a standard Gaussian."""
         variance = np.where(self.variance > 0, self.variance, 1.0)
         return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
 
 
 def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return E log N(x; mean, variance) under the moments of all classes, (n_classes, n)."""
+    """Return E log N(x; mean, variance) under the moments of all rows, (n_classes, n)."""
     known = variance > 0
     safe = np.where(known, variance, 1.0)
     logs = -0.5 * np.log(2 * np.pi * safe) - (whole + (centre - mean) ** 2) / (2 * safe)

@@ -1,4 +1,4 @@
-"""The second layer: intervals of a numeric column, and their probabilities."""
+"""Class-conditional probabilities of the intervals of numeric columns, from the summaries."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.variables import Binned, Discrete, Name, Variable
 
-# Degrees that are believed below their price: places and spreads.
+# Number of degrees that are kept, with shrinkage, if their gain is below the penalty: 1 stands for
+# location, 2 for spread.
 _BELIEVED = 2
-# Standard deviations by which small gains together exceed those of chance.
+# Minimum excess of the mean of gains below the penalty over chance, in standard deviations.
 _DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalDensities(TableDensities, NumericDensities):
-    """A probability of each interval in each class.
+    """Log probabilities of the intervals of each numeric column in each class.
 
     Attributes
     ----------
     start, logs, centre : ndarray
         See TableDensities.
     cuts : ndarray, shape (number of intervals of all features,)
-        Upper ends; infinite for the last interval of a feature.
+        Upper bounds of the intervals; infinite for the last interval of a feature.
     """
 
     cuts: Floats
@@ -52,17 +53,17 @@ class IntervalDensities(TableDensities, NumericDensities):
     def of(
         cls, summaries: CutSummaries, discretizer: str, bins: int, smoothing: float
     ) -> IntervalDensities:
-        """Return the densities of summaries.
+        """Return densities estimated from summaries.
 
         Parameters
         ----------
         summaries : CutSummaries
         discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
-            How cells become intervals.
+            Method that merges cells into intervals.
         bins : int
-            Intervals of the methods that do not choose how many.
+            Number of intervals, for methods that do not choose it.
         smoothing : float
-            Rows added to each interval of each class.
+            Pseudo-count of each interval in each class.
         """
         cells = summaries.cells()
         if discretizer == SMOOTH:
@@ -71,7 +72,7 @@ class IntervalDensities(TableDensities, NumericDensities):
             held = cells.counts
             begins = cut_cells(discretizer, cells.start, held, cells.low, cells.high, bins)
         places = np.flatnonzero(begins)
-        # A feature that nothing is known of has no cell: one interval then, of no weight.
+        # A feature without values has no cells: it gets one interval of weight 0.
         sizes = np.diff(np.searchsorted(places, cells.start))
         start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))]).astype(np.int64)
         counts, cuts = np.zeros((start[-1], held.shape[1])), np.full(start[-1], np.inf)
@@ -88,7 +89,7 @@ class IntervalDensities(TableDensities, NumericDensities):
         cls, summaries: ColumnSummaries, settings: StreamSettings
     ) -> IntervalDensities:
         """See NumericDensities."""
-        assert isinstance(summaries, CutSummaries)  # their card says so
+        assert isinstance(summaries, CutSummaries)  # by the card of the summaries
         return cls.of(summaries, settings.discretizer, settings.bins, settings.smoothing.alpha)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
@@ -105,7 +106,7 @@ class IntervalDensities(TableDensities, NumericDensities):
         kernels.log_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
-        """See NumericDensities: numbers known by their interval."""
+        """See NumericDensities; the variables are numbers observed as intervals."""
         cuts = self.cuts.tolist()
         ends = pairwise(self.start.tolist())
         return tuple(
@@ -118,7 +119,7 @@ class IntervalDensities(TableDensities, NumericDensities):
 
 
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return smoothed class weights of cells, and which of them begin an interval."""
+    """Return smoothed class weights of cells, and which cells begin an interval."""
     start, counts = cells.start, cells.counts
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     factorial, belief = cell_factorials(start, counts), _belief(start, counts)
@@ -132,10 +133,10 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Floats:
-    """Return rows added to each interval, by its share of all classes, shape (n_intervals, 1).
+    """Return the pseudo-count of each interval, proportional to its total, (n_intervals, 1).
 
-    Shares that differ by little from those of all classes are drawn towards these: towards equal
-    ones, classes of fewer rows would be drawn further.
+    They shrink the shares of each class towards those of all classes. Equal pseudo-counts would
+    shrink towards equal shares, and move classes of fewer rows further from those of all classes.
     """
     size = np.repeat(np.diff(start), np.diff(start))
     pooled = counts.sum(axis=1)
@@ -146,14 +147,14 @@ def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Float
 
 
 def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
-    """Return how far coefficients that are not worth their price are to be believed together.
+    """Return the shrinkage factor of coefficients whose gain is below the penalty, by degree.
 
-    Twice what a degree gains by chance is chi-square with a degree of freedom for each class but
-    one, of which features below the price are a truncated sample. Where their mean is higher by a
-    factor of 1 + r, effects have r times the variance of their estimates, and the best linear
-    estimate is r / (1 + r) of each (empirical Bayes; Efron, Morris 1973). A mean that may well be
-    chance is: features without information stay one interval. One factor for each of the first
-    degrees.
+    Twice the gain of a degree by chance is chi-square with n_classes - 1 degrees of freedom; the
+    features with a gain below the penalty are a truncated sample of it. If their mean is higher
+    than by chance by a factor of 1 + r, the variance of the effects is r times the variance of
+    their estimates, and the best linear estimate is r / (1 + r) of each (empirical Bayes; Efron,
+    Morris 1973). If the excess may be due to chance, the factor is 0: features without information
+    stay one interval. There is one factor for each of the first `_BELIEVED` degrees.
     """
     gains = np.empty((len(start) - 1, _BELIEVED))
     free = counts.shape[1] - 1
@@ -169,7 +170,7 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     below = chi2.cdf(maximum, [free, free + 2, free + 4])
     by_chance = free * below[1] / below[0]
     spread = np.sqrt(free * (free + 2) * below[2] / below[0] - by_chance**2)
-    faint = 2.0 * gains < maximum  # NaN is not
+    faint = 2.0 * gains < maximum  # False for NaN
     n = np.maximum(faint.sum(axis=0), 1)
     excess = 2.0 * np.where(faint, gains, 0.0).sum(axis=0) / n / by_chance - 1.0
     excess = np.where(excess > _DEVIATIONS * spread / by_chance / np.sqrt(n), excess, 0.0)

@@ -1,4 +1,4 @@
-"""Compiled loops of the second layer: from summaries to intervals, and from values to logs."""
+"""Compiled loops of densities: intervals from summaries, and log densities of values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 from bayesgraph.discretize.kernels import class_sums, most_probable_cuts
 from bayesgraph.factors.algebra import Floats
 
-# Of a Gaussian's log density, so that a number far out leaves everything finite.
+# Minimum of a Gaussian's log density, so that scores of extreme values stay finite.
 _MIN_LOG = -1e100
 
 
 # ------------------------------------------------------------------ smooth shares of the cells
 
+# Maximum degree of the polynomials.
 _MAX_DEGREES = 8
-# Of the standard deviation of the log ratio: what an interval may span.
+# Maximum span of an interval in standard deviations of the log ratio: if the gain of some degree
+# exceeds the penalty, and otherwise.
 _SPAN, _FAINT = 0.3, 1.0
-# Nats of log likelihood that a parameter must gain.
+# Penalty per parameter, in nats of log likelihood.
 PRICE = 2.0
-# Standard deviations by which smooth shares may miss the cells before steps are tried.
+# Misfit of the smooth shares, in standard deviations, above which intervals of MODL are tried.
 _DEVIATIONS = 3.0
 
 
@@ -50,7 +52,7 @@ def _normal_quantile(u: float) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
-    """Write polynomials orthonormal under the shares, from degree 1; return how many there are."""
+    """Write polynomials orthonormal under the shares, from degree 1 on; return their number."""
     n = len(share)
     before, now = np.zeros(n), np.ones(n)
     norm = 0.0
@@ -73,11 +75,10 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
-    """Write the shares ``p_j exp(b . T_j) / Z`` under which the basis has these means.
+    """Write the shares ``p_j exp(b . T_j) / Z`` for which the basis has the given means.
 
-    Newton's method on the log likelihood of a class of some weight, with one half of b's square
-    taken off: a class of few rows stays near all classes. Returns the gain in log likelihood of
-    a row.
+    Newton's method maximises the log likelihood of a class of the given weight minus b^2 / 2. This
+    penalty keeps a class of few rows near all classes. Returns the gain in log likelihood per row.
     """
     degree, n = basis.shape
     beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
@@ -102,7 +103,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
         for j in range(n):
             out[j] /= total
         if value < before - 1e-12:
-            # Too far: half of the way back.
+            # The step was too long: half of it is taken back.
             for d in range(degree):
                 change[d] /= 2.0
                 beta[d] -= change[d]
@@ -124,13 +125,14 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
         change[:] = np.linalg.solve(curvature, gradient)
-        # Twice what is still to be gained, near the top.
+        # Near the maximum this is twice the remaining gain.
         still = 0.0
         for d in range(degree):
             still += gradient[d] * change[d]
         if still < 1e-8:
             break
-        # Far from the top a step may be thousands long, and half of it ten times over as bad.
+        # Far from the maximum a step may be thousands long, and ten halvings not be enough: it is
+        # cut.
         change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
         for d in range(degree):
             beta[d] += change[d]
@@ -139,7 +141,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats) -> float:
-    """Write class totals, shares of the cells and normal scores of their ranks; return weight."""
+    """Write class totals, shares of cells, and normal scores of their ranks; return the weight."""
     n, n_classes = counts.shape
     totals[:], share[:] = 0.0, 0.0
     for j in range(n):
@@ -160,9 +162,10 @@ def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats)
 def first_gains(
     start: NDArray[np.int64], counts: Floats, out: Floats, first: int, last: int
 ) -> None:
-    """Write what the first degrees of `smooth_cells` gain for some features, as the score has it.
+    """Write the gain by each of the first degrees of `smooth_cells`, estimated by the score test.
 
-    Nats, shape (n_features, n_degrees); NaN for those that a feature of few cells does not have.
+    In nats, shape (n_features, n_degrees); NaN for degrees that a feature of few cells does not
+    have.
     """
     n_classes = counts.shape[1]
     totals = np.empty(n_classes)
@@ -194,30 +197,31 @@ def smooth_cells(
     first: int,
     last: int,
 ) -> None:
-    """Smooth the class weights of the cells of some features, and mark where intervals begin.
+    """Smooth the class weights of the cells of features, and mark the first cell of each interval.
 
-    The distribution of a class is that of all, times the exponential of a polynomial in the normal
-    score of the rank (Neyman's smooth alternatives). The degree is that of the largest gain in
-    likelihood, as the score test has it, at a price for each parameter. The first coefficients that
-    are not worth their price are shrunk by the belief in such. Neighbouring cells whose log ratios
-    differ by less than a share of their standard deviation make one interval. Where these shares do
-    not fit the cells (likelihood ratio test), and the steps of MODL gain more at the same price and
-    that of the places of their cuts, those are taken.
+    The distribution of a class is that of all classes times the exponential of a polynomial in the
+    normal score of the rank (Neyman's smooth alternatives). The degree maximises the gain in
+    likelihood, estimated by the score test, minus a penalty per parameter. Beyond this degree, the
+    first coefficients are kept, multiplied by the shrinkage factors `belief`. Neighbouring cells
+    form one interval if their log ratios differ by less than a fraction of their standard
+    deviation. If the smooth shares do not fit the cells (likelihood ratio test), the intervals of
+    MODL replace them, provided that their gain is higher after the same penalty and a penalty for
+    the choice of their cut points.
 
     Parameters
     ----------
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
     shares : ndarray, shape (n_cells, n_classes)
-        Written to: smoothed weights, which have the sums of the counts.
+        Receives the smoothed weights, which have the same class totals as the counts.
     begins : ndarray of bool, shape (n_cells,)
-        Written to.
+        Receives whether each cell is the first of an interval.
     factorial : ndarray
         See `bayesgraph.discretize.kernels.modl_cells`.
     belief : ndarray, shape (n_degrees,)
-        Factors of coefficients that are not worth their price.
+        Shrinkage factors of the coefficients beyond the chosen degree.
     first, last : int
-        Of the features.
+        Range of the features.
     """
     n_classes = counts.shape[1]
     for f in range(first, last):
@@ -243,7 +247,7 @@ def smooth_cells(
                     gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
-        # Coefficients below the price are shrunk by the belief in such.
+        # Coefficients beyond the chosen degree are multiplied by the shrinkage factors.
         used = degree
         for d in range(degree, min(known, len(belief))):
             if belief[d] > 0.0:
@@ -264,13 +268,13 @@ def smooth_cells(
             _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
         steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(class_sums(counts[a:b]))
-        # Twice what all cells apart would gain is about chi-square if the smooth shares are right.
+        # Twice the gain by separate cells is about chi-square if the smooth shares are right.
         free = max((n - 1 - degree) * (n_classes - 1), 0)
         lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
         if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
             continue
         most_probable_cuts(sums, factorial, steps)
-        # A cut has a place too, one of the cells' ends.
+        # A cut also takes the choice of one of the n ends of cells.
         cost = (price + math.log(n)) * (steps.sum() - 1)
         if _gain_of_steps(sums, steps) - cost > gain - price * degree:
             begins[a:b] = steps
@@ -279,7 +283,7 @@ def smooth_cells(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
-    """Return the log likelihood of intervals given the class, less that of the pooled ones."""
+    """Return the log likelihood of intervals given the class minus that of the pooled intervals."""
     n, n_classes = len(begins), sums.shape[1]
     gain, weight = 0.0, sums[n].sum()
     i = 0
@@ -302,9 +306,9 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark where the log ratio of a class to all has left the span of an interval.
+    """Mark the first cell of each interval: where a log ratio leaves the span of the last interval.
 
-    That is of so many standard deviations of the ratio.
+    The log ratio is that of a class to all classes; the span is `width` of its standard deviations.
     """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))
@@ -316,7 +320,7 @@ def _mark_intervals(
         mean, square = 0.0, 0.0
         for j in range(n):
             if share[j] > 0.0:
-                # A class that is not there leaves off somewhere: beyond, all cells are alike.
+                # A lower bound, below which cells that a class does not reach are all alike.
                 logs[k, j] = max(math.log(max(tilted[k, j], 1e-300) / share[j]), -30.0)
             mean += share[j] * logs[k, j]
             square += share[j] * logs[k, j] * logs[k, j]
@@ -338,7 +342,7 @@ def _mark_intervals(
 
 # ------------------------------------------------------------------------------ log densities
 
-# Features whose log densities are written together: a line of the cache.
+# Number of features whose log densities are written together: they fill a cache line.
 _TOGETHER = 8
 
 
@@ -352,23 +356,23 @@ def log_intervals(
     first: int,
     last: int,
 ) -> None:
-    """Write the log probability of each number's interval in each class, 0 where it is missing.
+    """Write the log probability of each number's interval in each class, 0 for missing values.
 
     Parameters
     ----------
     columns : ndarray, shape (n_features, n)
     start : ndarray of int, shape (n_features + 1,)
     cuts : ndarray, shape (n_intervals,)
-        The upper end of each interval, which belongs to it; the last of a feature is infinite.
+        Upper bound of each interval, inclusive; infinite for the last interval of a feature.
     logs : ndarray, shape (n_intervals, n_classes)
     out : ndarray, shape (n, n_classes, >= n_features)
     first, last : int
-        Of the features.
+        Range of the features.
     """
     n, n_classes = columns.shape[1], logs.shape[1]
-    # Intervals are counted, cut by cut, over contiguous rows: quicker than a search by halves with
-    # its branches, as intervals are few. Several features are written together, as a row of the
-    # output is far from the next one.
+    # The index of the interval is counted, cut by cut, over contiguous rows: as intervals are few,
+    # this is faster than a binary search with its branches. Several features are written together,
+    # because rows of the output are far apart in memory.
     place = np.empty((_TOGETHER, n))
     for begin in range(first, last, _TOGETHER):
         end = min(last, begin + _TOGETHER)
@@ -390,16 +394,16 @@ def log_intervals(
 def log_gaussians(
     columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
 ) -> None:
-    """Write the log density of each number in each class, 0 where it is missing.
+    """Write the log density of each number in each class, 0 for missing values.
 
     Parameters
     ----------
     columns : ndarray, shape (n_features, n)
     mean, variance : ndarray, shape (n_features, n_classes)
-        A variance of 0: nothing is known yet, and the density is left out.
+        A variance of 0 marks a feature without values, whose log density is 0.
     out : ndarray, shape (n, n_classes, >= n_features)
     first, last : int
-        Of the features.
+        Range of the features.
     """
     for f in range(first, last):
         for k in range(mean.shape[1]):
@@ -419,7 +423,7 @@ def log_gaussians(
 def log_states(
     codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats, first: int
 ) -> None:
-    """Write the log probability of each code in each class, 0 where it is missing or unseen.
+    """Write the log probability of each code in each class, 0 for missing and unknown codes.
 
     Parameters
     ----------
@@ -428,7 +432,7 @@ def log_states(
     logs : ndarray, shape (n_states, n_classes)
     out : ndarray, shape (n, n_classes, first + n_features)
     first : int
-        Where the features stand.
+        Index of the first of these features in `out`.
     """
     for f in range(codes.shape[0]):
         n_states = start[f + 1] - start[f]

@@ -1,4 +1,4 @@
-"""Columns of states in a stream: their conditional probabilities, value by value or by groups."""
+"""Class-conditional probabilities of columns of states in a stream, or of groups of states."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from bayesgraph.variables import Discrete, Variable
 
 @dataclass(frozen=True, eq=False)
 class StateDensities(TableDensities):
-    """A probability of each state in each class.
+    """Log probabilities of the states, or groups of states, of each column in each class.
 
     Attributes
     ----------
     start, logs, centre : ndarray
         See TableDensities.
     grouped : ndarray of int, shape (n_grouped,)
-        Features whose states are groups of values, the last one of all values that are not known.
+        Features whose cells are groups of values; the last group holds all values not listed.
     key_start : ndarray of int, shape (n_grouped + 1,)
-        Where the keys of each of them begin.
+        Offset of the keys of each of these features, and the number of keys.
     keys, places : ndarray of int, shape (number of keys,)
-        Ascending keys of values, and their groups.
+        Keys of values, ascending within each feature, and the group of each value.
     """
 
     grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -54,7 +54,7 @@ class StateDensities(TableDensities):
     ) -> StateDensities:
         """Return the densities of tables of counts, each of shape (n_states, n_classes).
 
-        Those of features with a sketch are of groups of values instead.
+        For a feature with a sketch, the densities are of groups of values.
         """
         found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
         tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
@@ -92,7 +92,7 @@ class StateDensities(TableDensities):
         kernels.log_states(columns, self.start, self.logs, out, first)
 
     def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of values: the last one for those not known, -1 where missing."""
+        """Return the groups of values: the last group for unlisted values, -1 where missing."""
         known, places = self.groups(feature) or (self.keys, self.places)
         others = self.start[feature + 1] - self.start[feature] - 1
         codes = np.where(keys >= 0, others, -1)
@@ -104,9 +104,9 @@ class StateDensities(TableDensities):
     def plate(
         self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
     ) -> TablePlate:
-        """Return tables given the class; a column that has no state yet has a single one.
+        """Return tables given the class; a column without states gets a single one.
 
-        `order` says where the densities of each state stand.
+        `order` has the index in `logs` of each state of the tables.
         """
         sizes = np.diff(self.start)
         logs = np.insert(self.logs[list(order)], self.start[:-1][sizes == 0], 0.0, axis=0)
@@ -117,21 +117,22 @@ class StateDensities(TableDensities):
 def value_groups(
     sketch: FrequentValues,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Return groups of the frequent values of a column (MODL, Boulle 2005), and one of all others.
+    """Return groups of the frequent values of a column (MODL, Boulle 2005), and one for all others.
 
     Returns
     -------
     keys : ndarray of int, shape (n_values,)
-        Ascending.
+        Keys of the frequent values, ascending.
     places : ndarray of int, shape (n_values,)
         The group of each value.
     counts : ndarray, shape (n_groups + 1, n_classes)
-        Weight that is not certain to belong to a listed value is with the others.
+        Class weights of the groups. The last group also has the weight that does not certainly
+        belong to a listed value.
     """
     keys, seen = sketch.listed()
     n, k = seen.shape
     places = np.zeros(n, dtype=np.int64)
-    whole = np.rint(seen)  # factorials of counts: weights have none
+    whole = np.rint(seen)  # MODL needs factorials, so whole counts
     found = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
     for group, values in enumerate(found.groups):
         places[values] = group
