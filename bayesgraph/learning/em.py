@@ -135,7 +135,14 @@ def expectation_maximization(
     ------
     UnsupportedModelError
         If a continuous variable is missing in a row that observes one of its descendants.
+    DataError
+        For the smoothing of a hierarchy.
     """
+    if smoothing.is_hierarchy:
+        raise DataError(
+            f"EM takes smoothing='dirichlet' or 'm'; got {smoothing.scheme!r}, under which its "
+            "estimates maximise nothing."
+        )
     problem = _Problem(structure, table, weights, smoothing)
     random = random_generator(iterations.random_state)
     ends = [problem.climb(random, iterations, first=k == 0) for k in range(iterations.restarts)]

@@ -351,6 +351,7 @@ BAD = {
         r"hidden='h' takes missing='em'",
     ),
     "missing": ({"missing": "drop"}, DataError, "missing= is one of"),
+    "hierarchy": ({"missing": "em", "smoothing": "backoff"}, DataError, "'dirichlet' or 'm'"),
     "restarts": ({"missing": "em", "restarts": 0}, DataError, "restarts takes a whole number"),
     "max_iter": ({"missing": "em", "max_iter": 1.5}, DataError, "max_iter takes a whole number"),
     "tol": ({"missing": "em", "tol": -1}, DataError, "tol takes a finite number"),
