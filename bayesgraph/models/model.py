@@ -805,7 +805,7 @@ class Model(ABC):
         return found
 
     def top_items(self, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
-        """Return the items whose single occurrence moves the log odds of each class most.
+        """Return the items whose single occurrence raises the log odds of each class most.
 
         The log odds compare a class with all others together. For a naive Bayes the change is the
         log of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
