@@ -332,7 +332,7 @@ class Combination:
 def draw_states(
     shares: Floats, row: NDArray[np.intp], random: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw a state code for each entry of `row`, the index of its distribution.
+    """Draw a state code from the distribution ``shares[k]`` for each index k in `row`.
 
     `shares` has shape (n_distributions, n_states).
     """

@@ -81,7 +81,7 @@ class DensityCPD(Plate):
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD: draws of the first child."""
+        """Return n draws of the first child; see CPD."""
         cell = self._cell(parents, n)
         drawn = self._draw(random, *(self._flat(key)[cell, 0] for key in self.parameters))
         return np.asarray(drawn, dtype=np.float64)

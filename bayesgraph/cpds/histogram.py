@@ -180,7 +180,7 @@ class HistogramCPD(NumericCPD):
         return sides
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: a column for each cell, and for both tails."""
+        """Return a table with a column for each cell and each tail; see CPD."""
         cells = Binned(self.variable.name, self.edges.tolist())
         return describe_table(self.parents, cells, self.values, max_rows, max_columns)
 

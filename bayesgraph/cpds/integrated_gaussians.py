@@ -1,10 +1,11 @@
 """Linear Gaussians whose free continuous variables are integrated out before the data are known.
 
-A row of a Gaussian factor states that a linear function of the free variables is near a target t,
-a constant less a linear function of the observed variables. Integrating out the free variables
-leaves linear combinations of all targets, which depend on the pattern of evidence alone. They are
-found by ordinary elimination with each target as an additional variable. A case then takes a
-product with a small matrix. Each observed value enters its own target first, to lose no digits.
+Each row of a Gaussian factor is a normal density of a linear function of the free variables around
+a target, which is a constant less a linear function of the observed variables. Integrating out the
+free variables leaves linear combinations of all targets, which depend on the pattern of evidence
+alone. They are found by ordinary elimination with each target as an additional variable. A case
+then takes a product with a small matrix. Each observed value enters its own target first, so that
+it loses no digits.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def _whole(cpd: CPD) -> GaussianFactor:
 def _with_row(
     whole: GaussianFactor, row: Continuous, observed: Collection[Variable]
 ) -> GaussianFactor:
-    """Return the factor over its free variables and the target, which absorbs all other terms."""
+    """Return the factor over its free variables and its target, which replaces all other terms."""
     free = [i for i, v in enumerate(whole.variables) if v not in observed]
     ones = np.ones((*whole.targets.shape, 1))
     return GaussianFactor(

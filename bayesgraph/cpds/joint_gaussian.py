@@ -199,22 +199,22 @@ class JointGaussianCPD(Plate):
     # ------------------------------------------------------------------------------- as a graph
 
     def arcs(self) -> list[tuple[Name, Name]]:
-        """See CPD: from the parents to every child, and from each child to those after it."""
+        """Return arcs from parents to every child, and from each child to all later children."""
         names = [child.name for child in self._children]
         among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
         return super().arcs() + among
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: means and standard deviations, without the correlations."""
+        """Return a table of means and standard deviations, without correlations; see CPD."""
         sd = np.broadcast_to(self._scale, (self.cells, len(self._children)))
         columns = {"mean": self.mean, "sd": sd}
         return describe_numbers(self.parents, self._children, columns, max_rows)
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD: child j given the parents and the children before it.
+        """Return the CPD of each child given the parents and the earlier children; see CPD.
 
-        Row j of the root A says ``sum_k A_jk (x_k - m_k)`` is standard normal: the slopes are
-        ``-A_jk / A_jj`` and the variance is ``1 / A_jj^2``.
+        Row j of a root A makes ``sum_k A_jk (x_k - m_k)`` standard normal: the slopes of child j
+        are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
         """
         singles = []
         for j, child in enumerate(self._children):
@@ -233,7 +233,7 @@ class JointGaussianCPD(Plate):
         return tuple(singles)
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """See CPD: the marginal of the relevant children, a submatrix of each covariance."""
+        """Return the marginal of the relevant children; see CPD."""
         return [self.over([child for child in self._children if child in relevant])]
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -244,7 +244,10 @@ class JointGaussianCPD(Plate):
     # --------------------------------------------------------------------------- for the engine
 
     def potential(self, evidence: Evidence) -> Potential:
-        """See CPD. A child missing in some rows is in the evidence only if all children are."""
+        """Return the potential over the free children and parents; see CPD.
+
+        A child that is missing in some rows is in the evidence only if all children are in it.
+        """
         free = [child for child in self._children if child not in evidence]
         if not free:
             return super().potential(evidence)
@@ -333,7 +336,7 @@ class JointGaussianCPD(Plate):
         return [np.asfortranarray(root) for root in self.roots]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD: draws of all children, shape (n, d)."""
+        """Return n draws of all children, shape (n, d); see CPD."""
         cell = self._cell(parents, n)
         # Forward substitution solves A (x - mean) = z, one child after the other.
         noise = random.standard_normal((n, len(self._children)))

@@ -101,7 +101,7 @@ class GaussianCPD(CPD):
 
     @property
     def is_positive_where_observed(self) -> bool:
-        """See CPD: a Gaussian is positive everywhere."""
+        """True: a Gaussian density is positive everywhere. See CPD."""
         return True
 
     def potential(self, evidence: Evidence) -> Potential:
@@ -150,7 +150,7 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """See CPD: consecutive CPDs without observed discrete parents share one stack."""
+        """Return adders; consecutive CPDs without observed discrete parents share one. See CPD."""
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
             group = list(run)

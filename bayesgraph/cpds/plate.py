@@ -95,9 +95,9 @@ class Plate(CPD):
         above: float = -np.inf,
         by_child: bool = False,
     ) -> Floats:
-        """Return values of shape (*parents' cardinalities, ...) as a read-only array.
+        """Return a checked parameter of the given shape as a read-only array.
 
-        Values `by_child` lack the last axis if the child was given alone, without a list.
+        With `by_child`, values lack the last axis if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
         array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
@@ -134,13 +134,13 @@ class Plate(CPD):
         return self._take([self._place[child] for child in children])
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD: here, plates of one child."""
+        """Return a plate for each child; see CPD."""
         if len(self._children) == 1:
             return (self,)
         return tuple(self._take([i]) for i in range(len(self._children)))
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """See CPD: one plate of the observed children, and a CPD for each other relevant child."""
+        """Return a plate of observed children and a CPD for each other relevant child; see CPD."""
         seen = [child for child in self._children if child in observed]
         found: list[CPD] = [self.over(seen)] if seen else []
         if len(seen) < len(self._children):

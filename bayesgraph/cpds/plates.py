@@ -1,4 +1,4 @@
-"""The plates of the two basic families: Gaussians and tables side by side."""
+"""Plates of the two basic families: Gaussian children, and discrete children with tables."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def state_probabilities(root: CPD) -> Floats:
 
 
 def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
-    """Return the roots that their child's CPD sums out where they are not observed, with CPDs.
+    """Return the roots that the CPD of their only child can sum out, with their own CPDs.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ class TableCPD(CPD):
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """See CPD: all tables share one stack."""
+        """Return a single adder, the stack of all tables; see CPD."""
         cells = math.prod(variable.cardinality for variable in scope)
         seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
         tables = [

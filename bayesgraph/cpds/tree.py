@@ -229,7 +229,10 @@ class TreeCPD(RootSummingCPD):
         return np.asarray(kernels.same_split_above(tree.feature, tree.left, tree.right))
 
     def potential(self, evidence: Evidence) -> Factor:
-        """See CPD. Free parents are not summed out here, so free continuous ones are refused."""
+        """Return the potential over the free variables; see CPD.
+
+        No parent is summed out here, so free continuous parents are refused.
+        """
         return self._nothing_summed(evidence).potential(evidence)
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
@@ -261,7 +264,7 @@ class TreeCPD(RootSummingCPD):
         return draw_states(self.tree.values, self.reached(parents, n), random)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """See CPD: the arrays of the tree."""
+        """Return the arrays of the tree; see CPD."""
         return {name: np.asarray(getattr(self.tree, name)) for name in ARRAYS}
 
     @classmethod
@@ -276,7 +279,7 @@ class TreeCPD(RootSummingCPD):
         return {**self.__dict__, "_shares": {}}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: a row for each leaf, with the conditions on the path to it."""
+        """Return a table with a row for each leaf and the conditions on its path; see CPD."""
         tree = self.tree
         path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
         for node in np.flatnonzero(tree.feature >= 0).tolist():
@@ -305,7 +308,7 @@ class TreeCPD(RootSummingCPD):
 
 
 class _SummedTree(NumericCPD):
-    """A tree CPD whose unobserved root parents are summed out: rows take both branches there.
+    """A tree CPD that sums out unobserved root parents by taking both branches of their splits.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ def as_frame(data: Any) -> Any:
 
 
 def array_names(n_columns: int) -> list[Name]:
-    """Return the names of the columns of an array, which has none: "x0", "x1", ..."""
+    """Return default names for the columns of an array: "x0", "x1", ..."""
     return [f"x{j}" for j in range(n_columns)]
 
 
@@ -159,7 +159,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     Raises
     ------
     DataTypeError
-        For anything else.
+        For data of another type.
     DataError
         For no columns, columns of different lengths, or a name given twice.
     """
@@ -372,7 +372,7 @@ def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
-    """Check that squares of the columns do not over- or underflow, so that variances exist.
+    """Check that the columns have variances, whose squares neither overflow nor underflow.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
     Raises
     ------
     DataError
-        If they do.
+        For a column whose squares overflow or underflow.
     """
     low, high = _MAGNITUDES
     for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():

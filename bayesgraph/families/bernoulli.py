@@ -115,7 +115,7 @@ class PresenceCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item whose count is not missing."""
+        """Return a term for each item whose count is not missing; see CPD."""
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold

@@ -43,7 +43,7 @@ class ItemsCPD(Plate):
         raise NotImplementedError
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: the most probable items first."""
+        """Return a table of the most probable items; see CPD."""
         shares = self._item_shares()
         return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
 

@@ -69,5 +69,5 @@ class LeafFamily:
 
     @property
     def is_single(self) -> bool:
-        """Whether the family is estimated from the statistics `Singles`, which families share."""
+        """Whether the family is estimated from the statistics `Singles`, which others share."""
         return self.statistics is Singles

@@ -112,7 +112,10 @@ class MultinomialCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item that occurs, renormalised over items with known counts."""
+        """Return a term for each item that occurs; see CPD.
+
+        Probabilities are renormalised over the items whose counts are known.
+        """
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
@@ -209,7 +212,7 @@ class DirichletMultinomialCPD(ItemsCPD):
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item that occurs, and one for the total count."""
+        """Return a term for each item that occurs, and one for the total count; see CPD."""
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)

@@ -440,7 +440,7 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """The linear pieces, integrated, and the other pieces; None if the tables are too large."""
+        """The linear pieces, integrated, and the others; None without any or if they are large."""
         if not self._linear:
             return None
         found = Integrated(self._linear, self.shown, self.keep)

@@ -317,8 +317,8 @@ class WeightedNetwork(Model):
 class ClassSlice:
     """A slice with one factor: the scores of the class, if the class alone is asked for.
 
-    The posterior does not go through the network's, which may rule out a class that is possible
-    under the exponents.
+    The scores are not derived from the network's posterior, which may give probability zero to a
+    class that is possible under the exponents.
     """
 
     model: WeightedNetwork

@@ -1,4 +1,4 @@
-"""Additive statistics: sums over rows, to which rows and states can be added, and rows removed."""
+"""Additive statistics: sums over rows that are added, subtracted and re-indexed to new states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled counting. Counts are float64, which is exact for integer weights up to 2**53 rows."""
+"""Compiled counting. Counts are float64, which is exact for sums of integer weights up to 2**53."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
 def mean_without(
     count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return weight and mean of the rows that remain after others are removed, and two more arrays.
+    """Return weight and mean of the remaining rows, and two terms for their sums of squares.
 
-    These are the mean of the removed rows less that of the remaining rows, and the factor of its
-    square in the sum of squares of all rows.
+    These are the mean of the removed rows less the mean of the remaining rows, and the factor of
+    the square of this difference in the sum of squares of all rows.
     """
     left = removed(count - other_count, count)
     shift = (mean - other_mean) * safe_divide(other_count, left)
@@ -118,7 +118,7 @@ class GroupMoments(_Grouped):
         return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
-        """Return the moments with groups merged: those along `axis` of the groups in `shape`."""
+        """Arrange the groups in an array of the given shape, and merge them along an axis."""
         count, mean, square = (
             a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
         )

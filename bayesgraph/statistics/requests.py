@@ -34,7 +34,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Singles:
-    """Request for statistics of each column, given the states of a discrete variable (or none)."""
+    """Request for statistics of each column within each state of `given`, or over all rows."""
 
     columns: tuple[Variable, ...]
     given: Discrete | None = None
@@ -44,7 +44,7 @@ class Singles:
 class Pairs:
     """Request for statistics of each column and each pair of columns.
 
-    The statistics are given the states of a discrete variable (or none).
+    They are collected within each state of `given`, or over all rows if it is None.
     """
 
     columns: tuple[Variable, ...]
@@ -60,7 +60,7 @@ class Families:
 
 @dataclass(frozen=True)
 class Moments:
-    """Request for moments of functions of columns, given the states of a variable (or none).
+    """Request for moments of functions of columns within each state of `given`, or over all rows.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Samples:
-    """Request for the distinct values of columns, given the states of a variable (or none)."""
+    """Request for the distinct values of columns within each state of `given`, or in all rows."""
 
     columns: tuple[Continuous, ...]
     given: Discrete | None = None
@@ -85,7 +85,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Totals:
-    """Request for the total count of each item, given the states of a variable (or none).
+    """Request for the total count of each item within each state of `given`, or over all rows.
 
     Attributes
     ----------

@@ -246,7 +246,7 @@ class TableSource(_Source):
     Attributes
     ----------
     table : Table
-        The rows, for learning that statistics do not suffice for.
+        The table, for learners that need the rows themselves.
     weights : ndarray, shape (n_rows,) or (0,)
         Empty if every row weighs 1.
     """

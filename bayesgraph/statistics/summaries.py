@@ -131,7 +131,7 @@ class _Columns:
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
     ) -> tuple[NDArray[np.intp], int] | None:
-        """Return the new index of each state of the old columns, and the number of new states.
+        """Return the new index of each state of the old columns, and the new number of states.
 
         The result is None if the discrete columns are the same.
         """
@@ -179,7 +179,7 @@ def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SinglesSummary(Additive):
-    """Statistics of each column given the states of one variable.
+    """Statistics of each column within each state of the given variable, or over all rows.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class SinglesSummary(Additive):
 
 @dataclass(frozen=True, eq=False)
 class PairsSummary(Additive):
-    """Statistics of each column and each pair of columns given the states of one variable.
+    """Statistics of each column and each pair of columns within each state of the given variable.
 
     Attributes
     ----------
