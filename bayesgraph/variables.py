@@ -360,7 +360,7 @@ class Grouped(Discrete):
         return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r}{others})"
 
 
-# Length of the listed values in the text of a group from which other values are only counted.
+# Length of the list of a group's values after which the group's text only counts further values.
 _LABEL_LENGTH = 60
 
 

@@ -423,7 +423,7 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
         else:
             low[node] = max(low[node], tree.threshold[split])
     low, high = low[nodes], high[nodes]
-    # A split outside the interval sends all of it to one side.
+    # A threshold outside the interval sends the whole interval to one branch.
     middle = np.clip(tree.threshold[nodes], low, high)
     left = interval_probability(root, low, middle)
     return _shares(tree, nodes, left, left + interval_probability(root, middle, high))

@@ -318,7 +318,7 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
     native = column.to_native()
     if states is None and nw.dependencies.is_pandas_like_series(native):
-        # One pass over the hashes instead of three.
+        # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()
         return _sorted(values.tolist(), codes)
     found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
@@ -343,7 +343,7 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     if nw.dependencies.is_pandas_like_series(native):
         return Factorised(native.cat.categories.tolist(), native.cat.codes.to_numpy())
     if nw.dependencies.is_pyarrow_chunked_array(native):
-        # Values of a dictionary may be of any type; text would change integer states.
+        # Categories may be of any type: a cast to text would change integer states.
         array = native.unify_dictionaries().combine_chunks()
         codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         return Factorised(array.dictionary.to_pylist(), codes)
