@@ -1,4 +1,4 @@
-"""``python -m bayesgraph`` is the command line."""
+"""Entry point of the command line, ``python -m bayesgraph``."""
 
 from bayesgraph.cli import main
 

@@ -1,4 +1,4 @@
-"""Checks of arguments that many functions have: whole numbers and sources of randomness."""
+"""Checks of common arguments: whole numbers and random states."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bayesgraph.errors import DataError, DataTypeError
 
 
 def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
-    """Return a number of something after checking it.
+    """Return the value of the argument `name`, a number of `of`, after checking it.
 
     Raises
     ------
     DataTypeError
-        For anything but an integer.
+        If the value is not an integer.
     DataError
-        For one below the minimum.
+        If the value is below the minimum.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise DataTypeError(f"{name} is a whole number of {of}, {minimum} or more; got {value!r}.")
@@ -27,12 +27,12 @@ def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
 
 
 def random_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator of a seed, of a NumPy generator, or of one in the old form.
+    """Return a NumPy Generator made from None, a seed, a Generator or a RandomState.
 
     Raises
     ------
     DataTypeError
-        For anything else.
+        For an argument of another type.
     DataError
         For a negative seed.
     """

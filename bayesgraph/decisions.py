@@ -1,4 +1,4 @@
-"""Decisions from class probabilities: the class of minimum expected cost, or none."""
+"""Decisions from class probabilities: the class of minimum expected cost, or abstention."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from bayesgraph.variables import Discrete
 
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
-    """A rule that decides, given the probabilities of the classes.
+    """A rule that decides for a class, or abstains, given the probabilities of the classes.
 
-    The class of the minimum expected cost, sum over true classes c of P(c) cost(c, decided) (Berger
-    1985, section 1.3; Elkan 2001, equation 1); of several the first. No decision is made where that
-    cost is above the cost of abstaining (Chow 1970), or where the class is not probable enough.
+    It decides for the class of minimum expected cost, the sum over true classes c of
+    P(c) cost(c, decided) (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first
+    class. It abstains if this cost exceeds the cost of abstaining (Chow 1970), or if the
+    probability of the class is below a minimum.
 
     Attributes
     ----------
     target : Discrete
-        The classes.
+        A variable whose states are the classes.
     costs : ndarray, shape (n_classes, n_classes), or None
-        Of deciding the column's class where the row's is true; None if every mistake costs 1.
+        Cost of deciding for the column's class if the row's class is true; None if every mistake
+        costs 1.
     abstain : float or None
-        Cost of abstaining; None if one always decides.
+        Cost of abstaining; None if costs are no reason to abstain.
     min_probability : float
-        Abstain if the class to decide has less.
+        Minimum probability of the decided class.
     """
 
     target: Discrete
@@ -43,22 +45,22 @@ class DecisionRule:
     def of(
         cls, classes: Any, costs: Any = None, abstain: Any = None, min_probability: Any = None
     ) -> DecisionRule:
-        """Return the rule that a user describes; see the classifiers' `decide`.
+        """Return the rule for the arguments of the classifiers' method `decide`.
 
         Parameters
         ----------
         classes : sequence
-            In the order of the probabilities to come.
+            Classes in the order of the columns of probabilities.
         costs, abstain, min_probability
-            As for the `decide` of classifiers.
+            As in the method `decide` of classifiers.
 
         Raises
         ------
         DataError
-            For costs of a wrong shape or that are no finite numbers, and for a minimum probability
+            For costs of a wrong shape, costs that are not finite numbers, or a minimum probability
             outside [0, 1].
         UnknownStateError
-            For a class that there is not.
+            For costs of a class that is not in `classes`.
         """
         target = Discrete("class", list(classes))
         return cls(
@@ -70,7 +72,7 @@ class DecisionRule:
 
     @property
     def may_abstain(self) -> bool:
-        """Whether some rows may get no decision."""
+        """Whether the rule may abstain in some rows."""
         return self.abstain is not None or self.min_probability > 0
 
     def expected_costs(self, proba: Floats) -> Floats:
@@ -78,9 +80,9 @@ class DecisionRule:
         return np.asarray(1.0 - proba if self.costs is None else proba @ self.costs)
 
     def codes(self, proba: Floats) -> NDArray[np.intp]:
-        """Return the position of the class decided for each row; -1 where there is none."""
+        """Return the index of the class decided for each row, -1 for abstention."""
         expected = self.expected_costs(proba)
-        # Without costs the most probable class: 1 - p would make ties of differences below 1e-16.
+        # Without costs, argmax of p: in 1 - p, differences below 1e-16 would become ties.
         best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
         rows = np.arange(len(best))
         open_ = proba[rows, best] < self.min_probability
@@ -89,37 +91,37 @@ class DecisionRule:
         return np.where(open_, -1, best)
 
     def labels(self, classes: NDArray[Any], proba: Floats, abstained: Any = None) -> NDArray[Any]:
-        """Return the class decided for each row, and `abstained` where there is none."""
+        """Return the class decided for each row, or `abstained`."""
         codes = self.codes(proba)
         if not self.may_abstain:
             return np.asarray(classes[codes])
         return _with_one_more(classes, abstained)[codes]
 
     def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
-        """Return the cost of each row; where there was no decision that of abstaining, or 0."""
+        """Return the cost of each row; an abstention costs `abstain`, or 0 if that is None."""
         costs = 1.0 - np.eye(self.target.cardinality) if self.costs is None else self.costs
         return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
 
 
 def cost_matrix(costs: Any, target: Discrete) -> Floats:
-    """Return costs as an array: true classes in rows, decided ones in columns.
+    """Return costs as an array: true classes in rows, decided classes in columns.
 
     Parameters
     ----------
     costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
-        Costs that a mapping does not name are 0 for a right decision and 1 for a wrong one. The
-        rows and columns of a pandas frame are taken by their names.
+        A pair that is not in the mapping costs 0 for a right decision and 1 for a wrong one. Rows
+        and columns of a pandas frame are matched to classes by name.
     target : Discrete
 
     Raises
     ------
     DataError
-        For a wrong shape, a key that is no pair, or a cost that is no finite number.
+        For a wrong shape, a key that is not a pair, or a cost that is not a finite number.
     UnknownStateError
-        For a class that there is not.
+        For a class that is not a state of the target.
     """
     n = target.cardinality
-    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
+    if hasattr(costs, "loc"):  # a pandas frame, whose names count and not their order
         if set(costs.index) != set(target.states) or set(costs.columns) != set(target.states):
             raise DataError(
                 "costs= as a data frame has the classes as names of its rows (the true class) and "
@@ -167,7 +169,7 @@ def _min_probability(value: Any) -> float:
 
 
 def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Return the classes with a label after them, as objects unless it is of their kind."""
+    """Return the classes followed by a label, as an object array unless their dtypes agree."""
     other = np.asarray(label)
     if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
         return np.append(classes, other)

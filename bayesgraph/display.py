@@ -1,4 +1,4 @@
-"""Tables as text and as HTML, in which results, local distributions and plans print."""
+"""Tables as text and as HTML, for printing results, conditional distributions and plans."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _POSITIVE, _NEGATIVE = "#4c78a8", "#e58a2b"
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """A table to read: the first cell of each row is a label, the others are numbers.
+    """A printable table: the first cell of each row is a label, the other cells are numbers.
 
     Attributes
     ----------
     title : str
-        May have several lines.
+        One or several lines above the table.
     rows : sequence of sequences of str
     header : sequence of str
-        One for each cell of a row; empty for none.
+        The names of the columns; empty for no header.
     bars : sequence of float
-        A bar at the end of each row, between -1 and 1; empty for none.
+        Length of the bar at the end of each row, from -1 to 1; empty for no bars.
     note : str
-        Below the table, such as the number of rows not shown; may have several lines.
+        One or several lines below the table, such as the number of rows not shown.
     """
 
     title: str
@@ -34,7 +34,7 @@ class DisplayTable:
     note: str = ""
 
     def text(self) -> str:
-        """Return the table as lines of text; labels are flush left, numbers flush right."""
+        """Return the table as lines of text, labels flush left and numbers flush right."""
         lines = [*([self.header] if self.header else []), *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         bars = ["", *map(_text_bar, self.bars)] if self.header else [*map(_text_bar, self.bars)]
@@ -61,7 +61,7 @@ class DisplayTable:
 
 
 class Displayed:
-    """Mixed into values that print as a table: in a terminal as text, in a notebook as HTML."""
+    """Mixin of values that print as a table: as text in a terminal, as HTML in a notebook."""
 
     __slots__ = ()
 
@@ -77,12 +77,12 @@ class Displayed:
 
 
 def indented(text: str) -> str:
-    """Return text with each of its lines moved to the right."""
+    """Return text with each line indented by two spaces."""
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def more(n: int, shown: int, what: str) -> str:
-    """Return a note about the number of entries not shown; empty for none."""
+    """Return a note about the number of entries not shown, empty if all are shown."""
     return f"... {n - shown} more {what}" if n > shown else ""
 
 

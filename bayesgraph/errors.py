@@ -20,15 +20,15 @@ class GraphError(BayesGraphError, ValueError):
 
 
 class CPDError(BayesGraphError, ValueError):
-    """A local distribution with a wrong shape, a wrong number or a parent it cannot take."""
+    """A conditional distribution with a wrong shape, a wrong number or an unsuitable parent."""
 
 
 class ModelError(BayesGraphError, ValueError):
-    """Local distributions or factors that do not make up one model."""
+    """Conditional distributions or factors that do not fit together in one model."""
 
 
 class UnsupportedModelError(BayesGraphError, NotImplementedError):
-    """A question outside the class that is answered exactly, with the variable named."""
+    """A question or an operation that the model does not support."""
 
 
 class EvidenceError(BayesGraphError, ValueError):
@@ -52,7 +52,7 @@ class FileFormatError(BayesGraphError, ValueError):
 
 
 class LossyExportError(BayesGraphError, ValueError):
-    """A model that a file format or a library cannot hold without losing something."""
+    """A model that a file format or a library cannot represent without loss."""
 
 
 class MemoryLimitError(BayesGraphError, MemoryError):
@@ -60,7 +60,7 @@ class MemoryLimitError(BayesGraphError, MemoryError):
 
 
 class RenderError(BayesGraphError, RuntimeError):
-    """A picture that Graphviz could not draw, with its own words."""
+    """A plot that Graphviz could not draw; the message quotes Graphviz."""
 
 
 class MissingDependencyError(BayesGraphError, ImportError):
@@ -99,7 +99,7 @@ class LossyExportWarning(BayesGraphWarning):
 
 
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
-    """Return the values as a readable list, cut after a maximum number of them."""
+    """Return values as a readable list, of which at most `maximum` are shown."""
     items = list(values)
     shown = ", ".join(repr(item) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"

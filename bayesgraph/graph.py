@@ -1,7 +1,7 @@
 """Directed acyclic graphs on networkx: validation, order and separation.
 
-Nodes are variable names. Every function is deterministic: where an order is free, the order in
-which the nodes were given decides.
+Nodes are variable names. Every function is deterministic: the order in which nodes were given
+breaks ties.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
     Parameters
     ----------
     nodes : iterable of hashable
-        All nodes, in the order that breaks ties later.
+        All nodes; their order breaks ties in other functions.
     arcs : iterable of (parent, child)
 
     Raises
     ------
     GraphError
-        For a node or an arc given twice, an arc from a node to itself, or a cycle, which is named.
+        For a node or an arc given twice, an arc from a node to itself, or a cycle (the message
+        names it).
     UnknownVariableError
-        For an arc with an end that is not a node.
+        For an arc from or to a name that is not a node.
     """
     dag: nx.DiGraph = nx.DiGraph()
     for node in nodes:
@@ -67,12 +68,12 @@ def check_acyclic(dag: nx.DiGraph) -> None:
 
 
 def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
-    """Return the nodes of `topological_order` without making a graph; None if there is a cycle.
+    """Return the same as `topological_order` without building a graph, or None for a cycle.
 
     Parameters
     ----------
     parents : mapping from node to its parents
-        Nodes in the order that breaks ties; all parents are among them.
+        All nodes, in the order that breaks ties.
     """
     nodes = list(parents)
     place = {node: i for i, node in enumerate(nodes)}
@@ -113,12 +114,13 @@ def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> se
 
 
 def _directed(graph: Any) -> nx.DiGraph:
-    """Return a directed graph, or that of a model.
+    """Return a directed graph as it is, or the directed graph of a model.
 
     Raises
     ------
     GraphError
-        For anything else, a mixture included: the union of its graphs says nothing of it.
+        For any other argument, mixtures included: the union of their networks' graphs implies no
+        independences.
     """
     dag = graph
     if getattr(graph, "form", None) in ("product", "tempered"):
@@ -132,9 +134,9 @@ def _directed(graph: Any) -> nx.DiGraph:
 
 
 def markov_blanket(graph: Any, node: Node) -> set[Node]:
-    """Return parents, children and the children's other parents.
+    """Return the parents and children of a node, and the children's other parents.
 
-    Given its blanket a node is independent of all others (Pearl 1988, section 3.3).
+    Given its Markov blanket, a node is independent of all others (Pearl 1988, section 3.3).
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
     Raises
     ------
     UnknownVariableError
-        With the nearest name suggested.
+        For an unknown name; the message suggests the nearest one.
     GraphError
         For an argument without a directed graph.
 
@@ -166,19 +168,20 @@ def d_separated(
 ) -> bool:
     """Tell whether x and y are d-separated by the evidence (Pearl 1988, section 3.3).
 
-    Then they are independent given it in every distribution that factorises over the graph.
+    Then x and y are independent given the evidence in every distribution that factorises over the
+    graph.
 
     Parameters
     ----------
     graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
     x, y : node or set of nodes
     evidence : iterable of nodes
-        Observed; overlaps neither x nor y.
+        The observed nodes, none of which is in x or y.
 
     Raises
     ------
     UnknownVariableError
-        With the nearest name suggested.
+        For an unknown name; the message suggests the nearest one.
     GraphError
         If x, y and the evidence overlap, or for an argument without a directed graph.
 

@@ -1,6 +1,6 @@
-"""Methods of models whose functions live in layers above: saving, drawing, fitting and exporting.
+"""Methods of models that higher layers implement: saving, plotting, fitting and exporting.
 
-The table names the function of each method; its module is imported at the first call.
+A table maps each method to its function, whose module is imported at the first call.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ _FUNCTIONS = {
 
 
 def call(method: str, *args: Any, **kwargs: Any) -> Any:
-    """Call the function of a method with the arguments."""
+    """Call the function that implements a method, and return its result."""
     return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)

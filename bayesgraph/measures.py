@@ -23,9 +23,9 @@ def calibration_error(
 ) -> float:
     """Return the expected calibration error of the most probable class.
 
-    The mean over bins of |share of the rows predicted right - mean probability|, weighted by their
-    rows (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017). Bins have about equally many rows,
-    which makes for a steady error; rows of one probability are in one bin. Chance alone makes it
+    It is the mean over bins of |accuracy - mean probability|, weighted by the number of rows
+    (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017). Bins have about equally many rows, which
+    reduces the variance; rows of equal probability share a bin. By chance alone the error is
     positive, the more so with few rows or many bins: compare models on the same rows.
 
     Parameters
@@ -33,7 +33,7 @@ def calibration_error(
     y_true : array_like, shape (n_rows,)
     proba : array_like, shape (n_rows, n_classes)
     classes : sequence
-        Of the columns of `proba`.
+        Classes in the order of the columns of `proba`.
     bins : int, optional
         Maximum number of bins; by default twice the cube root of the number of rows, up to 20.
 
@@ -56,7 +56,7 @@ def calibration_error(
             f"proba takes one row for each of the {len(codes)} labels and one column for each of "
             f"the {len(classes)} classes; got shape {values.shape}."
         )
-    # Rounding may leave a little more than one.
+    # Rounding errors may raise a probability slightly above one.
     if not ((values >= 0) & (values < 1 + 1e-9)).all():
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
     if bins is None:
@@ -71,7 +71,7 @@ def calibration_error(
 
 
 def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
-    """Return where bins of equally many rows start, none of them inside a run of equal values."""
+    """Return the start indices of bins of about equally many rows; equal values share a bin."""
     wanted = np.arange(bins) * len(ascending) // bins
     before = np.searchsorted(ascending, ascending[wanted], side="left")
     after = np.searchsorted(ascending, ascending[wanted], side="right")
@@ -80,12 +80,13 @@ def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
 
 
 def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:
-    """Return the position of each value among the labels.
+    """Return the index of each value among the labels.
 
     Raises
     ------
     DataError
-        For no values, a label given twice, or a value that is not a label, with the nearest named.
+        For no values, a label given twice, or a value that is not a label (the message suggests
+        the nearest one).
     """
     known = [plain(label) for label in labels]
     places: dict[Any, int] = {label: code for code, label in enumerate(known)}
@@ -94,7 +95,7 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
     column = np.asarray(values)
     if column.ndim != 1 or not len(column):
         raise DataError(f"{what} takes one label a row and at least one row; got {column.shape}.")
-    # Sorting objects of several types fails; a dict keeps the order of their first appearance.
+    # Objects of several types cannot be sorted; a dict keeps the order of first appearance.
     if column.dtype.kind == "O":
         kinds = list(dict.fromkeys(column.tolist()))
         index = {kind: code for code, kind in enumerate(kinds)}

@@ -1,6 +1,6 @@
 """Loops over rows in several threads.
 
-Each row is computed by itself, so the numbers do not depend on the number of threads.
+Each row is computed independently, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -33,43 +33,44 @@ def _controller() -> ThreadpoolController:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which matrix products use one thread.
 
-    For products of blocks that are in the cache: threads would wait for one another longer than
-    they work, and sums would depend on how many there are.
+    It is for products of blocks in the cache, which are too small for several threads. It also
+    makes sums independent of the number of threads.
     """
     manager: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return manager
 
 
+# Default number of rows that a kernel processes as one block.
 _TOGETHER = 64
 
 
 @cache
 def _pool(process: int, size: int) -> ThreadPoolExecutor:
-    """Return the other threads of a process: a fork does not inherit them."""
+    """Return the pool of worker threads of a process; a forked process needs its own pool."""
     return ThreadPoolExecutor(size, f"bayesgraph-rows-{process}")
 
 
 def over_rows(
     work: Callable[[int, int], None], n_rows: int, minimum: int, together: int = _TOGETHER
 ) -> None:
-    """Call ``work(start, stop)`` on ranges that cover all rows, at once where it pays.
+    """Call ``work(start, stop)`` on ranges that cover all rows, in parallel if there are enough.
 
     Parameters
     ----------
     work : callable
-        Releases the interpreter's lock and writes to its own rows only.
+        A function that releases the interpreter's lock and writes to the rows of its range only.
     n_rows : int
     minimum : int
-        Number of rows below which another thread costs more than it saves.
+        Minimum number of rows for each thread.
     together : int
-        Rows that a kernel takes together; 1 where each stands for itself.
+        Number of rows that a kernel processes as one block; ranges start at multiples of it.
     """
     pieces = max(1, min(N_THREADS, n_rows // minimum))
     if pieces == 1:
         work(0, n_rows)
         return
-    # Ranges begin at multiples of the rows that kernels take together, so that each row is computed
-    # in the same way by any number of threads.
+    # Ranges start at multiples of the block size, so that each row is computed in the same way by
+    # any number of threads.
     ends = [n_rows * i // pieces // together * together for i in range(pieces)]
     ends.append(n_rows)
     pool = _pool(os.getpid(), N_THREADS - 1)
@@ -80,12 +81,12 @@ def over_rows(
 
 
 def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return what some tasks return, in their order; they run at once where there are processors.
+    """Run tasks in parallel if there are several processors, and return their results in order.
 
     Parameters
     ----------
     tasks : sequence of callables
-        Each releases the interpreter's lock and writes to its own arrays.
+        Functions that release the interpreter's lock and write to their own arrays only.
     """
     if len(tasks) < 2 or N_THREADS < 2:
         return [task() for task in tasks]

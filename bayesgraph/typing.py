@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from narwhals.typing import IntoFrame
 
-# A state, a number, likelihoods by state or in order, or a Belief; None and NaN are not observed.
+# Mapping from name to a state, a number, likelihoods (by state or in order) or a Belief; None and
+# NaN mean not observed.
 EvidenceLike: TypeAlias = "Mapping[Name, Any] | pd.Series[Any] | None"
 # The name of one variable, or names of several for a joint answer.
 Targets: TypeAlias = "Name | list[Name] | tuple[Name, ...]"
-# A frame of any library, named columns, or a matrix where columns need no names.
+# A data frame of any library, a mapping from name to column, or a matrix of unnamed columns.
 TableLike: TypeAlias = "IntoFrame | Mapping[Name, ArrayLike] | ArrayLike"
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -1,4 +1,4 @@
-"""Variables: a name and its possible values, exactly as the user typed them."""
+"""Variables: a name and its possible values, exactly as the user gave them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _PLAIN = {str, int}
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars as the Python values they stand for, anything else unchanged.
+    """Return a NumPy scalar as the equivalent Python value, and other values unchanged.
 
-    A time to the nanosecond has none: it stays a NumPy scalar and does not become a bare integer.
+    A NumPy time in nanoseconds has no Python equivalent: it stays a NumPy scalar instead of
+    becoming an integer.
     """
     if not isinstance(value, np.generic):
         return value
@@ -34,7 +35,7 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a value stands for *not observed*: None, NaN, NaT or pandas' NA."""
+    """Tell whether a value means *not observed*: None, NaN, NaT, pandas' NA or NumPy's masked."""
     if value is None or value is np.ma.masked:
         return True
     try:
@@ -62,10 +63,10 @@ class Discrete:
     Parameters
     ----------
     name : hashable
-        Usually a string; never changed.
+        Usually a string; kept as given.
     states : iterable of hashable
-        Kept in type, spelling and order. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
-        states. NumPy scalars become the Python values they stand for.
+        Types, spelling and order are kept. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
+        states. NumPy scalars are converted to Python values.
 
     Raises
     ------
@@ -130,10 +131,9 @@ class Discrete:
         return len(self.states)
 
     def find(self, state: object) -> int | None:
-        """Return the position of a state, None if there is none, -1 if it equals several.
+        """Return the index of a state, None for an unknown value, -1 if several states equal it.
 
-        For callers with many values, most of them perhaps unknown: `index` explains itself, which
-        takes time.
+        It is faster than `index` for unknown values, for which `index` composes an error message.
         """
         value = plain(state)
         try:
@@ -143,15 +143,15 @@ class Discrete:
             return None
 
     def index(self, state: object) -> int:
-        """Return the position of a state.
+        """Return the index of a state.
 
-        The state is looked up by type and value first, then by equality if only one state equals
-        it (``1`` finds ``True`` when ``True`` is the only such state).
+        A state of the same type and value is found first, then a state that equals the value if
+        there is only one (``1`` finds ``True`` if ``True`` is the only such state).
 
         Raises
         ------
         UnknownStateError
-            If there is no such state, with the nearest one named.
+            If there is no such state; the message suggests the nearest one.
         """
         value, code = plain(state), self.find(state)
         if code is None:
@@ -171,7 +171,7 @@ class Discrete:
         )
 
     def encode(self, value: object) -> int:
-        """Return how a value is encoded: the position of the state."""
+        """Return the code of a value: the index of the state."""
         try:
             code = self._by_type.get((type(value), value))
         except TypeError:
@@ -199,22 +199,22 @@ class Discrete:
 
 
 class Binned(Discrete):
-    """A number known by the interval it falls into.
+    """A discretised number, whose states are intervals.
 
-    Its states are the intervals, written as "(0.8, 1.75]": open below, closed above. Evidence is a
-    number, or an interval as it is written.
+    A state is a text such as "(0.8, 1.75]": intervals are open below and closed above. Evidence is
+    a number, or the text of an interval.
 
     Parameters
     ----------
     name : hashable
-        Usually a string; never changed.
+        Usually a string; kept as given.
     cuts : iterable of float
-        Ascending and finite; none at all is a single interval.
+        Cut points, ascending and finite; without any there is a single interval.
 
     Raises
     ------
     ValueError
-        For cuts that do not ascend, or are not finite.
+        For cut points that do not ascend, or are not finite.
 
     Examples
     --------
@@ -242,20 +242,23 @@ class Binned(Discrete):
         super().__init__(name, states)
 
     def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the position of the interval of each number, -1 where it is NaN."""
+        """Return the index of the interval of each number, -1 for NaN."""
         found = np.searchsorted(np.array(self.cuts), numbers, side="left")
         found[np.isnan(numbers)] = -1
         return np.asarray(found)
 
     def find(self, state: object) -> int | None:
-        """Return the position of an interval, or of that of a number; None if it is neither."""
+        """Return the index of a number's interval or of an interval's text, None if it is neither.
+
+        See `Discrete.find`.
+        """
         value = plain(state)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return None if is_missing(value) else bisect_left(self.cuts, value)
         return super().find(value)
 
     def _unknown(self, value: object) -> UnknownStateError:
-        # What begins as an interval does is one that is misspelt; anything else is no number.
+        # A text that starts like an interval may be misspelt; other values get no suggestion.
         near = suggestion(value, self.states) if str(value).startswith("(") else ""
         return UnknownStateError(
             f"Variable {self.name!r} takes a number, or one of its intervals as it is written; got "
@@ -277,19 +280,19 @@ class Binned(Discrete):
 
 
 class Grouped(Discrete):
-    """A categorical variable known by the group its value is in.
+    """A categorical variable whose states are groups of values.
 
-    The state of a group of one value is that value; of others, a text such as "{blue, green}".
-    Evidence is a value, or a group as it is written.
+    The state of a group with one value is that value; the state of a larger group is a text such as
+    "{blue, green}". Evidence is a value, or the state of a group.
 
     Parameters
     ----------
     name : hashable
-        Usually a string; never changed.
+        Usually a string; kept as given.
     groups : iterable of lists of values
-        Every value in one of them.
+        The groups; each value is in one group.
     others : bool
-        Whether any other value is in the last group too: then no value is unknown.
+        Whether all other values belong to the last group, so that no value is unknown.
 
     Raises
     ------
@@ -308,14 +311,14 @@ class Grouped(Discrete):
     __slots__ = ("_values", "group_of", "groups", "others")
 
     groups: tuple[tuple[State, ...], ...]
-    # The position of the group of each value, in the order of the values.
+    # Index of the group of each value, in the order of `values`.
     group_of: tuple[int, ...]
 
     def __init__(self, name: Name, groups: Iterable[Iterable[State]], others: bool = False) -> None:
         self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
         if not all(self.groups):
             raise EvidenceError(f"Every group of {name!r} needs at least one value.")
-        # As a variable of its own, which looks values up and checks them.
+        # A Discrete variable of all values, which checks them and finds their indices.
         self._values = Discrete(name, [value for group in self.groups for value in group])
         self.others = bool(others)
         self.group_of = tuple(i for i, group in enumerate(self.groups) for _ in group)
@@ -327,7 +330,10 @@ class Grouped(Discrete):
         return self._values.states
 
     def find(self, state: object) -> int | None:
-        """Return the position of the group of a value, or of a group; None if it is neither."""
+        """Return the index of a value's group or of a group's state, None if it is neither.
+
+        With `others`, any other value belongs to the last group. See `Discrete.find`.
+        """
         code = self._values.find(state)
         if code is not None:
             return code if code < 0 else self.group_of[code]
@@ -354,12 +360,12 @@ class Grouped(Discrete):
         return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r}{others})"
 
 
-# Characters of a group's values that its state shows.
+# Length of the list of a group's values after which the group's text only counts further values.
 _LABEL_LENGTH = 60
 
 
 def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
-    """Return a state for each group, all different."""
+    """Return the states of groups: the only value, or a text that lists the values."""
     values = {value for group in groups for value in group}
     found: list[State] = []
     for group in groups:
@@ -383,7 +389,7 @@ class Continuous:
     Parameters
     ----------
     name : hashable
-        Usually a string; never changed.
+        Usually a string; kept as given.
     """
 
     __slots__ = ("_hash", "name")
@@ -420,7 +426,7 @@ class Continuous:
             ) from error
 
     def encode(self, value: object) -> float:
-        """Return how a value is encoded: the number itself."""
+        """Return the code of a value, which is the number itself."""
         return self.number(value)
 
     def __eq__(self, other: object) -> bool:
@@ -442,7 +448,7 @@ class Count(Continuous):
     Parameters
     ----------
     name : hashable
-        Usually a string; never changed.
+        Usually a string; kept as given.
     """
 
     __slots__ = ()
@@ -467,9 +473,9 @@ class CountVector:
     Parameters
     ----------
     name : hashable
-        Of the whole vector.
+        Name of the whole vector.
     items : iterable of hashable
-        In the order of the columns.
+        Items in the order of the columns.
 
     Raises
     ------
@@ -485,7 +491,7 @@ class CountVector:
     array([2., 0., 1.])
     """
 
-    # Not slots: the positions of many thousand items are made when they are first needed.
+    # No __slots__: `positions` is a cached property, which is computed when first needed.
     name: Name
     items: tuple[Name, ...]
 
@@ -510,7 +516,7 @@ class CountVector:
 
     @cached_property
     def positions(self) -> dict[Name, int]:
-        """Where each item stands."""
+        """The index of each item."""
         return {item: i for i, item in enumerate(self.items)}
 
     def encode(self, value: object) -> NDArray[np.float64]:
@@ -519,7 +525,7 @@ class CountVector:
         Parameters
         ----------
         value : mapping from item to count, or array_like of shape (n_items,)
-            Items that a mapping does not name were counted zero times; None and NaN are missing.
+            Items that are not in a mapping have the count zero; None and NaN are missing.
 
         Raises
         ------
@@ -574,10 +580,10 @@ Variable: TypeAlias = Discrete | Continuous | CountVector
 
 
 def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
-    """Return state codes as an array of states, numbers unchanged.
+    """Return state codes as an array of states, and numbers unchanged.
 
-    States of one type keep it (as a NumPy string, integer, float or boolean array); others come as
-    Python objects. A code of -1 becomes None, which makes the array one of objects.
+    States that are all strings, integers, floats or booleans give a NumPy array of that type, other
+    states an object array. A code of -1 becomes None, which needs an object array.
     """
     if not isinstance(variable, Discrete):
         return column

@@ -1,4 +1,4 @@
-"""Local distributions that the engine knows; `bayesgraph.families` has those of leaves."""
+"""Conditional distributions of children given parents; `bayesgraph.families` has more of them."""
 
 from bayesgraph.cpds.base import CPD, Combination
 from bayesgraph.cpds.histogram import HistogramCPD

@@ -1,4 +1,4 @@
-"""The base of all local distributions: a potential, given evidence."""
+"""Base class of conditional distributions (CPDs), which evidence turns into potentials."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
-# Encoded values by variable, of one row or several.
+# Encoded values of each variable, in one or more rows.
 Columns: TypeAlias = Mapping[Variable, NDArray[Any]]
 
-# Limits of the printed table of a distribution.
+# Maximum numbers of rows, columns and names of children in the printed table of a distribution.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
 
 
 class CPD(Displayed, ABC):
     """The conditional distribution of a child given its parents.
 
-    A new family implements `potential`; sampling and describing itself are optional. It prints as a
+    A subclass implements `potential`; `sample` and `describe` are optional. A CPD prints as a
     table, also in notebooks.
 
     Attributes
@@ -42,15 +42,15 @@ class CPD(Displayed, ABC):
     parents : tuple of Variable
         In the order given by the user.
     siblings_depend : bool
-        Several children are dependent given the parents: one that is missing must be summed out
-        before another can be a target.
+        Several children are dependent given the parents: a missing child must be summed out
+        before another child can be a target.
     takes_children : bool
-        The class is called with an iterable of children in the place of one variable.
+        The constructor takes an iterable of children instead of one variable.
     arrays : tuple of str
-        Arguments of the class that are attributes too: arrays whose first axes are those of the
-        discrete parents. With variable and parents they are the whole CPD.
+        Constructor arguments that are also attributes: arrays whose first axes are those of the
+        discrete parents. Variables, `arrays` and `other_arrays` determine the CPD.
     other_arrays : tuple of str
-        More such arguments, arrays of other shapes.
+        Constructor arguments that are also attributes: arrays of any other shape.
     """
 
     variable: Variable
@@ -62,16 +62,16 @@ class CPD(Displayed, ABC):
 
     @property
     def children(self) -> tuple[Variable, ...]:
-        """The variables that the distribution is of: one, except in plates and blocks."""
+        """The variables whose distribution this is: one, except in plates and Gaussian blocks."""
         return (self.variable,)
 
     @cached_property
     def scope(self) -> tuple[Variable, ...]:
-        """Parents, then the children."""
+        """All variables of the CPD: the parents, then the children."""
         return (*self.parents, *self.children)
 
     def singles(self) -> tuple[CPD, ...]:
-        """Return the same distribution as CPDs of one child each, for drawing and for files."""
+        """Return the same distribution as CPDs of one child each, for plots and for files."""
         return (self,)
 
     def arcs(self) -> list[tuple[Name, Name]]:
@@ -79,24 +79,25 @@ class CPD(Displayed, ABC):
         return [(parent.name, child.name) for child in self.children for parent in self.parents]
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """Return the distribution of the relevant children, each piece a potential of its own.
+        """Return CPDs whose product is the distribution of the relevant children.
 
         Parameters
         ----------
         relevant : collection of Variable
-            At least one child is in it.
+            It has at least one of the children.
         observed : container of Variable
+            Variables of the evidence.
         """
         return [self]
 
     @cached_property
     def discrete_parents(self) -> tuple[Discrete, ...]:
-        """The discrete ones among the parents."""
+        """The discrete variables among the parents."""
         return tuple(p for p in self.parents if isinstance(p, Discrete))
 
     @cached_property
     def continuous_parents(self) -> tuple[Continuous, ...]:
-        """The continuous ones among the parents."""
+        """The continuous variables among the parents."""
         return tuple(p for p in self.parents if isinstance(p, Continuous))
 
     @property
@@ -111,33 +112,33 @@ class CPD(Displayed, ABC):
 
     @property
     def is_positive(self) -> bool:
-        """Whether no observed child has probability zero: negative exponents are then possible."""
+        """Whether negative exponents are possible even if the child is not observed."""
         return False
 
     @property
     def is_positive_where_observed(self) -> bool:
-        """Whether negative exponents are possible as long as the child is observed.
+        """Whether negative exponents are possible if the child is observed.
 
-        A density to a negative power has no integral, which nobody needs where the child is known.
+        A density to a negative power has no integral, which matters only for an unobserved child.
         """
         return self.is_positive
 
     def to_factor(self) -> Factor | None:
-        """Return the distribution as one table; None where it is none."""
+        """Return the distribution as one table, or None if it is not a table."""
         return None
 
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential over the variables that the evidence leaves free.
 
-        Every parent in the evidence is observed in all rows. The child may be missing in some:
-        the potential of such a row is 1 there, which is the sum over the child. (Evidence on a
-        variable that matters elsewhere and is missing in some rows is not shown to the CPD; the
-        engine takes it in.)
+        Every parent in the evidence is observed in all rows. A child in the evidence may be missing
+        in some rows: the potential of such a row is 1, the sum over the child. (A partially
+        observed variable that other CPDs depend on is not in this evidence: the engine multiplies
+        its evidence in.)
         """
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
-        """Return the log potential of one row item by item; None for other children than counts."""
+        """Return the log potential of one row item by item; None if the child has no items."""
         return None
 
     def item_logs(self) -> Floats | None:
@@ -146,20 +147,20 @@ class CPD(Displayed, ABC):
         Returns
         -------
         ndarray of shape (cells, n_items), or None
-            None for other children than counts.
+            None if the child is not a vector of counts.
         """
         return None
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """Add the log potential to `out`, which several CPDs share.
+        """Add the log potential to `out`, an accumulator that several CPDs share.
 
         Parameters
         ----------
         evidence : Evidence
-            Leaves exactly the discrete variables of `scope` free.
+            Evidence that leaves exactly the variables of `scope` free.
         scope : sequence of Discrete
         out : ndarray, shape (product of the scope's cardinalities, n_rows)
-            Rows last: they are contiguous, so one instruction treats several.
+            Rows are the last axis, so that vector instructions process several rows at once.
         """
         potential = self.potential(evidence)
         assert isinstance(potential, Factor)  # only discrete variables are free
@@ -170,26 +171,26 @@ class CPD(Displayed, ABC):
     def adders(
         cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return adders of the log potentials of CPDs of this family, in their order.
+        """Return objects that add the log potentials of CPDs of this class to an accumulator.
 
         Parameters
         ----------
         cpds : sequence of CPD
         scope : sequence of Discrete
-            Free variables, the same of each of them.
+            The free variables, which are the same in all the CPDs.
         observed : container of Variable
             Variables of the evidence.
         """
         return [_One(cpd, tuple(scope)) for cpd in cpds]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n draws of the child given its parents' columns: state codes or numbers."""
+        """Return n draws of the child, as state codes or numbers, given the parents' columns."""
         raise UnsupportedModelError(
             f"{type(self).__name__} of {self.variable.name!r} has no sampling."
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all numbers: the arrays that `from_arrays` takes."""
+        """Return all parameters as the arrays that `from_arrays` takes."""
         names = (*self.arrays, *self.other_arrays)
         return {name: np.asarray(getattr(self, name)) for name in names}
 
@@ -197,14 +198,14 @@ class CPD(Displayed, ABC):
     def from_arrays(
         cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
     ) -> Self:
-        """Return the CPD with the numbers that `to_arrays` returned."""
-        family: Any = cls  # each takes its arrays by name
+        """Return the CPD with the parameters that `to_arrays` returned."""
+        family: Any = cls  # each constructor takes its arrays by name
         first = list(children) if cls.takes_children else children[0]
         made: Self = family(first, parents=parents, **arrays)
         return made
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two CPDs have the same class, the same variables and the same numbers."""
+        """Tell whether two CPDs have the same class, the same variables and the same parameters."""
         if type(other) is not type(self) or self.scope != other.scope:
             return False
         mine, theirs = self.to_arrays(), other.to_arrays()
@@ -215,7 +216,7 @@ class CPD(Displayed, ABC):
     __hash__ = None  # type: ignore[assignment]
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return the distribution as a table of text, for printing and for pictures."""
+        """Return the distribution as a table of text, for printing and for plots."""
         return Description([], [], None, f"{self.n_parameters:,} parameters")
 
     def _display(self) -> DisplayTable:
@@ -235,7 +236,7 @@ class CPD(Displayed, ABC):
 
 @dataclass(frozen=True, eq=False)
 class _One:
-    """One CPD that is added by itself."""
+    """An adder of the log potential of a single CPD."""
 
     cpd: CPD
     scope: tuple[Discrete, ...]
@@ -247,16 +248,16 @@ class _One:
 
 
 class _Sum(NamedTuple):
-    """CPDs over the same free variables, which become one factor."""
+    """Adders of CPDs over the same free variables, whose product is one factor."""
 
     scope: tuple[Discrete, ...]
     adders: tuple[Adder, ...]
 
     def factor(self, evidence: Evidence, start: Factor | None) -> Factor:
-        """Return their product, and that with another factor."""
+        """Return the product of the CPDs' potentials, times `start` if it is given."""
         shape = [variable.cardinality for variable in self.scope]
         out = np.empty((math.prod(shape), evidence.n_rows))
-        # The sums begin with what all rows share, such as the prior of the class.
+        # The sums start with the factor that all rows share, such as the prior of the class.
         out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
         for adder in self.adders:
             adder.add(evidence, out)
@@ -267,14 +268,15 @@ class _Sum(NamedTuple):
 class Combination:
     """The potentials of many CPDs, prepared for evidence on given variables.
 
-    Those over the same discrete variables are added up: a star with observed leaves becomes one
-    factor over its centre, filled by one kernel call for each kind of leaf, without a temporary.
+    CPDs with the same free discrete variables become one factor: a naive Bayes with observed
+    features becomes one factor over the class, filled by one kernel call for each kind of feature,
+    without a temporary array.
 
     Attributes
     ----------
     alone : tuple of (CPD, set of free variables)
-        Those that are potentials by themselves.
-    sums : mapping from set of free variables to the CPDs that are added up
+        CPDs that give one potential each.
+    sums : mapping from set of free variables to the CPDs whose log potentials are added up
     """
 
     alone: tuple[tuple[CPD, frozenset[Variable]], ...]
@@ -282,18 +284,18 @@ class Combination:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the copies of the CPDs' numbers."""
+        """Bytes of the copies of the CPDs' parameters."""
         return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
 
     @classmethod
     def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
-        """Return the combination of some CPDs.
+        """Return the combination of CPDs for evidence on the observed variables.
 
         Parameters
         ----------
         cpds : iterable of CPD
         observed : container of Variable
-            Those of the evidence to come, which has a column for each.
+            Variables for which the evidence will have a column.
         """
         alone: list[tuple[CPD, frozenset[Variable]]] = []
         groups: dict[frozenset[Variable], list[CPD]] = {}
@@ -312,7 +314,7 @@ class Combination:
         return cls(tuple(alone), sums)
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return the potentials for some rows of evidence."""
+        """Return the potentials given a batch of evidence."""
         potentials: list[Potential] = []
         whole: dict[frozenset[Variable], Factor] = {}
         for cpd, free in self.alone:
@@ -330,8 +332,11 @@ class Combination:
 def draw_states(
     shares: Floats, row: NDArray[np.intp], random: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return a state for each entry of `row`, drawn by that row of shares, shape (m, n_states)."""
+    """Draw a state code from the distribution ``shares[k]`` for each index k in `row`.
+
+    `shares` has shape (n_distributions, n_states).
+    """
     cumulative = np.cumsum(shares, axis=-1)
-    # The last state takes what rounding leaves over, unless its probability is zero.
+    # The last state takes the rounding error, unless its probability is zero.
     cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
     return np.asarray(np.sum(random.random(len(row))[:, None] >= cumulative[row, :-1], axis=1))

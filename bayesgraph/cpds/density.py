@@ -1,4 +1,4 @@
-"""The base of families of numbers whose densities have named parameters."""
+"""Base class of the CPDs of numeric children whose densities have named parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
-# One child, or several side by side.
+# One child, or the several children of a plate.
 Numbers: TypeAlias = Continuous | Iterable[Continuous]
 Counts: TypeAlias = Count | Iterable[Count]
 
@@ -23,14 +23,14 @@ Counts: TypeAlias = Count | Iterable[Count]
 class DensityCPD(Plate):
     """Numeric children whose densities have named parameters, one array each.
 
-    They answer for observed children; a child that is not observed leaves the model or is sampled.
-    A family is a subclass with `parameters`, an ``__init__`` that takes them by name, and two
-    functions of values and parameters: `_log_density` and `_draw`.
+    Exact inference needs a child to be observed or irrelevant to the question; other children can
+    only be sampled. A subclass has `parameters`, an ``__init__`` that takes them by name, and two
+    methods: `_log_density` and `_draw`.
 
     Attributes
     ----------
     parameters : mapping from name to number
-        Values of the parameter are above this number.
+        The exclusive lower bound of each parameter.
     """
 
     parameters: ClassVar[Mapping[str, float]]
@@ -55,7 +55,7 @@ class DensityCPD(Plate):
     def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
         """Return log densities, shape (n_rows, n children), of parameters of shape (n children,).
 
-        Minus infinity outside the support; anything where x is NaN.
+        Minus infinity outside the support; the result where x is NaN is ignored.
         """
         raise NotImplementedError
 
@@ -81,13 +81,13 @@ class DensityCPD(Plate):
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD: draws of the first child."""
+        """Return n draws of the first child; see CPD."""
         cell = self._cell(parents, n)
         drawn = self._draw(random, *(self._flat(key)[cell, 0] for key in self.parameters))
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:
-        """Return the printed columns by their headers."""
+        """Return the columns of the printed table, by header."""
         return {key: getattr(self, key) for key in self.parameters}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:

@@ -1,4 +1,4 @@
-"""Local distributions as tables of text, for printing and for the nodes of pictures."""
+"""Conditional distributions as tables of text, for printing and for the nodes of plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, CountVector, Discrete, Variable
 
-# How long the texts of a header may be before they are shortened.
+# Maximum length of the texts in a header; longer texts are shortened.
 _LONGEST = 16
 _MINIMUM_DIGITS = 3
 
@@ -22,10 +22,10 @@ _MINIMUM_DIGITS = 3
 
 
 def texts(values: Iterable[object], longest: int) -> list[str]:
-    """Return values as they read on one line, distinct where two of them read the same.
+    """Return values as texts of one line, which differ if the values differ.
 
-    ``1`` and ``"1"`` become ``1`` and ``'1'``. Long ones lose their middle: what distinguishes
-    columns is often at the end.
+    ``1`` and ``"1"`` become ``1`` and ``'1'``. Texts longer than `longest` lose their middle,
+    because the end often distinguishes columns.
     """
     items = list(values)
     count = Counter(str(item) for item in items)
@@ -44,9 +44,9 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
 
 
 def state_texts(variable: Discrete, longest: int) -> list[str]:
-    """Return states as they read on one line; see `texts`.
+    """Return states as texts of one line; see `texts`.
 
-    The ends of intervals have no more digits than it takes to distinguish them (but three).
+    The ends of intervals have at least three significant digits, and as many as distinguish them.
     """
     if not isinstance(variable, Binned):
         return texts(variable.states, longest)
@@ -68,7 +68,7 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number in up to so many significant digits."""
+    """Return a number as text with at most `digits` significant digits."""
     return f"{value:.{digits}g}".replace("-", "−")
 
 
@@ -77,16 +77,16 @@ def number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Description:
-    """A local distribution as text.
+    """A conditional distribution as text.
 
     Attributes
     ----------
     header : list of str
     rows : list of lists of str
     tints : ndarray, shape (n rows, n numbers), optional
-        Between 0 and 1: the backgrounds of the last cells of each row in pictures.
+        Intensities from 0 to 1 of the backgrounds of each row's last cells, for plots.
     note : str
-        Number of rows and columns not shown, or the whole description where there is no table.
+        Number of rows and columns not shown, or the whole description if there is no table.
     """
 
     header: list[str]
@@ -113,7 +113,8 @@ def describe_table(
     values : ndarray, shape (*parents' cardinalities, states of the child)
     max_rows, max_columns : int
     probability : bool
-        Three decimals, unless that would be zero.
+        Print three decimals; values that would be rounded to zero have three significant digits,
+        as all values have without this option.
     """
     table = values.reshape(-1, child.cardinality)
     columns = list(range(child.cardinality))[:max_columns]
@@ -178,11 +179,11 @@ def describe_numbers(
     ----------
     parents : sequence of Discrete
     children : sequence of Variable
-        Several of them are named in the rows, each with all configurations of the parents.
+        If there are several, the first column of the table names the child of each row.
     columns : mapping from header to ndarray, shape (*parents' cardinalities, n children)
     max_rows : int
     hidden : int
-        Parameters that have no column.
+        Number of parameters that have no column.
     """
     cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
     names = texts([child.name for child in children], _LONGEST) if len(children) > 1 else []

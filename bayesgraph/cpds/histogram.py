@@ -19,7 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import checked_table, take_codes
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
-# Of the tails: the smallest whole number with a finite variance.
+# Shape parameter of the tails: the smallest integer for which their variance is finite.
 _SHAPE = 3.0
 
 
@@ -28,9 +28,9 @@ class HistogramCPD(NumericCPD):
 
     Between two edges the density is constant. Outside them it falls off as that of a Lomax
     distribution (Lomax 1954) with shape 3 and the range of the edges as its scale:
-    ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. So heavy a tail gives a
-    value far outside a log density of no more than some thousands below zero, beside which the
-    posterior of other variables keeps its digits.
+    ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. With tails so heavy, even
+    an extreme value has a log density of only some thousands below zero, and adding it to other
+    log densities does not cost the posterior its digits.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class HistogramCPD(NumericCPD):
     edges : array_like, shape (n_cells + 1,)
         Increasing; a value on an edge belongs to the cell below it.
     values : array_like, shape (*parents' cardinalities, n_cells + 2)
-        Probabilities of everything below the first edge, of each cell, and of everything above the
-        last edge.
+        Probabilities of the tail below the first edge, of each cell between two edges, and of the
+        tail above the last edge.
     parents : iterable of Discrete
 
     Raises
@@ -93,7 +93,7 @@ class HistogramCPD(NumericCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Free probabilities of cells and tails; the edges are not counted."""
+        """Number of free probabilities of cells and tails; edges are not counted."""
         return int(self.values[..., :-1].size)
 
     def potential(self, evidence: Evidence) -> Factor:
@@ -137,7 +137,7 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(x == self.edges[0], 1, cells))
 
     def _outside(self, x: Floats) -> Floats:
-        """Return the distance beyond the outermost edge."""
+        """Return the distance of values beyond the outermost edges, 0 between them."""
         return np.asarray(np.maximum(np.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0))
 
     def cdf(self, x: ArrayLike) -> Floats:
@@ -174,13 +174,13 @@ class HistogramCPD(NumericCPD):
 
     @property
     def _sides(self) -> Floats:
-        """Direction in which a cell extends beyond the edges: -1 below, 1 above, else 0."""
+        """Direction of each cell's tail: -1 for the lower tail, 1 for the upper, 0 for others."""
         sides = np.zeros(len(self.edges) + 1)
         sides[0], sides[-1] = -1.0, 1.0
         return sides
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: a column for each cell, and for both tails."""
+        """Return a table with a column for each cell and each tail; see CPD."""
         cells = Binned(self.variable.name, self.edges.tolist())
         return describe_table(self.parents, cells, self.values, max_rows, max_columns)
 
@@ -203,26 +203,26 @@ def _checked_edges(edges: ArrayLike, what: str) -> Floats:
 def quantile_edges(
     values: Floats, weights: Floats, cuts: Sequence[float] | Floats, max_cells: int
 ) -> Floats:
-    """Return edges between which about equal weights lie, given cuts among them.
+    """Return the edges of a histogram: weighted quantiles of values, and given cut points.
 
-    Edges lie half-way between neighbouring values, so that no value lies on one; the outermost are
-    the smallest and the largest value.
+    Quantiles lie half-way between neighbouring values, so that no value lies on an inner edge. The
+    outermost edges are the smallest and the largest value.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        At least one, none missing.
+        At least one value; no value is missing.
     weights : ndarray, shape (n,)
     cuts : array_like of float
-        Edges that there must be, such as the thresholds of a tree.
+        Additional edges, such as the thresholds of a tree.
     max_cells : int
-        Before the cuts.
+        Maximum number of cells before `cuts` are added.
     """
     distinct, inverse = np.unique(values, return_inverse=True)
     low, high = float(distinct[0]), float(distinct[-1])
     ends = [low, high]
     if len(distinct) == 1:
-        # Some width, in the unit of the value.
+        # The range must not be zero.
         margin = 1e-3 * abs(low) or 1.0
         ends = [low - margin, high + margin]
     below = np.cumsum(np.bincount(inverse, weights))[:-1]

@@ -1,10 +1,11 @@
 """Linear Gaussians whose free continuous variables are integrated out before the data are known.
 
-A row of a Gaussian factor says that some linear function of the free variables is near t, and t is
-a number less a linear function of the observed ones. Which combinations of all the t are left once
-the free variables are integrated out depends on the pattern of evidence alone. They are found by
-the ordinary elimination, in which each t is one more variable. A case then takes a product with a
-small matrix. Observed values enter their own row first, and lose no digits to the others.
+Each row of a Gaussian factor is a normal density of a linear function of the free variables around
+a target, which is a constant less a linear function of the observed variables. Integrating out the
+free variables leaves linear combinations of all targets, which depend on the pattern of evidence
+alone. They are found by ordinary elimination with each target as an additional variable. A case
+then takes a product with a small matrix. Each observed value enters its own target first, so that
+it loses no digits.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from bayesgraph.inference.elimination import potential_scope, remaining
 from bayesgraph.inference.plan import make_plan
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Numbers in the largest product up to which it is worth while to prepare a pattern.
+# Maximum number of entries of the largest product for which a pattern is prepared.
 _MAX_ENTRIES = 2**16
-# Memory of a pattern, at most.
+# Maximum number of bytes held for a pattern.
 MAX_BYTES = 8 * _MAX_ENTRIES
 
 
 class _Piece(NamedTuple):
-    """One remaining factor, over the cells of its scope.
+    """One of the factors that remain after integration, for all configurations of its scope.
 
     Attributes
     ----------
@@ -40,9 +41,11 @@ class _Piece(NamedTuple):
     constant : ndarray, shape (1, *cardinalities)
     loadings : ndarray, shape (1, *cardinalities, k, n_free)
     mixing : ndarray, shape (*cardinalities, k, m)
-        The k remaining combinations of the t of m rows.
+        The k remaining linear combinations of m targets.
     offsets : ndarray, shape (*cardinalities, m)
+        The constant of each target.
     slopes : ndarray, shape (*cardinalities, m, n_observed)
+        The coefficients of the observed variables, which are subtracted from the constants.
     """
 
     scope: tuple[Discrete, ...]
@@ -54,7 +57,7 @@ class _Piece(NamedTuple):
     slopes: Floats
 
     def given(self, values: Floats) -> Potential:
-        """Return the factor for one case."""
+        """Return the factor given the observed values of one case."""
         targets = self.offsets - self.slopes @ values
         left = (self.mixing @ targets[..., None])[None, ..., 0]
         if self.free:
@@ -63,15 +66,15 @@ class _Piece(NamedTuple):
 
 
 class Integrated:
-    """Linear Gaussians for one case of a pattern of evidence.
+    """Linear Gaussians with their free variables integrated out, for a pattern of evidence.
 
     Parameters
     ----------
     cpds : sequence of CPD
-        Each with `is_linear`, at least one free continuous variable and no observed discrete one.
+        CPDs with `is_linear`, a free continuous variable, and no observed discrete variable.
     observed : collection of Variable
     keep : collection of Variable
-        Free, and not to be integrated out.
+        Free variables that are not to be integrated out.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class Integrated:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the numbers."""
+        """Bytes of all arrays."""
         arrays = (array for piece in self._pieces for array in piece)
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
@@ -126,11 +129,11 @@ class Integrated:
 
 
 class _Row:
-    """The name of the variable t of a row: no other variable has it."""
+    """The name of a target's variable, which differs from every other name."""
 
 
 def _whole(cpd: CPD) -> GaussianFactor:
-    """Return the factor of a linear Gaussian with nothing observed: one row."""
+    """Return the factor of a linear Gaussian without evidence, which has one row."""
     potential = cpd.potential(Evidence(1, {}))
     assert isinstance(potential, GaussianFactor)  # it is linear
     return potential
@@ -139,7 +142,7 @@ def _whole(cpd: CPD) -> GaussianFactor:
 def _with_row(
     whole: GaussianFactor, row: Continuous, observed: Collection[Variable]
 ) -> GaussianFactor:
-    """Return a factor over its free variables and t, which has all of the others in it."""
+    """Return the factor over its free variables and its target, which replaces all other terms."""
     free = [i for i, v in enumerate(whole.variables) if v not in observed]
     ones = np.ones((*whole.targets.shape, 1))
     return GaussianFactor(

@@ -1,4 +1,4 @@
-"""Vectors of counts item by item."""
+"""Log potentials of vectors of counts, item by item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name
 
-# Lengths of documents are stored as a histogram: exact below 1,024, in steps of 2 % beyond.
+# Bins of the histogram of document lengths: exact below 1,024, in steps of 2 % beyond.
 EXACT_LENGTHS, LENGTH_STEP = 1024, 1.02
 LENGTHS = np.concatenate(
     [np.arange(EXACT_LENGTHS), EXACT_LENGTHS * LENGTH_STEP ** np.arange(700)]
@@ -27,11 +27,12 @@ class ItemTerms:
     Attributes
     ----------
     names : sequence of names
-        Items; the name of the whole vector for what belongs to no single one.
+        The item of each term; the name of the whole vector for a term that belongs to no single
+        item.
     values : sequence
-        Counts, or whether an item is there.
+        Counts, or whether the item is present.
     logs : ndarray, shape (n_terms, cells)
-        For each configuration of the parents; they add up to the log potential.
+        Terms for each configuration of the parents; their sum is the log potential.
     """
 
     names: Sequence[Name]
@@ -45,16 +46,16 @@ class ItemTerms:
 
 
 def dense_row(counts: Any) -> Floats:
-    """Return one row of counts, shape (n_items,)."""
+    """Return one row of counts as a dense array, shape (n_items,)."""
     dense = counts.toarray() if issparse(counts) else counts
     return np.asarray(dense, dtype=np.float64).reshape(-1)
 
 
 def counted(items: Sequence[Name], row: Floats, at: NDArray[np.intp]) -> tuple[list[Name], Any]:
-    """Return the names and the counts of some items of a row."""
+    """Return the names and the counts of the items at the indices `at`."""
     return [items[i] for i in at.tolist()], whole(row[at].tolist())
 
 
 def whole(counts: Iterable[float]) -> list[float]:
-    """Return numbers, those without a fraction as integers."""
+    """Return numbers as a list, in which whole numbers are integers."""
     return [int(count) if float(count).is_integer() else count for count in counts]

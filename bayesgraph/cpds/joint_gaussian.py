@@ -1,9 +1,9 @@
-"""Jointly Gaussian children of the same discrete parents: one mean vector and one covariance each.
+"""Jointly Gaussian children: a mean vector and a covariance given the discrete parents.
 
-Unlike those of other plates, the children depend on one another. The block is the same model as a
-complete graph of linear Gaussians, each child given the parents and all children before it, which
-`singles` returns. The engine sees the block: one matrix product for many rows instead of a chain of
-regressions.
+Unlike the children of other plates, these children depend on one another. The block is the same
+model as a complete graph of linear Gaussians, each child given the parents and all children before
+it, which `singles` returns. The engine uses the block as a whole: one matrix product for many rows
+instead of a chain of regressions.
 
 Everything is computed from deviations from the mean in units of standard deviations, so features
 far from zero and of very different scales keep their digits.
@@ -31,12 +31,12 @@ from bayesgraph.factors.factor import take_codes
 from bayesgraph.factors.gaussian import half_square
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# Rows whose deviations stay in the second-level cache between the passes over them.
+# Number of rows of a block, whose deviations stay in the second-level cache between passes.
 _BLOCK = 512
-# Squared distance between means, in standard deviations, up to which |y - m|^2 may be computed as
-# |y|^2 - 2 y m + |m|^2: beyond it the difference of large numbers loses more than ten digits.
+# Maximum squared distance of a mean from the centre, in standard deviations, at which |y - m|^2 is
+# computed as |y|^2 - 2 y m + |m|^2: beyond it the cancellation loses more than ten digits.
 _NEAR = 1e6
-# Covariances whose (i, j) and (j, i) differ by more than this share of their scale are refused.
+# Tolerance of the difference between entries (i, j) and (j, i) of a correlation matrix.
 _SYMMETRY = 1e-8
 
 
@@ -46,7 +46,7 @@ class JointGaussianCPD(Plate):
     Parameters
     ----------
     children : iterable of Continuous
-        d of them.
+        The d children.
     mean : array_like, shape (*parents' cardinalities, d)
     covariance : array_like, shape (d, d) or (*parents' cardinalities, d, d)
         Symmetric and positive definite, in units of the children; one matrix serves for all
@@ -113,7 +113,7 @@ class JointGaussianCPD(Plate):
 
     @property
     def shared(self) -> bool:
-        """One covariance serves for all configurations of the parents."""
+        """Whether one covariance serves for all configurations of the parents."""
         return self.covariance.ndim == 2
 
     @property
@@ -130,12 +130,12 @@ class JointGaussianCPD(Plate):
     @cached_property
     def _correlation(self) -> Floats:
         """Correlations, shape (1 or cells, d, d)."""
-        # One scale at a time: their product may be beyond the range of floating-point numbers.
+        # Divided by one scale at a time, because the product of two may overflow or underflow.
         return self._stacked / self._scale[:, :, None] / self._scale[:, None, :]
 
     @cached_property
     def roots(self) -> Floats:
-        """Lower triangular A of each covariance S with ``A S A^T = 1``, shape (1 or cells, d, d).
+        """Lower triangular A of each covariance S with ``A S A^T = I``, shape (1 or cells, d, d).
 
         The inverse of the Cholesky factor: A (x - mean) is standard normal.
         """
@@ -177,7 +177,7 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _centre(self) -> Floats:
-        """The middle of the means, shape (d,): means that agree have no distance from it."""
+        """The average of the cells' means, shape (d,); exact if all means are equal."""
         return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
 
     @cached_property
@@ -187,34 +187,34 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _lengths(self) -> Floats:
-        """Squared distances of the means from the centre in those coordinates, shape (cells,)."""
+        """Squared lengths of the whitened means, shape (cells,)."""
         return _squares(self._whitened)
 
     @property
     def n_parameters(self) -> int:
-        """Means and the lower triangles of the covariances."""
+        """Number of means and of entries in the lower triangles of the covariances."""
         d = len(self._children)
         return int(self.mean.size) + len(self._stacked) * d * (d + 1) // 2
 
     # ------------------------------------------------------------------------------- as a graph
 
     def arcs(self) -> list[tuple[Name, Name]]:
-        """See CPD: from the parents to every child, and from each child to those after it."""
+        """Return arcs from parents to every child, and from each child to all later children."""
         names = [child.name for child in self._children]
         among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
         return super().arcs() + among
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: means and standard deviations, without the correlations."""
+        """Return a table of means and standard deviations, without correlations; see CPD."""
         sd = np.broadcast_to(self._scale, (self.cells, len(self._children)))
         columns = {"mean": self.mean, "sd": sd}
         return describe_numbers(self.parents, self._children, columns, max_rows)
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD: child j given the parents and the children before it.
+        """Return the CPD of each child given the parents and the earlier children; see CPD.
 
-        Row j of the root A says ``sum_k A_jk (x_k - m_k)`` is standard normal: the slopes are
-        ``-A_jk / A_jj`` and the variance is ``1 / A_jj^2``.
+        Row j of a root A makes ``sum_k A_jk (x_k - m_k)`` standard normal: the slopes of child j
+        are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
         """
         singles = []
         for j, child in enumerate(self._children):
@@ -233,7 +233,7 @@ class JointGaussianCPD(Plate):
         return tuple(singles)
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """See CPD: the marginal of the relevant children, which costs nothing but a submatrix."""
+        """Return the marginal of the relevant children; see CPD."""
         return [self.over([child for child in self._children if child in relevant])]
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -244,7 +244,10 @@ class JointGaussianCPD(Plate):
     # --------------------------------------------------------------------------- for the engine
 
     def potential(self, evidence: Evidence) -> Potential:
-        """See CPD: children that some rows observe are in the evidence only if all others are."""
+        """Return the potential over the free children and parents; see CPD.
+
+        A child that is missing in some rows is in the evidence only if all children are in it.
+        """
         free = [child for child in self._children if child not in evidence]
         if not free:
             return super().potential(evidence)
@@ -258,9 +261,10 @@ class JointGaussianCPD(Plate):
         return self._taken(evidence, free, self._log_constant[None], targets[None])
 
     def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
-        """Return p(x) with the first children observed.
+        """Return the potential with the first `n_seen` children observed.
 
-        Their rows of A x = b mention no other child: they go into the constant.
+        The rows of A that belong to observed children are zero at free children, as A is
+        triangular: these rows enter the constant.
         """
         seen, free = self._children[:n_seen], self._children[n_seen:]
         values = evidence.matrix(seen).astype(np.float64, copy=False)
@@ -274,7 +278,7 @@ class JointGaussianCPD(Plate):
     def _taken(
         self, evidence: Evidence, free: Sequence[Continuous], constant: Floats, targets: Floats
     ) -> GaussianFactor:
-        """Return the factor of the free children, the last ones, at the observed parents."""
+        """Return the factor of the free children, the last m, given the observed parents."""
         observed = [parent for parent in self.parents if parent in evidence]
         codes = [evidence.columns[parent] for parent in observed]
         m = len(free)
@@ -328,13 +332,13 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _columns(self) -> list[Floats]:
-        """The roots with contiguous columns, as LAPACK reads them."""
+        """The `roots` with contiguous columns, as BLAS reads them."""
         return [np.asfortranarray(root) for root in self.roots]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD: draws of all children, shape (n, d)."""
+        """Return n draws of all children, shape (n, d); see CPD."""
         cell = self._cell(parents, n)
-        # A (x - mean) = z, solved row by row of A: the columns of x follow one another.
+        # Forward substitution solves A (x - mean) = z, one child after the other.
         noise = random.standard_normal((n, len(self._children)))
         kind = np.zeros(n, dtype=np.intp) if self.shared else cell
         deviation = np.empty_like(noise)
@@ -346,7 +350,7 @@ class JointGaussianCPD(Plate):
 
 
 def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:
-    """Write (block - mean) A^T to a buffer, by half a matrix product: A is triangular."""
+    """Write (block - mean) A^T to `buffer` by a triangular matrix product."""
     np.subtract(block, mean, out=buffer)
     # The transpose of the buffer is in Fortran's order, so that it is overwritten in place.
     blas.dtrmm(1.0, root, buffer.T, lower=1, overwrite_b=1)
@@ -358,7 +362,7 @@ def _squares(values: Floats) -> Floats:
 
 
 def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows in an order that puts those of the same missing pattern together.
+    """Return the indices of rows sorted by missing pattern, and where each pattern starts.
 
     Parameters
     ----------
@@ -367,9 +371,9 @@ def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArr
     Returns
     -------
     rows : ndarray, shape (n_rows,)
-        Within a pattern in ascending order.
+        Indices, ascending within a pattern.
     start : ndarray, shape (n_patterns + 1,)
-        Where each pattern starts among them.
+        Offset in `rows` at which each pattern starts.
     """
     packed = np.packbits(missing, axis=1)
     _, pattern = np.unique(packed, axis=0, return_inverse=True)

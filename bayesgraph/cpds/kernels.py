@@ -1,7 +1,8 @@
-"""Compiled loops over rows that add log potentials to an accumulator, and walks down trees.
+"""Compiled loops that add log potentials of rows to an accumulator, or send rows down trees.
 
-The accumulator is (cells, n_rows): rows are contiguous. Each public function checks nothing; the
-CPDs that call them have done so.
+The accumulator `out` has shape (cells, n_rows), rows contiguous in memory. A cell is a joint
+configuration of the free discrete variables, usually of the class or the parents. The functions do
+not check their arguments: the CPDs that call them do.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.parallel import over_rows
 
-# Rows and columns that are worked on together: they stay in the first-level cache.
+# Numbers of rows and columns of a block, which stays in the first-level cache.
 _ROWS = 128
 _COLUMNS = 64
-# Numbers read below which one thread is enough.
+# Minimum number of operations for each thread.
 _THREAD = 1 << 18
-# Columns of a dense product beyond which the matrix routines of the system are faster.
+# Maximum number of columns of `_add_dense`: for wider products BLAS is faster.
 _NARROW = 256
 
 
 def _over_rows(kernel: Any, arrays: tuple[Any, ...], n_rows: int, cost: int) -> None:
-    """Call a kernel on stretches of rows; a row takes about `cost` operations."""
+    """Call a kernel on ranges of rows in several threads; a row takes about `cost` operations."""
     over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, 1 + _THREAD // max(1, cost))
 
 
 def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
-    """Add the Gaussian log densities of many independent children to `out`; NaN adds nothing.
+    """Add the Gaussian log densities of many independent children to `out`; NaN adds 0.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def add_marginal_gaussians(
     scale: Floats,
     correlation: Floats,
 ) -> None:
-    """Add the log densities of the observed ones of jointly Gaussian children to `out`.
+    """Add the marginal log density of each row's observed jointly Gaussian children to `out`.
 
     Parameters
     ----------
@@ -61,9 +62,9 @@ def add_marginal_gaussians(
     values : ndarray, shape (n_rows, d)
         NaN where missing.
     rows : ndarray, shape (m,)
-        Those to treat; rows of the same missing pattern follow one another.
+        Indices of the rows to process; rows of the same missing pattern are adjacent.
     start : ndarray, shape (n_patterns + 1,)
-        Where each pattern starts among them.
+        Offset in `rows` at which each pattern starts.
     mean : ndarray, shape (cells, d)
     scale : ndarray, shape (1 or cells, d)
         Standard deviations.
@@ -78,7 +79,7 @@ def add_marginal_gaussians(
 
 
 def padded_rows(table: Floats) -> Floats:
-    """Return a (cells, m) table as (m, cells), cells filled up with zeros to a multiple of 4."""
+    """Return the transpose of a (cells, m) table, zero-padded to a multiple of 4 columns."""
     cells, m = table.shape
     padded = np.zeros((m, -(-cells // 4) * 4))
     padded[:, :cells] = table.T
@@ -86,13 +87,14 @@ def padded_rows(table: Floats) -> Floats:
 
 
 def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table: Floats) -> None:
-    """Add ``table[start[j] + codes[:, j]]`` for every child j; a code below zero adds nothing.
+    """Add ``table[start[j] + codes[:, j]]`` of every child j to `out`; a negative code adds 0.
 
     Parameters
     ----------
     out : ndarray, shape (cells, n_rows)
     codes : ndarray of integers, shape (n_rows, m)
     start : ndarray, shape (m,)
+        Row of `table` at which the states of each child start.
     table : ndarray, shape (states of all children, cells rounded up to a multiple of 4)
     """
     _over_rows(
@@ -117,10 +119,10 @@ def add_sparse(
     ----------
     out : ndarray, shape (cells, n_rows)
     indptr, indices, data
-        Of the (n_rows, m) matrix.
+        Arrays of the (n_rows, m) matrix.
     table : ndarray, shape (m, cells rounded up to a multiple of 4)
     threshold : float
-        Entries above it count as 1 and others as 0; NaN: entries count as they are.
+        Entries above the threshold count as 1 and others as 0; with NaN, entries are not changed.
     """
     _over_rows(
         _add_sparse,
@@ -131,7 +133,7 @@ def add_sparse(
 
 
 def add_dense(out: Floats, values: Floats, table: Floats) -> None:
-    """Add the product of a dense matrix and a table to `out`.
+    """Add the product ``table @ values.T`` to `out`.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def add_dense(out: Floats, values: Floats, table: Floats) -> None:
 
 
 def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
-    """Add the product of a matrix less its centre and a table to `out`.
+    """Add the product ``table @ (values - centre).T`` to `out`.
 
     Parameters
     ----------
@@ -168,16 +170,17 @@ def add_kernel_densities(
     stops: NDArray[np.int64],
     bandwidth: Floats,
 ) -> None:
-    """Add the logs of Gaussian kernel density estimates to `out`; NaN adds nothing.
+    """Add the logs of Gaussian kernel density estimates to `out`; NaN adds 0.
 
     Parameters
     ----------
     out : ndarray, shape (cells, n_rows)
     values : ndarray, shape (n_rows, m)
     points, weights : ndarray, shape (n_points,)
-        Of all children and cells, cells within a child; points ascending in each.
+        Points of all density estimates: all cells of the first child, then of the second, and so
+        on. Points ascend within each cell.
     stops : ndarray, shape (m * cells + 1,)
-        Where the points of each begin and end.
+        Offsets at which the points of each density estimate start and end.
     bandwidth : ndarray, shape (cells, m)
     """
     _over_rows(
@@ -198,9 +201,9 @@ def add_tables(
     width: NDArray[np.int64],
     values: Floats,
 ) -> None:
-    """Add the entries of several tables at the states of each row to `out`, one after the other.
+    """Add the entries of several log tables at each row's states to `out`.
 
-    A table adds nothing where the last of its variables is missing.
+    A table adds 0 to a row in which the table's last variable is missing.
 
     Parameters
     ----------
@@ -243,9 +246,7 @@ def add_linear(
     constant: Floats,
     slopes: Floats,
 ) -> None:
-    """Add the log densities of several linear Gaussians to `out`, one after the other.
-
-    NaN adds nothing.
+    """Add the log densities of several linear Gaussians to `out`; NaN adds 0.
 
     Parameters
     ----------
@@ -265,7 +266,7 @@ def add_linear(
                 target = out[cell, begin : begin + n]
                 m, s, c = mean[k, cell], scale[k, cell], constant[k, cell]
                 if n_parents <= 1:
-                    # Without a parent the child stands for it, with a slope of zero.
+                    # Without a parent, the child's column is read as the parent's, with slope 0.
                     slope = slopes[cell, first[k] + n_parents]
                     parent = columns[place[first[k] + n_parents], begin : begin + n]
                     for i in range(n):
@@ -335,7 +336,7 @@ def _add_states(
     end: int,
 ) -> None:
     # Four cells at a time: their sums stay in registers while a row's states are read. Unsigned
-    # positions spare the test for negative ones.
+    # indices need no test for negative values.
     n_cells, n_columns = out.shape[0], codes.shape[1]
     place = np.empty(n_columns, dtype=np.uint64)
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -356,8 +357,7 @@ def _add_states(
             _add_four(out, k, n_cells, i, a, b, c, d)
 
 
-# Sums may be taken in another order (so that several columns are one instruction), but NaN stays
-# NaN and infinity infinity.
+# Sums may be reordered for vector instructions, but NaN and infinity must keep their meaning.
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
     n_cells, n_columns = table.shape
@@ -388,7 +388,7 @@ def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int)
 def _add_centred(
     out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
 ) -> None:
-    # The deviations of a few rows stay in the cache while all cells read them.
+    # The deviations of four rows stay in the cache while the loop over cells reads them.
     n_cells, n_columns = table.shape
     near = np.zeros((4, n_columns))
     for first in range(begin, end, 4):
@@ -440,8 +440,8 @@ def _add_sparse(
     begin: int,
     end: int,
 ) -> None:
-    # Twelve cells at a time, then four: each time a row's entries are read once, and their sums
-    # stay in registers.
+    # Twelve cells at a time, then four, so that their sums stay in registers while a row's entries
+    # are read once.
     n_cells = out.shape[0]
     wide = np.uint64(width)
     counting = threshold == threshold
@@ -486,7 +486,7 @@ def _add_sparse(
             k += 4
 
 
-# Beyond so many bandwidths a Gaussian kernel is below 1e-16 of its peak.
+# Number of bandwidths beyond which a Gaussian kernel is below 1e-16 of its peak.
 _REACH = 8.6
 
 
@@ -513,7 +513,7 @@ def _add_kernel_densities(
                 x = values[i, j]
                 if x != x:
                     continue
-                # The nearest point sets the scale, so that far from all points nothing underflows.
+                # Terms are relative to the nearest point's, so that far values do not underflow.
                 at = np.searchsorted(near, x)
                 gap = math.inf
                 if at < len(near):
@@ -524,7 +524,7 @@ def _add_kernel_densities(
                 if gap * gap == math.inf:
                     out[cell, i] = -math.inf
                     continue
-                # Terms below 1e-16 of the nearest one's: z^2 > gap^2 + reach^2.
+                # Terms with z^2 > gap^2 + _REACH^2 are below 1e-16 of the nearest point's term.
                 reach = h * math.sqrt(gap * gap + _REACH * _REACH)
                 total = 0.0
                 k = at
@@ -544,7 +544,7 @@ def _add_kernel_densities(
 def add_histogram(
     out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
 ) -> None:
-    """Add log densities of a histogram with power-law tails to `out`; NaN adds nothing.
+    """Add log densities of a histogram with power-law tails to `out`; NaN adds 0.
 
     Parameters
     ----------
@@ -553,9 +553,10 @@ def add_histogram(
     edges : ndarray, shape (n_cells + 1,)
         Increasing; a value on an edge belongs to the cell below, the first edge to the first cell.
     log_density : ndarray, shape (n_cells + 2,)
-        In the cells, and in the tails where they begin.
+        Log densities of the lower tail at the first edge, of each cell between edges, and of the
+        upper tail at the last edge.
     exponent : float
-        Of the tails, whose scale is the range of the edges.
+        Exponent of the tails, whose scale is the range of the edges.
     """
     last = len(edges) - 1
     scale = edges[last] - edges[0]
@@ -568,7 +569,7 @@ def add_histogram(
         elif value > edges[last]:
             out[i] += log_density[last + 1] - exponent * np.log1p((value - edges[last]) / scale)
         else:
-            low, high = 0, last  # edges[low] < value <= edges[high], but for the first edge
+            low, high = 0, last  # edges[low] < value <= edges[high], except at the first edge
             while high - low > 1:
                 middle = (low + high) // 2
                 if edges[middle] < value:
@@ -580,9 +581,9 @@ def add_histogram(
 
 # ------------------------------------------------------------------------------------------ trees
 
-# Arrays of a tree, each of shape (n_nodes, ...) but the second: number of
-# the parent that a node splits on (-1 at leaves); whether each parent is discrete; thresholds;
-# states that go left; numbers of the left and the right child, which follow their parent's.
+# Arrays of a tree: the index of the parent variable that each node splits on (-1 at leaves);
+# whether each parent variable is discrete; the threshold of each node; the mask of states that go
+# left at each node; the indices of the left and the right child node, greater than the node's own.
 TreeArrays: TypeAlias = tuple[
     NDArray[np.int64],
     NDArray[np.bool_],
@@ -603,7 +604,11 @@ def _next_leaf(
     weights: Floats,
     top: int,
 ) -> tuple[int, float, int]:
-    """Return the leaf below the last waiting node, its weight, and how many nodes wait then."""
+    """Pop a node from the stack and descend to a leaf.
+
+    Return the leaf, its weight and the new height of the stack. Where a value is missing, the
+    descent continues to the left with the weight `share`, and the right node is pushed.
+    """
     feature, discrete, threshold, left_states, left, right = tree
     top -= 1
     node, weight = nodes[top], weights[top]
@@ -638,20 +643,21 @@ def add_tree(
     log_values: Floats,
     child: NDArray[np.int64],
 ) -> None:
-    """Add the log probabilities of a tree's child to `out`.
+    """Add the log probabilities of a tree CPD's child to `out`.
 
     Parameters
     ----------
     out : ndarray, shape (K, n_rows), or (1, n_rows) where the child is observed
     columns : ndarray, shape (n_parents, n_rows)
-        State codes and numbers; where NaN, both branches are taken.
+        State codes and numbers of the parents; a row takes both branches where they are NaN.
     tree : see TreeArrays
     depth : int
+        Maximum number of splits on a path.
     share : ndarray, shape (n_nodes,)
         Weight of the left branch where the parent is missing.
     values, log_values : ndarray, shape (n_nodes, K)
     child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
-        Its states; a row of -1 gets nothing.
+        State codes of the child; -1 adds 0.
     """
     n_states = values.shape[1]
     nodes = np.empty(depth + 2, dtype=np.int64)
@@ -686,13 +692,13 @@ def add_tree(
 def spread_over_nodes(
     out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
 ) -> None:
-    """Add amounts of each row to the leaves that it reaches, in shares where values are missing.
+    """Add each row's amounts to its leaf, split over several leaves if values are missing.
 
     Parameters
     ----------
     out : ndarray, shape (n_nodes, m)
     columns, tree, depth, share
-        As for add_tree.
+        As in `add_tree`.
     amounts : ndarray, shape (n_rows, m)
     """
     nodes = np.empty(depth + 2, dtype=np.int64)
@@ -711,7 +717,7 @@ def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
     out = np.empty(columns.shape[1], dtype=np.int64)
     start, share = np.zeros(1, dtype=np.int64), np.ones(1)
     for i in range(columns.shape[1]):
-        # Nothing is missing: no node waits, and no share is read.
+        # No value is missing: nothing is pushed to the stack, and no share is read.
         out[i] = _next_leaf(columns, i, tree, share, start, share, 1)[0]
     return out
 
@@ -720,10 +726,10 @@ def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
 def same_split_above(
     feature: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return for each split the nearest one above it on the same parent, shape (n_nodes,).
+    """Return the nearest ancestor of each split that splits on the same parent, shape (n_nodes,).
 
-    The number of that node where its left branch leads here, its complement (``~node``, which is
-    negative) where the right one does; the number of nodes, which no node has, if there is none.
+    The entry is the index of the ancestor if the path takes its left branch, the complement
+    ``~index`` (negative) if it takes its right branch, and n_nodes if there is no such ancestor.
     """
     n = len(feature)
     above = np.full(n, -1, dtype=np.int64)
@@ -759,7 +765,7 @@ def _add_marginal_gaussians(
     d = values.shape[1]
     seen = np.empty(d, dtype=np.int64)
     factor = np.empty((d, d))
-    # Observed children first, rows last: one substitution serves several rows.
+    # One row for each observed child: forward substitution treats a block of rows at once.
     z = np.empty((d, _ROWS))
     for pattern in range(begin, end):
         members = rows[start[pattern] : start[pattern + 1]]

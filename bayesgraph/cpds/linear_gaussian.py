@@ -39,7 +39,7 @@ class GaussianCPD(CPD):
     parents : iterable of Variable
         Discrete and continuous ones in any order.
     coefficients : array_like, shape (*discrete parents' cardinalities, n continuous parents)
-        One slope for each continuous parent, in their order; needed if there are any.
+        One slope for each continuous parent, in their order; required if there are any.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class GaussianCPD(CPD):
 
     @property
     def is_positive_where_observed(self) -> bool:
-        """See CPD: a Gaussian is positive everywhere."""
+        """True: a Gaussian density is positive everywhere. See CPD."""
         return True
 
     def potential(self, evidence: Evidence) -> Potential:
@@ -113,8 +113,9 @@ class GaussianCPD(CPD):
         _, variance = take_codes(scope, self.variance[None], observed, codes)
         _, slopes = take_codes(scope, self.coefficients[None], observed, codes)
         lead = [1] * len(rest)
-        # The density is that of the residual r - a^T x: x are the free variables among child and
-        # continuous parents with a = (1, -slope), r is the mean less the observed terms.
+        # The density is normal in the residual r - a^T x. The vector x holds the free variables
+        # among child and continuous parents. The loadings a are 1 for the child and -slope for a
+        # parent, and r is the mean less the loadings of observed variables times their values.
         residual = mean
         free: list[Continuous] = []
         a: list[Floats] = []
@@ -138,7 +139,7 @@ class GaussianCPD(CPD):
         constant = np.broadcast_to(constant, shape)
         row = np.broadcast_to(row, (*shape, len(free)))
         missing = np.isnan(deviation)
-        if missing.any():  # the child's: its integral is one whatever its parents are
+        if missing.any():  # the child is missing: its density integrates to one for all parents
             constant = np.where(missing, 0.0, constant)
             row = np.where(missing[..., None], 0.0, row)
             deviation = np.where(missing, 0.0, deviation)
@@ -149,7 +150,7 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """See CPD: one stack of neighbours of which no discrete parent is observed."""
+        """Return adders; consecutive CPDs without observed discrete parents share one. See CPD."""
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
             group = list(run)
@@ -161,7 +162,7 @@ class GaussianCPD(CPD):
         return found
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes by cells of a scope, the discrete parents."""
+        """Return mean, variance and slopes, with the discrete parents in the order of `scope`."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)
@@ -180,7 +181,7 @@ class GaussianCPD(CPD):
         """Return P(low < child <= high) of a child without parents; see `cpds.summing_out`."""
         scale = np.sqrt(self.variance)
         a, b = (low - self.mean) / scale, (high - self.mean) / scale
-        # In the upper tail the difference of two numbers close to one would lose its digits.
+        # In the upper tail the difference of two probabilities close to one would lose digits.
         upper = a > 0
         return np.asarray(ndtr(np.where(upper, -a, b)) - ndtr(np.where(upper, -b, a)))
 
@@ -196,6 +197,6 @@ class GaussianCPD(CPD):
 
 
 def _one_where_missing(log_density: Floats) -> Floats:
-    """Turn the NaN of rows in which the child is missing into the log of one."""
+    """Return log densities with 0, the log of one, in rows where the child is missing (NaN)."""
     missing = np.isnan(log_density)
     return np.where(missing, 0.0, log_density) if missing.any() else log_density

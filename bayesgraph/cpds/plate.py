@@ -1,8 +1,8 @@
 """Plates: many children with the same discrete parents, their parameters side by side.
 
-A plate is the same model as one CPD for each child, which `singles` returns; it holds one array for
-all of them, and one kernel reads all their columns. Files and pictures show its children, the
-engine sees the plate.
+A plate is the same model as one CPD for each child, which `singles` returns. It holds one array for
+all children, and one kernel reads all their columns. Files and plots show the single children; the
+engine uses the plate as a whole.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from bayesgraph.variables import Continuous, Count, Discrete, Variable
 class Plate(CPD):
     """Children that are independent given the same discrete parents.
 
-    A family implements `_take`, the plate of some of the children, and `_add`, which adds up the
-    log densities of observed children.
+    A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
+    which adds up the log densities of observed children.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Plate(CPD):
     """
 
     takes_children = True
-    # The type of the children, and whether one variable may stand for a list of one.
+    # The type of the children, and whether the constructor takes a single variable without a list.
     _child_type: ClassVar[type[Any]] = Continuous
     _takes_one: ClassVar[bool] = False
 
@@ -95,9 +95,9 @@ class Plate(CPD):
         above: float = -np.inf,
         by_child: bool = False,
     ) -> Floats:
-        """Return parameters of shape (*parents' cardinalities, ...) as a frozen array.
+        """Return a checked parameter of the given shape as a read-only array.
 
-        Those `by_child` of a variable that was given alone come without the last axis.
+        With `by_child`, values lack the last axis if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
         array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
@@ -110,17 +110,17 @@ class Plate(CPD):
 
     @abstractmethod
     def _take(self, at: Sequence[int]) -> Self:
-        """Return the plate of some children, by their positions."""
+        """Return the plate of the children at the indices `at`."""
 
     @abstractmethod
     def _add(self, evidence: Evidence, out: Floats) -> None:
         """Add log densities to `out`, shape (cells, n_rows); all children are in the evidence.
 
-        The last parent's states change fastest along the cells. A missing child adds nothing.
+        The last parent's states vary fastest along the cells. A missing child adds 0.
         """
 
     def _numbers(self, evidence: Evidence) -> Floats:
-        """Return the columns of continuous children, NaN where missing; no count is negative."""
+        """Return the children's columns, NaN where missing; refuse negative counts."""
         values = evidence.matrix(self._children).astype(np.float64, copy=False)
         if issubclass(self._child_type, Count) and (values < 0).any():
             name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
@@ -134,13 +134,13 @@ class Plate(CPD):
         return self._take([self._place[child] for child in children])
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD: here, plates of one child."""
+        """Return a plate for each child; see CPD."""
         if len(self._children) == 1:
             return (self,)
         return tuple(self._take([i]) for i in range(len(self._children)))
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """See CPD: the observed children together, each of the others by itself."""
+        """Return a plate of observed children and a CPD for each other relevant child; see CPD."""
         seen = [child for child in self._children if child in observed]
         found: list[CPD] = [self.over(seen)] if seen else []
         if len(seen) < len(self._children):
@@ -154,7 +154,7 @@ class Plate(CPD):
         Raises
         ------
         UnsupportedModelError
-            If a child is not observed: such a family answers for observed children only.
+            If a child is not observed: plates have no posterior of their children.
         """
         free = [child.name for child in self._children if child not in evidence]
         if free:
@@ -183,7 +183,7 @@ class Plate(CPD):
         out += chosen.reshape(evidence.n_rows, -1).T
 
     def _cell(self, parents: Columns, n: int) -> NDArray[np.intp]:
-        """Return the configuration of the parents in each row, for sampling."""
+        """Return the index of the parents' configuration in each row, for sampling."""
         if not self.parents:
             return np.zeros(n, dtype=np.intp)
         return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))

@@ -1,4 +1,4 @@
-"""The plates of the two basic families: Gaussians and tables side by side."""
+"""Plates of the two basic families: Gaussian children, and discrete children with tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GaussianPlate(DensityCPD):
     Parameters
     ----------
     children : iterable of Continuous
-        n of them.
+        The n children.
     mean : array_like, shape (*parents' cardinalities, n)
     variance : array_like, shape (*parents' cardinalities, n)
         Positive, in squared units of each child.
@@ -128,7 +128,7 @@ class TablePlate(Plate):
 
     @property
     def n_parameters(self) -> int:
-        """Free probabilities."""
+        """The number of free probabilities."""
         return self.cells * (int(self.start[-1]) - len(self._children))
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Many CPDs of one family over the same free variables, added up by one kernel call.
+"""Stacks: CPDs of one class with the same free variables, added up by one kernel call.
 
-A stack depends on the observed variables, not on their values: it is made once for a pattern of
-evidence, and added to many rows, or many times to one.
+A stack depends on which variables are observed, not on their values: it is made once for a pattern
+of evidence, and then serves any rows of that pattern.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ class Adder(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Memory of the copies of the CPDs' numbers."""
+        """Bytes of the copies of the CPDs' parameters."""
         ...
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add them to `out`, shape (cells, n_rows)."""
+        """Add the log potentials given the evidence to `out`, shape (cells, n_rows)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableStack:
-    """Tables in which observed variables are looked up.
+    """Log tables that are indexed by the states of observed variables.
 
     Attributes
     ----------
     variables : tuple of Discrete
-        All that are observed.
+        The observed variables of all tables.
     place : ndarray
-        Positions among them, for one table after the other.
+        The observed variables of each table, table by table, as indices into `variables`.
     stride : ndarray
-        By how much each position's code moves along the table.
+        The stride in its table of each entry of `place`.
     first : ndarray, shape (n_tables + 1,)
-        Where those of each table start.
+        Offset in `place` at which the variables of each table start.
     width : ndarray, shape (n_tables,)
-        Configurations of the observed variables of each table.
+        Number of configurations of each table's observed variables.
     values : ndarray
-        All tables, one after the other, a row for each cell.
+        The tables, flat and one after the other, each with a row for each cell.
     """
 
     variables: tuple[Discrete, ...]
@@ -63,15 +63,15 @@ class TableStack:
 
     @classmethod
     def of(cls, tables: Sequence[Floats], observed: Sequence[Sequence[Discrete]]) -> TableStack:
-        """Return the stack of some tables.
+        """Return the stack of several log tables.
 
         Parameters
         ----------
         tables : sequence of ndarray, shape (cells, configurations of the observed variables)
             Logarithms.
         observed : sequence of sequences of Discrete
-            For each table; the last one's states change fastest, and a row in which that one is
-            missing gets nothing.
+            The observed variables of each table. The states of the last variable vary fastest; a
+            row in which the last variable is missing gets 0.
         """
         at = _places(observed)
         return cls(
@@ -85,7 +85,7 @@ class TableStack:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the tables."""
+        """Bytes of the tables and their indices."""
         return self.values.nbytes + self.place.nbytes + self.stride.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
@@ -101,15 +101,15 @@ class LinearStack:
     Attributes
     ----------
     variables : tuple of Continuous
-        All that are observed.
+        The observed variables of all families (a family is a child with its parents).
     place : ndarray
-        Positions among them: child and parents, one family after the other.
+        Child and parents of each family, family by family, as indices into `variables`.
     first : ndarray, shape (n_families + 1,)
-        Where those of each family start.
+        Offset in `place` at which each family starts.
     mean, scale, constant : ndarray, shape (n_families, cells)
-        Intercept, one over the standard deviation, and log of the density's factor.
+        Intercept, one over the standard deviation, and log density at the mean.
     slopes : ndarray, shape (cells, len(place))
-        Those of the parents, 0 for the children.
+        Slopes of the parents, 0 for the children.
     """
 
     variables: tuple[Continuous, ...]
@@ -126,14 +126,14 @@ class LinearStack:
         numbers: Sequence[tuple[Floats, Floats, Floats]],
         observed: Sequence[Sequence[Continuous]],
     ) -> LinearStack:
-        """Return the stack of some linear Gaussians.
+        """Return the stack of several linear Gaussians.
 
         Parameters
         ----------
         numbers : sequence of (mean, variance, slopes)
-            Of each, shapes (cells,), (cells,) and (cells, n_parents).
+            Parameters of each CPD, of shapes (cells,), (cells,) and (cells, n_parents).
         observed : sequence of sequences of Continuous
-            The child of each, then its continuous parents.
+            The child of each CPD, then its continuous parents.
         """
         at = _places(observed)
         mean, variance = (np.array([triple[k] for triple in numbers]) for k in (0, 1))
@@ -150,7 +150,7 @@ class LinearStack:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the parameters."""
+        """Bytes of the parameters and their indices."""
         return 3 * self.mean.nbytes + self.slopes.nbytes + self.place.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
@@ -161,12 +161,12 @@ class LinearStack:
 
 
 def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:
-    """Return a position for each variable of some groups."""
+    """Return an index for each different variable of the groups."""
     return {v: i for i, v in enumerate(dict.fromkeys(v for group in groups for v in group))}
 
 
 def _strides(variables: Sequence[Discrete]) -> list[int]:
-    """Return by how much each variable's code moves along a table, the last one's by one."""
+    """Return the stride of each variable in a flat table; the last variable has stride 1."""
     found = [1]
     for variable in variables[:0:-1]:
         found.append(found[-1] * variable.cardinality)

@@ -1,13 +1,13 @@
-"""Local distributions that sum their free root parents out themselves.
+"""Conditional distributions that sum out their unobserved root parents themselves.
 
-A family such as a tree has no potential that an engine could hold where a continuous parent is
-free. But a parent without parents of its own that feeds nothing else, is no target and has no soft
-evidence can be summed out where it enters: then only that one family mentions it, so
+If a continuous parent of a tree CPD is free, the engine cannot represent the CPD's potential. But a
+root parent z with no other child, no soft evidence, and not among the targets appears in no other
+CPD than its own and that of its child c. The sum
 
     sum_z P(z) P(c | z, rest)
 
-replaces both. This module finds such parents from the question alone; the engine gets an ordinary
-factor.
+then replaces both CPDs. This module finds such parents from the question alone; the engine gets an
+ordinary factor.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from bayesgraph.variables import Continuous, Variable
 
 
 class NumericCPD(CPD):
-    """A CPD whose continuous variables must be observed: its potential is no Gaussian in them."""
+    """A CPD that is not Gaussian in its continuous variables, which must therefore be observed."""
 
     def check_observed(self, observed: Collection[Variable]) -> None:
-        """Raise an UnsupportedModelError that names a continuous variable which is free."""
+        """Raise an UnsupportedModelError if a continuous variable of the CPD is not observed."""
         for variable in self.scope:
             if isinstance(variable, Continuous) and variable not in observed:
                 raise UnsupportedModelError(
@@ -45,18 +45,19 @@ class NumericCPD(CPD):
 
 
 class RootSummingCPD(NumericCPD):
-    """A CPD that can sum free root parents out itself."""
+    """A CPD that can sum out unobserved root parents itself."""
 
     @abstractmethod
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
-        """Return the CPD with some parents summed out wherever a row does not observe them.
+        """Return the CPD with root parents summed out in all rows that do not observe them.
 
         Parameters
         ----------
         roots : mapping from parent to CPD
-            Parents without parents of their own, which nothing else mentions, and their CPDs.
+            The root parents that have no other child, and their CPDs.
         observed : collection of variables
-            Observed in some rows at least. The other roots are not parents of the result.
+            Variables observed in at least one row. Roots that are not observed in any row are no
+            parents of the result.
         """
 
     __hash__ = None
@@ -64,20 +65,20 @@ class RootSummingCPD(NumericCPD):
 
 @runtime_checkable
 class HasIntervals(Protocol):
-    """A continuous distribution without parents that knows the probability of intervals."""
+    """A continuous distribution without parents that computes the probability of intervals."""
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < x <= high), of the shape of both, which may be infinite."""
+        """Return P(low < x <= high) for arrays of bounds, which may be infinite."""
         ...
 
 
 def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
-    """Return the probability of intervals under a continuous root.
+    """Return the probability of intervals under the CPD of a continuous root.
 
     Raises
     ------
     UnsupportedModelError
-        For a family that does not know it.
+        For a CPD that does not compute it.
     """
     if not isinstance(root, HasIntervals):
         raise UnsupportedModelError(
@@ -96,12 +97,12 @@ def state_probabilities(root: CPD) -> Floats:
 
 
 def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
-    """Return the roots that are summed out where they enter, wherever they are not observed.
+    """Return the roots that the CPD of their only child can sum out, with their own CPDs.
 
     Parameters
     ----------
     cpds : iterable of CPD
-        Those that matter for a question, with all their ancestors.
+        The CPDs relevant to a question, those of all ancestors included.
     targets : collection of variables
         The targets, and the variables with soft evidence.
     """
@@ -122,14 +123,14 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
 def without_summed_roots(
     cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
 ) -> list[CPD]:
-    """Return the CPDs of a question, free roots summed out where they can be.
+    """Return the CPDs of a question, with unobserved roots summed out where possible.
 
     Parameters
     ----------
     cpds, targets
         See `summed_roots`.
     observed : collection of variables
-        In some rows at least.
+        Variables observed in at least one row.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def without_summed_roots(
     result: list[CPD] = []
     for cpd in cpds:
         if cpd.variable in roots and cpd.variable not in observed:
-            continue  # its sum is one
+            continue  # the CPD of its child includes it
         if isinstance(cpd, RootSummingCPD):
             own = {parent: roots[parent] for parent in cpd.parents if parent in roots}
             cpd = cpd.summed(own, observed)

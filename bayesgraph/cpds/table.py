@@ -35,7 +35,7 @@ class TableCPD(CPD):
     ------
     CPDError
         For a continuous parent, a wrong shape, a negative or infinite number, NaN, or a row that
-        does not sum to one (within 1e-6), which is named.
+        does not sum to one within 1e-6; the message names the row.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class TableCPD(CPD):
 
     @property
     def n_parameters(self) -> int:
-        """Free probabilities: one less than the states for each configuration of the parents."""
+        """Number of free probabilities: n_states - 1 for each configuration of the parents."""
         return int(self.values[..., :-1].size)
 
     @property
@@ -110,7 +110,7 @@ class TableCPD(CPD):
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """See CPD: one stack of all."""
+        """Return a single adder, the stack of all tables; see CPD."""
         cells = math.prod(variable.cardinality for variable in scope)
         seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
         tables = [

@@ -1,4 +1,4 @@
-"""Trees: a discrete child whose distribution is chosen by splits on its parents."""
+"""Tree CPDs: splits on the parents select the distribution of a discrete child."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]
 
-# How long the names of states are in print.
+# Maximum length of the names of states in print.
 _LONGEST = 16
 
 
 @dataclass(frozen=True)
 class Split:
-    """An inner node of a tree as people write it.
+    """An inner node of a tree, to write a tree as nested splits.
 
     Attributes
     ----------
     on : Variable or name
         The parent that it splits on.
     at : number or list of states
-        A continuous parent of at most this goes left; of a discrete one, these states do.
+        The threshold of a continuous parent, whose values up to it go left; or the states of a
+        discrete parent that go left.
     left, right : Split, or probabilities of the child's states
     """
 
@@ -59,22 +60,22 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree in flat arrays; every node comes after the one above it, the root first.
+    """A binary tree in flat arrays; the root is node 0, and each node precedes its child nodes.
 
     Attributes
     ----------
     feature : ndarray of int, shape (n_nodes,)
-        Position of the parent that a node splits on; -1 at leaves.
+        Index of the parent variable that a node splits on; -1 at leaves.
     threshold : ndarray, shape (n_nodes,)
-        Where the parent is continuous: at most this goes left.
+        At splits on continuous parents: values up to the threshold go left.
     left_states : ndarray of bool, shape (n_nodes, maximum of states of a discrete parent)
-        Where the parent is discrete: the states that go left.
+        At splits on discrete parents: the states that go left.
     left, right : ndarray of int, shape (n_nodes,)
-        The nodes below; -1 at leaves.
+        Indices of the child nodes; -1 at leaves.
     values : ndarray, shape (n_nodes, n_states)
-        Distributions of the child at the leaves; zero elsewhere.
+        Distributions of the child variable at the leaves; zero elsewhere.
     counts : ndarray, shape (n_nodes,) or (0,)
-        Weight of the rows that reached each node in fitting, if known: for pictures.
+        Weight of the rows that reached each node in fitting, if known; shown in plots.
     """
 
     feature: Ints
@@ -87,17 +88,17 @@ class Tree:
 
     @property
     def n_nodes(self) -> int:
-        """Inner nodes and leaves."""
+        """The number of inner nodes and leaves."""
         return len(self.feature)
 
     @cached_property
     def leaves(self) -> Ints:
-        """The numbers of the leaves."""
+        """The indices of the leaves."""
         return np.flatnonzero(self.feature < 0)
 
     @cached_property
     def depth(self) -> int:
-        """The maximum number of splits on the way to a leaf."""
+        """The maximum number of splits on the path to a leaf."""
         depth = [0] * self.n_nodes
         for node in range(self.n_nodes):
             if self.feature[node] >= 0:
@@ -111,14 +112,14 @@ ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "cou
 class TreeCPD(RootSummingCPD):
     """A discrete child given discrete and continuous parents, as a binary tree.
 
-    Each leaf is a context in which parents without a split on the way to it do not matter
-    (context-specific independence: Boutilier, Friedman, Goldszmidt, Koller 1996). Discrete parents
-    split by a subset of their states, continuous ones at a threshold.
+    Each leaf is a context in which the child is independent of all parents without a split on the
+    path to the leaf (context-specific independence: Boutilier, Friedman, Goldszmidt, Koller 1996).
+    Discrete parents split by a subset of their states, continuous parents at a threshold.
 
-    Where a parent is not observed and is a root of the network that nothing else depends on, a
-    question takes both branches, the left one with the probability that the parent goes there
-    given what earlier splits on the path say of it. That sum is exact. Free discrete parents of any
-    other kind stay in the factor; free continuous ones are refused.
+    If an unobserved parent is a root of the network without other children, inference takes both
+    branches of its splits, each with its probability given the earlier splits on the path. This sum
+    is exact. All other free discrete parents stay in the factor; all other free continuous parents
+    are refused.
 
     Parameters
     ----------
@@ -132,10 +133,10 @@ class TreeCPD(RootSummingCPD):
     Raises
     ------
     CPDError
-        For a continuous child, arrays that are no tree, a split that sends everything to one side,
-        or a leaf that is no distribution (its sum within 1e-6 of one).
+        For a continuous child, arrays that do not form a tree, a split that sends all states to
+        one side, or a leaf whose values are no distribution (sum within 1e-6 of one).
     UnknownVariableError, UnknownStateError
-        For a split on something that is no parent or state.
+        For a split on a variable that is not a parent, or by a state that the parent lacks.
 
     Examples
     --------
@@ -172,7 +173,7 @@ class TreeCPD(RootSummingCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Free probabilities: one less than the states for each leaf."""
+        """Number of free probabilities: n_states - 1 for each leaf."""
         return len(self.tree.leaves) * (self.variable.cardinality - 1)
 
     @cached_property
@@ -183,7 +184,7 @@ class TreeCPD(RootSummingCPD):
 
     @cached_property
     def flat(self) -> kernels.TreeArrays:
-        """The arrays of the tree that compiled walks take."""
+        """The arrays of the tree as the kernels take them."""
         discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
         tree = self.tree
         return tree.feature, discrete, tree.threshold, tree.left_states, tree.left, tree.right
@@ -199,15 +200,15 @@ class TreeCPD(RootSummingCPD):
         return _SummedTree(self, parents, share)
 
     def left_shares(self, parent: Variable, root: CPD) -> Floats:
-        """Return how likely each split on a parent sends it left when it is not observed.
+        """Return the probability of the left branch at each split on an unobserved root parent.
 
-        Given what earlier splits on the path say of it; computed once for each root.
+        It is conditional on the earlier splits on the path, and cached for each root CPD.
 
         Parameters
         ----------
         parent : Variable
         root : CPD
-            Its distribution, without parents.
+            The distribution of `parent`, which has no parents of its own.
 
         Returns
         -------
@@ -228,7 +229,10 @@ class TreeCPD(RootSummingCPD):
         return np.asarray(kernels.same_split_above(tree.feature, tree.left, tree.right))
 
     def potential(self, evidence: Evidence) -> Factor:
-        """See CPD; no free parent is summed out, so free continuous ones are refused."""
+        """Return the potential over the free variables; see CPD.
+
+        No parent is summed out here, so free continuous parents are refused.
+        """
         return self._nothing_summed(evidence).potential(evidence)
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
@@ -246,12 +250,12 @@ class TreeCPD(RootSummingCPD):
 
     @cached_property
     def _idle(self) -> frozenset[Variable]:
-        """Parents without a split."""
+        """Parents on which no node splits."""
         used = set(self.tree.feature.tolist())
         return frozenset(p for place, p in enumerate(self.parents) if place not in used)
 
     def reached(self, columns: Mapping[Variable, NDArray[Any]], n: int) -> Ints:
-        """Return the leaf that each of n rows reaches, given all parents' columns."""
+        """Return the index of the leaf that each of n rows reaches, given all parents' columns."""
         matrix = _matrix(self.parents, columns, n)
         return np.asarray(kernels.reached_leaves(matrix, self.flat))
 
@@ -260,7 +264,7 @@ class TreeCPD(RootSummingCPD):
         return draw_states(self.tree.values, self.reached(parents, n), random)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """See CPD: the arrays of the tree."""
+        """Return the arrays of the tree; see CPD."""
         return {name: np.asarray(getattr(self.tree, name)) for name in ARRAYS}
 
     @classmethod
@@ -271,11 +275,11 @@ class TreeCPD(RootSummingCPD):
         return cls(children[0], Tree(**arrays), parents)  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Cached shares are not part of the value.
+        # Pickles and copies leave out the cached shares.
         return {**self.__dict__, "_shares": {}}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: a row for each leaf, with the conditions on the way to it."""
+        """Return a table with a row for each leaf and the conditions on its path; see CPD."""
         tree = self.tree
         path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
         for node in np.flatnonzero(tree.feature >= 0).tolist():
@@ -294,7 +298,7 @@ class TreeCPD(RootSummingCPD):
         return Description(["leaf", *names[:max_columns]], rows, None, note)
 
     def _condition(self, parent: Variable, node: int, goes_left: bool) -> str:
-        """Return the condition on a parent on one side of a split."""
+        """Return the condition on the parent for the left or the right branch of a split."""
         if not isinstance(parent, Discrete):
             threshold = number(float(self.tree.threshold[node]))
             return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
@@ -304,15 +308,15 @@ class TreeCPD(RootSummingCPD):
 
 
 class _SummedTree(NumericCPD):
-    """A tree that takes both branches where a row does not observe one of some parents.
+    """A tree CPD that sums out unobserved root parents by taking both branches of their splits.
 
     Parameters
     ----------
     source : TreeCPD
     parents : sequence of Variable
-        Those of its parents that some rows observe or that stay in the factor.
+        The parents of `source` that some rows observe or that stay in the factor.
     share : ndarray, shape (n_nodes,)
-        Weight of the left branch at splits on the parents that are summed out.
+        Weight of the left branch at splits on the parents that are summed out, else NaN.
     """
 
     variable: Discrete
@@ -325,7 +329,7 @@ class _SummedTree(NumericCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the tree."""
+        """The number of free parameters of the tree."""
         return self.source.n_parameters
 
     def check_observed(self, observed: Collection[Variable]) -> None:
@@ -408,7 +412,7 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
     """Return P(left | earlier splits on the path) at the splits on a continuous parent."""
     low, high = np.full(tree.n_nodes, -np.inf), np.full(tree.n_nodes, np.inf)
     nodes = np.flatnonzero(tree.feature == place)
-    for node in nodes.tolist():  # those above come first
+    for node in nodes.tolist():  # ancestors come first
         up = int(above[node])
         if up == tree.n_nodes:
             continue
@@ -419,7 +423,7 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
         else:
             low[node] = max(low[node], tree.threshold[split])
     low, high = low[nodes], high[nodes]
-    # A split outside the interval sends all of it to one side.
+    # A threshold outside the interval sends the whole interval to one branch.
     middle = np.clip(tree.threshold[nodes], low, high)
     left = interval_probability(root, low, middle)
     return _shares(tree, nodes, left, left + interval_probability(root, middle, high))
@@ -444,7 +448,7 @@ def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
 
 def _shares(tree: Tree, nodes: Ints, left: Floats, whole: Floats) -> Floats:
     result = np.full(tree.n_nodes, np.nan)
-    # Any share will do at a split that no row reaches.
+    # The share is arbitrary at a split that is reached with probability zero.
     result[nodes] = np.where(whole > 0, left / np.where(whole > 0, whole, 1.0), 0.5)
     return result
 
@@ -458,7 +462,7 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
     width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
     nodes: list[Any] = [tree]
     rows: list[tuple[int, float, list[bool], int, int]] = []
-    for node in nodes:  # grows while it is walked through
+    for node in nodes:  # the loop itself appends to the list
         if not isinstance(node, Split):
             rows.append((-1, 0.0, [False] * width, -1, -1))
             continue
@@ -565,7 +569,7 @@ def _check_links(tree: Tree, n_parents: int, what: str) -> None:
 
 
 def _check_splits(tree: Tree, parents: Sequence[Variable], what: str) -> None:
-    """Check thresholds and states, and blank those that are not used."""
+    """Check thresholds and states of all splits, and set unused entries to zero."""
     for place, parent in enumerate(parents):
         own = tree.feature == place
         if isinstance(parent, Continuous):
@@ -615,5 +619,5 @@ def _check_numbers(tree: Tree, what: str) -> None:
 
 
 def _first(wrong: Any) -> int:
-    """Return where an array of booleans is first true, or -1."""
+    """Return the index of the first true value of an array, or -1."""
     return int(np.argmax(wrong)) if wrong.any() else -1

@@ -1,4 +1,4 @@
-"""Checks that the constructors of several local distributions share."""
+"""Argument checks that the constructors of several conditional distributions share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
-# Probabilities whose sum differs from one by more than this are refused, not repaired.
+# Tolerance of sums of probabilities: a larger deviation from one is refused, not normalised.
 SUM_TOLERANCE = 1e-6
 
 
 def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
-    """Return the parents as a tuple after checking that a family of variables is well formed."""
+    """Return the parents as a tuple; raise a CPDError unless all variables are valid and differ."""
     try:
         parents = tuple(parents)
     except TypeError as error:
@@ -42,7 +42,7 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
 
 
 def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
-    """Refuse a child that is not of the type that a family takes."""
+    """Raise a CPDError if the child is not of the type that the CPD class takes."""
     if not isinstance(variable, kind):
         takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")
         raise CPDError(f"{family} takes a {takes} child; {variable.name!r} is {is_}. {hint}")
@@ -51,7 +51,7 @@ def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) 
 def discrete_only(
     variable: Variable, parents: Sequence[Variable], *, family: str
 ) -> tuple[Discrete, ...]:
-    """Return the parents in a family that takes discrete ones; refuse others."""
+    """Return the parents, or raise a CPDError if one of them is not discrete."""
     if continuous := [p.name for p in parents if not isinstance(p, Discrete)]:
         raise CPDError(
             f"{family} takes discrete parents: {variable.name!r} cannot have continuous parents; "
@@ -63,11 +63,12 @@ def discrete_only(
 def checked_numbers(
     values: ArrayLike, shape: tuple[int, ...], *, what: str, fill: bool = False
 ) -> Floats:
-    """Return finite numbers of a shape as a read-only array; `fill` lets one number serve for all.
+    """Return values as a read-only array of a given shape; `fill` broadcasts a single number.
 
     Raises
     ------
     CPDError
+        For values of another shape, or values that are not finite numbers.
     """
     try:
         array = np.array(values, dtype=np.float64)
@@ -84,7 +85,7 @@ def checked_numbers(
 
 
 def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
-    """Refuse probabilities that do not sum to one along the last axis; the row is named."""
+    """Raise a CPDError that names the row if probabilities do not sum to one on the last axis."""
     sums = values.sum(axis=-1)
     wrong = np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)
     if len(wrong):

@@ -1,7 +1,7 @@
 """Encoding of one column of any library: states and codes, or numbers.
 
 A column is a one-dimensional NumPy array (masked arrays included) or a narwhals Series, which
-stands for a column of pandas, polars, pyarrow and others.
+wraps a column of pandas, polars, pyarrow and others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bayesgraph.variables import (
 Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
-# Integers within this range of each other are coded through a look-up table, others by sorting.
+# Maximum range of integers that are coded by a look-up table; others are coded by sorting.
 _LOOKUP_RANGE = 1 << 20
 
 
@@ -46,14 +46,14 @@ class Factorised:
     ----------
     states : list
     codes : ndarray of integers, shape (n_rows,)
-        Positions in `states`; -1 where missing.
+        Indices into `states`; -1 where missing.
     """
 
     states: Sequence[State]
     codes: Codes
 
     def values(self) -> list[State]:
-        """Return the states that occur, in their order."""
+        """Return the states that occur in a row, in the order of `states`."""
         return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
 
 
@@ -63,8 +63,8 @@ def is_discrete(column: Column, name: Name) -> bool:
     Raises
     ------
     DataTypeError
-        For a type that is neither that nor a number (dates, lists, ...), or for objects of mixed
-        types.
+        For a type that is neither discrete nor numeric (dates, lists, ...), or for objects of
+        mixed types.
     """
     if isinstance(column, nw.Series):
         dtype = column.dtype
@@ -180,7 +180,7 @@ def _number(value: Any) -> float:
 
 
 def is_matrix(column: Any) -> bool:
-    """Return whether a column is a matrix, dense or sparse: counts of many items."""
+    """Return whether a column is a (dense or sparse) matrix, which has counts of many items."""
     return getattr(column, "ndim", 1) == 2
 
 
@@ -192,14 +192,14 @@ def _matrix(name: Name) -> DataTypeError:
 
 
 def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
-    """Return a matrix of counts as floats, in compressed rows if sparse, and whether some miss.
+    """Return a matrix of counts as floats, in CSR format if sparse, and whether values are missing.
 
     Raises
     ------
     DataError
         For a wrong number of columns, or counts that are negative or infinite.
     DataTypeError
-        If it is no matrix of numbers.
+        If the column is not a matrix of numbers.
     """
     name = variable.name
     if not is_matrix(column):
@@ -230,9 +230,9 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
 
 
 def without_duplicates(rows: Any) -> Any:
-    """Return a matrix in compressed sparse rows, entries of the same place added up.
+    """Return a sparse matrix in CSR format without duplicate entries, which are summed.
 
-    Counts are their sums: each of them is present once, however it was stored.
+    A sparse matrix may store several entries for the same row and column; its value is their sum.
     """
     if rows.format != "csr":
         rows = csr_array(rows)
@@ -246,14 +246,14 @@ def without_duplicates(rows: Any) -> Any:
 def sparse_view(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> Any:
-    """Return compressed sparse rows that share the arrays; the constructor would copy parts."""
+    """Return a CSR matrix that shares the arrays; the constructor of SciPy may copy them."""
     view = csr_array(shape, dtype=data.dtype)
     view.data, view.indices, view.indptr = data, indices, indptr
     return view
 
 
 def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
-    """Return a matrix as rows of floats, and all its numbers."""
+    """Return a matrix of floats (CSR if sparse), and a flat array of its stored values."""
     if issparse(column):
         rows = column if column.format == "csr" else csr_array(column)
         data = np.asarray(rows.data, dtype=np.float64)
@@ -267,8 +267,8 @@ def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
 def factorise(column: Column, name: Name) -> Factorised:
     """Return a column as states and codes.
 
-    States are in the order of a categorical type's categories, False before True, numbers and text
-    in ascending order.
+    The states of a categorical type have the order of its categories; False comes before True;
+    numbers and text ascend.
     """
     if isinstance(column, nw.Series):
         return _factorise_series(column, name)
@@ -291,7 +291,7 @@ def factorise(column: Column, name: Name) -> Factorised:
 
 
 def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
-    """Return the codes of some of the rows as those of all, the others missing."""
+    """Return codes for all rows from the codes of the rows in a mask; other rows are missing."""
     codes = np.full(len(rows), -1, dtype=np.int32)
     codes[rows] = observed.codes
     return Factorised(observed.states, codes)
@@ -307,7 +307,7 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
     if dtype == nw.String:
         return _factorise_text(column)
     if dtype.is_integer() and column.null_count():
-        # As one NumPy array they would become floats: other states, and inexact above 2**53.
+        # A NumPy array with missing values would have floats: other states, inexact above 2**53.
         rows = ~column.is_null().to_numpy()
         return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
     return factorise(column.to_numpy(), name)
@@ -316,7 +316,7 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
     native = column.to_native()
     if states is None and nw.dependencies.is_pandas_like_series(native):
-        # One pass over the hashes instead of three.
+        # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()
         return _sorted(values.tolist(), codes)
     found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
@@ -329,7 +329,7 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
 
 
 def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
-    """Return states in ascending order, with the codes that then belong to them."""
+    """Return states in ascending order, and the codes translated to that order."""
     order = sorted(range(len(states)), key=states.__getitem__)
     new_code = np.full(len(states) + 1, -1, dtype=np.int32)
     new_code[order] = np.arange(len(states))
@@ -341,7 +341,7 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     if nw.dependencies.is_pandas_like_series(native):
         return Factorised(native.cat.categories.tolist(), native.cat.codes.to_numpy())
     if nw.dependencies.is_pyarrow_chunked_array(native):
-        # Values of a dictionary may be of any type; text would change integer states.
+        # Categories may be of any type: a cast to text would change integer states.
         array = native.unify_dictionaries().combine_chunks()
         codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         return Factorised(array.dictionary.to_pylist(), codes)
@@ -358,7 +358,7 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     if high - low >= _LOOKUP_RANGE:
         return _factorise_by_sorting(column)
     if column.dtype.itemsize < 8:
-        column = column.astype(np.int64)  # the range of a narrow type may exceed that type
+        column = column.astype(np.int64)  # differences may overflow a narrow type
     offset = (column - low).astype(np.intp, copy=False)
     present = np.zeros(high - low + 1, dtype=bool)
     present[offset] = True
@@ -372,7 +372,7 @@ def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:
 
 
 def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
-    """Code arbitrary Python values, which only a dictionary distinguishes."""
+    """Return a column of Python objects as states and codes, distinguished by type and value."""
     first: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int64)
     for row, item in enumerate(column):
@@ -393,7 +393,7 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
 
 
 def naturally_ordered(values: list[Any]) -> list[Any]:
-    """Return values in ascending order; those of different types by type and spelling."""
+    """Return values in ascending order; values of different types by type name and `repr`."""
     try:
         if len({type(value) for value in values}) <= 1:
             return sorted(values)
@@ -403,7 +403,7 @@ def naturally_ordered(values: list[Any]) -> list[Any]:
 
 
 def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
-    """Return the variable that a column stands for, with its codes or numbers."""
+    """Return the variable inferred from a column, and the column's codes or numbers."""
     if is_matrix(column):
         raise _matrix(name)
     if not categorical and not is_discrete(column, name):
@@ -425,10 +425,10 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
     Raises
     ------
     UnknownStateError
-        For an unseen value under "error".
+        For a value that is not a state, under "error".
     DataTypeError
-        If no value is a state because they are of another type: text instead of numbers, say. To
-        take the whole column for unseen would hide that.
+        If no value is a state because the values have another type, such as text instead of
+        numbers. Treating the whole column as missing would hide that.
     """
     if isinstance(variable, CountVector):
         return as_counts(column, variable)[0]
@@ -454,7 +454,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
 
 
 def _has_text(column: Column) -> bool:
-    """Return whether a column has text or categories: intervals as they are written."""
+    """Return whether a column has text or categories, such as intervals written as text."""
     if isinstance(column, nw.Series):
         if column.dtype in (nw.String, nw.Categorical, nw.Enum):
             return True
@@ -465,7 +465,7 @@ def _has_text(column: Column) -> bool:
 
 
 def _finite(numbers: Floats, name: Name) -> Floats:
-    """Return numbers unless some are infinite."""
+    """Return the numbers, or raise a DataError if one of them is infinite."""
     if len(wrong := np.flatnonzero(np.isinf(numbers))):
         raise infinite(name, int(wrong[0]))
     return numbers
@@ -480,10 +480,10 @@ def infinite(name: Name, row: int) -> DataError:
 
 
 def with_states(variable: Discrete, column: Column) -> Discrete:
-    """Return a variable with the values of a column that are not states yet as states too.
+    """Return a variable with additional states for the new values of a column.
 
-    They take their natural place if the states are in natural order, else the end; beside groups of
-    values each is a group of its own.
+    New states are sorted in if the known states are in natural order, and appended otherwise. In a
+    grouped variable each new value becomes a group. A binned variable is returned unchanged.
     """
     if isinstance(variable, Binned):
         return variable
@@ -502,11 +502,12 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
 
 
 def check_kinds(variable: Discrete, factorised: Factorised) -> None:
-    """Refuse a column whose values are of another kind than the states: numbers, say, not text.
+    """Check that the values of a column are of the same kind as the states, such as text.
 
     Raises
     ------
     DataTypeError
+        If no value is of the kind of a state.
     """
     values = factorised.values()
     if isinstance(variable, Binned) and values:

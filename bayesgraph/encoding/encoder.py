@@ -1,4 +1,4 @@
-"""The encoder of tables of known variables, made once and used for every row."""
+"""The encoder of matrices of known variables, made once and used for every batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesgraph.variables import Binned, Continuous, Variable
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """Known variables, with the tables by which their columns are encoded.
+    """Encodes matrices whose columns are known variables; caches its look-up tables.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class Encoder:
     def table(self, matrix: NDArray[Any], unseen: str) -> Table | None:
         """Return the columns of a matrix as an encoded table.
 
-        None if they have to be encoded one by one: matrices of several kinds of variables, objects
-        that are not text, and whatever may end in an error about one column.
+        The result is None if the columns have to be encoded one by one: for variables of several
+        kinds, objects that are not text, and values that may raise an error about one column.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class Encoder:
         if kind in "iuf" and self._intervals is not None:
             return self._intervals.table(floats(matrix))
         found = self._table_of_states(matrix)
-        # A code of -1 is a missing value, or one that is no state.
+        # A code of -1 is a missing value, or a value that is no state.
         return found if found is None or found.complete or unseen == "missing" else None
 
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
@@ -61,7 +61,7 @@ class Encoder:
 
     @cached_property
     def _numbers(self) -> tuple[Continuous, ...]:
-        """All variables, if all are numbers."""
+        """All variables if they are all continuous, else ()."""
         found = tuple(v for v in self.variables if isinstance(v, Continuous))
         return found if len(found) == len(self.variables) else ()
 
@@ -92,6 +92,6 @@ def floats(matrix: NDArray[Any]) -> Floats:
 
 
 def is_plain_integers(matrix: NDArray[Any]) -> bool:
-    """Return whether an array holds integers that 64 signed bits hold, none of them masked."""
+    """Return whether an array is not masked and has integers that fit into 64 signed bits."""
     kind = matrix.dtype.kind
     return kind in "iu" and np.can_cast(matrix.dtype, np.int64) and not np.ma.isMaskedArray(matrix)

@@ -1,4 +1,4 @@
-"""Data frames of a requested kind from encoded columns."""
+"""Conversion of encoded columns to data frames of any library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAMES = ("pandas", "polars", "pyarrow", "dict")
 
 
 def frame_kind(data: Any) -> str | None:
-    """Return the kind of a table among `FRAMES`; None if it is none of these."""
+    """Return the kind of a table, which is one of `FRAMES`, or None for other tables."""
     if isinstance(data, Mapping):
         return "dict"
     frame = as_frame(data)
@@ -40,15 +40,15 @@ def to_frame(
     codes : mapping from Variable to ndarray
         State codes, numbers or counts.
     kind : {"pandas", "polars", "pyarrow", "dict"}, optional
-        By default the first of them that is installed. A dict has a matrix for each vector of
-        counts, a frame a column for each of its items.
+        By default the first library that is installed. A dict has one matrix for each vector of
+        counts, a frame has a column for each item.
 
     Raises
     ------
     DataError
-        For another kind.
+        For another kind, or two columns of the same name.
     DataTypeError
-        For names, or states of several types, that a frame of that kind does not hold.
+        For names, or states of several types, that a frame of that kind cannot hold.
     MissingDependencyError
         If the library is not installed.
     """

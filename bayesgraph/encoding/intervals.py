@@ -1,4 +1,4 @@
-"""Numbers encoded by the intervals that contain them."""
+"""Encoding of numbers as indices of the intervals that contain them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bayesgraph.variables import Binned
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Variables known by their interval, their cuts side by side.
+    """Binned variables, with all their cut points in one array.
 
     Attributes
     ----------
     variables : tuple of Binned
     cuts : ndarray
-        Those of all variables, one after the other.
+        The cut points of all variables, one variable after the other.
     start : ndarray, shape (n_variables + 1,)
-        Where the cuts of each start.
+        Offset in `cuts` at which the cut points of each variable start.
     """
 
     variables: tuple[Binned, ...]
@@ -34,18 +34,18 @@ class Intervals:
 
     @classmethod
     def of(cls, variables: Sequence[Binned]) -> Intervals:
-        """Return the cuts of some variables."""
+        """Return the cut points of variables."""
         cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
         start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
         return cls(tuple(variables), np.concatenate([*cuts, []]), start)
 
     def codes(self, matrix: Floats) -> Codes:
-        """Return the position of the interval of each number, -1 where it is NaN.
+        """Return the index of the interval of each number, -1 for NaN.
 
         Parameters
         ----------
         matrix : ndarray, shape (n_rows, n_variables)
-            In any order of memory.
+            Numbers, in C or Fortran order.
 
         Returns
         -------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.parallel import over_rows
 
-# One thread is enough for fewer numbers.
+# Minimum number of values for each thread.
 _THREAD = 1 << 18
 
 
@@ -37,7 +37,7 @@ def mark_present(
     start: NDArray[np.int64],
     present: NDArray[np.uint8],
 ) -> None:
-    """Mark which values occur: ``present[start[j] + value - low[j]]`` for column j."""
+    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j."""
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             present[start[j] + matrix[i, j] - low[j]] = 1
@@ -71,7 +71,7 @@ def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
 
 
 def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return each column's largest magnitude and number of NaN, shape (n_columns,) each."""
+    """Return the largest magnitude and the number of NaN of each column, shape (n_columns,)."""
     n_columns = matrix.shape[1]
     parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
@@ -103,14 +103,14 @@ def look_up(
     low : ndarray, shape (n_columns,)
         The value of the first entry in the table of each column.
     start : ndarray, shape (n_columns + 1,)
-        Where the table of each column starts in `codes`.
+        Offset in `codes` at which the table of each column starts.
     codes : ndarray
-        All tables, one after the other.
+        The look-up tables of all columns, one after the other.
     out : ndarray, shape (n_columns, n_rows)
     begin, end : int
         Range of the rows.
     """
-    # Unsigned, a value below the lowest is one above the highest: a single comparison.
+    # As unsigned integers, values below the lowest wrap to large ones: one comparison suffices.
     block = 64
     for first in range(begin, end, block):
         last = min(first + block, end)
@@ -134,15 +134,17 @@ def find_intervals(
     begin: int,
     end: int,
 ) -> None:
-    """Write how many cuts of its column are below each number, -1 for NaN.
+    """Write the interval of each number: how many cut points of its column are below it.
+
+    The code of NaN is -1.
 
     Parameters
     ----------
     matrix : ndarray, shape (n_rows, n_columns)
     cuts : ndarray
-        Those of all columns, one after the other, ascending in each.
+        The cut points of all columns, one column after the other, ascending in each.
     start : ndarray, shape (n_columns + 1,)
-        Where the cuts of each column start.
+        Offset in `cuts` at which the cut points of each column start.
     out : ndarray, shape (n_columns, n_rows)
     infinite : ndarray, shape (n_columns,)
         Set to 1 for columns that have an infinite number.
@@ -164,7 +166,7 @@ def find_intervals(
             if wrong:
                 infinite[j] = 1
             if len(own) <= 24:
-                # Comparing with every cut takes few operations: several numbers go into each.
+                # Comparing with every cut takes few vector instructions.
                 codes[:] = 0
                 for k in range(len(own)):
                     cut = own[k]
@@ -187,6 +189,6 @@ def _scan(
     for i in range(begin, end):
         for j in range(matrix.shape[1]):
             value = abs(matrix[i, j])
-            # Comparisons with NaN are false, so that it changes nothing here.
+            # Comparisons with NaN are false, so that NaN does not change `largest`.
             largest[j] = value if value > largest[j] else largest[j]
             missing[j] += value != value

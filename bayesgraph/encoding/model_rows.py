@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def log_likelihood(model: Model, table: TableLike) -> Floats:
     """Return the log likelihood of each row of a table under a model, shape (n_rows,).
 
-    Minus infinity for a row of probability zero.
+    The entry of a row of probability zero is minus infinity.
 
     Raises
     ------
     DataError
         If the table has none of the model's variables.
     UnknownVariableError
-        For a column that is nearly called as a variable which has no column.
+        For a column whose name is spelt almost like that of a variable without a column.
     UnknownStateError
         For a value that is not a state.
     """
@@ -47,7 +47,7 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     DataError
         If the table has none of the model's variables.
     UnknownVariableError
-        For a column that is nearly called as a variable which has no column.
+        For a column whose name is spelt almost like that of a variable without a column.
     UnknownStateError
         For a value that is not a state.
     """
@@ -60,10 +60,10 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
 
 
 def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
-    """Return the columns that a model knows, encoded; refuse a table that is not meant for it.
+    """Return the columns that are variables of a model, encoded; refuse unsuitable tables.
 
-    Columns of items make up their vector of counts. Other columns are ignored, unless nothing is
-    left, or one is nearly called as a variable of the model that has no column.
+    Columns named like items form their vector of counts. Other columns are ignored. It is an error
+    if no column is left, or if a column is spelt almost like a variable without a column.
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
@@ -89,7 +89,7 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:
-    """Return columns in which those of items make up their vectors of counts, as in evidence.
+    """Return the columns, with columns of items joined to their vectors of counts.
 
     Items without a column are not observed.
     """
@@ -105,5 +105,5 @@ def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name,
 
 
 def _plain(name: str) -> str:
-    """Return a name without case, spaces and signs, which are often spelt in other ways."""
+    """Return a name in lower case without spaces and punctuation, to compare spellings."""
     return "".join(char for char in name.casefold() if char.isalnum())

@@ -1,4 +1,4 @@
-"""Encoding of matrices whose columns hold known states: whole numbers, numbers or text."""
+"""Encoding of matrices whose columns hold known states: integers, numbers or text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from bayesgraph.encoding.table import Table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Name, State, Variable, is_missing
 
+# Maximum number of entries of all look-up tables together.
 _LOOKUP_CELLS = 1 << 22
-# Below it floating-point numbers are equal where the whole numbers are.
+# Bound of magnitudes below which different integers are different floating-point numbers.
 _EXACT = 2**53
 
 
@@ -25,7 +26,7 @@ def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table
     low = np.empty(matrix.shape[1], dtype=np.int64)
     high = np.empty_like(low)
     kernels.column_ranges(matrix, low, high)
-    # Unsigned, because the range of 64-bit integers may exceed them.
+    # Unsigned, because the difference of two signed 64-bit integers may overflow.
     widths = high.view(np.uint64) - low.view(np.uint64) + np.uint64(1)
     if not ((widths > 0) & (widths <= _LOOKUP_CELLS)).all() or widths.sum() > _LOOKUP_CELLS:
         return None
@@ -42,17 +43,17 @@ def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table
 
 @dataclass(frozen=True, eq=False)
 class WholeStates:
-    """Variables whose states are whole numbers near each other, which are looked up in tables.
+    """Variables whose states are integers in a narrow range, encoded by look-up tables.
 
     Attributes
     ----------
     variables : tuple of Discrete
     low : ndarray, shape (n_variables,)
-        The lowest state of each.
+        The lowest state of each variable.
     start : ndarray, shape (n_variables + 1,)
-        Where the table of each starts in `codes`.
+        Offset in `codes` at which the table of each variable starts.
     codes : ndarray
-        All tables, one after the other; -1 for numbers that are no states.
+        All look-up tables, one after the other; -1 for integers that are no states.
     """
 
     variables: tuple[Discrete, ...]
@@ -62,7 +63,7 @@ class WholeStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> WholeStates | None:
-        """Return the tables of some variables; None if their states are others, or too far."""
+        """Return the look-up tables, or None unless all states are integers in narrow ranges."""
         discrete = _listed(variables, int)
         if not discrete:
             return None
@@ -88,7 +89,7 @@ class WholeStates:
 
 @dataclass(frozen=True, eq=False)
 class NumberStates:
-    """Variables whose states are numbers, which are found by bisection.
+    """Variables whose states are numbers, encoded by bisection.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class NumberStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
-        """Return the states of some variables in order; None if not all are plain numbers."""
+        """Return the sorted states of variables, or None unless all are numbers that differ."""
         discrete = _listed(variables, int, float)
         if not discrete or not all(map(_differ, discrete)):
             return None
@@ -110,7 +111,7 @@ class NumberStates:
         return cls(discrete, tuple((np.sort(s), np.argsort(s)) for s in states))
 
     def table(self, matrix: Floats) -> Table | None:
-        """Return a float matrix as a table; None if some are infinite, for which there are errors.
+        """Return a float matrix as a table, or None if it has infinite values.
 
         NaN and values that are not states are missing.
         """
@@ -125,7 +126,7 @@ class NumberStates:
 
 @dataclass(frozen=True, eq=False)
 class TextStates:
-    """Variables whose states are text, which is looked up in dictionaries.
+    """Variables whose states are text, encoded by dictionaries.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class TextStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> TextStates | None:
-        """Return the states of some variables; None if not all are text."""
+        """Return the codes of the states of variables, or None unless all states are text."""
         discrete = _listed(variables, str)
         if not discrete:
             return None
@@ -162,13 +163,13 @@ class TextStates:
 
 
 def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
-    """Return variables if all have a list of states of these types; intervals, groups have none."""
+    """Return the variables if all are plain Discrete with states of the given types, else ()."""
     found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
     known = len(found) == len(variables)
     return found if known and all(type(s) in types for v in found for s in v.states) else ()
 
 
 def _differ(variable: Discrete) -> bool:
-    """Return whether no two numbers among the states are equal as floating-point numbers."""
+    """Return whether all states of a variable differ as floating-point numbers."""
     near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
     return near and len(set(variable.states)) == len(variable.states)

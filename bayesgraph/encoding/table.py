@@ -1,4 +1,4 @@
-"""Encoded tables: one array of codes for all discrete columns, one of numbers for the others."""
+"""Encoded tables: an array of codes for discrete columns, an array of numbers for the others."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 UNSEEN = ("missing", "error")
-# Between these, squares and sums of squares of many rows are normal floating-point numbers.
+# Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
 _MAGNITUDES = (1e-140, 1e140)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table in the form that statistics and engine work on.
+    """An encoded table, the form of data that statistics and inference use.
 
     Attributes
     ----------
     variables : tuple of Variable
-        In the order of the columns.
+        Variables in the order of the columns.
     codes : ndarray of signed integers, shape (n_rows, number of discrete variables)
         State codes, -1 where missing; columns are contiguous.
     values : ndarray of float, shape (n_rows, number of continuous variables)
         Numbers, NaN where missing.
     complete : bool
-        Known to have no missing value.
+        Whether the table is known to have no missing value.
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
     """
 
@@ -81,7 +81,7 @@ class Table:
         return places
 
     def column(self, variable: Variable) -> NDArray[Any]:
-        """Return the codes or numbers of one variable."""
+        """Return the codes, numbers or counts of one variable."""
         if isinstance(variable, CountVector):
             return self.counts[variable]  # type: ignore[no-any-return]
         source = self.codes if isinstance(variable, Discrete) else self.values
@@ -106,7 +106,7 @@ class Table:
         return Evidence(self.n_rows, columns, complete=self.complete, matrices=tuple(matrices))
 
     def rows(self, index: slice) -> Table:
-        """Return some of the rows."""
+        """Return the table of a slice of the rows."""
         counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
         return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
 
@@ -144,7 +144,7 @@ def as_frame(data: Any) -> Any:
 
 
 def array_names(n_columns: int) -> list[Name]:
-    """Return the names of the columns of an array, which has none: "x0", "x1", ..."""
+    """Return default names for the columns of an array: "x0", "x1", ..."""
     return [f"x{j}" for j in range(n_columns)]
 
 
@@ -159,7 +159,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     Raises
     ------
     DataTypeError
-        For anything else.
+        For data of another type.
     DataError
         For no columns, columns of different lengths, or a name given twice.
     """
@@ -233,11 +233,11 @@ def length(column: Column) -> int:
 
 
 def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
-    """Return which columns the user named as categorical.
+    """Return the names of the columns that the user named as categorical.
 
     Parameters
     ----------
-    categorical : None, "all", or iterable of names (or of positions, where no column is named so)
+    categorical : None, "all", or iterable of names (an integer that is no name is an index)
 
     Raises
     ------
@@ -270,12 +270,11 @@ def infer_variables(
     categorical: Any = None,
     declared: Mapping[Name, Variable] | None = None,
 ) -> Table:
-    """Return the encoded table of columns whose variables are not known yet.
+    """Return the encoded table of columns whose variables are inferred from the columns' types.
 
-    Those in `declared` are, and their columns may hold nothing else.
-
-    Text, category and boolean columns become discrete; numeric ones continuous unless named in
-    `categorical`. Nothing is guessed from the number of distinct values.
+    A column with a variable in `declared` has that variable; a value that is not a state of it is
+    an error. Text, category and boolean columns become discrete; numeric columns become continuous
+    unless named in `categorical`. Nothing is guessed from the number of distinct values.
 
     Raises
     ------
@@ -299,7 +298,7 @@ def infer_variables(
 
 
 def check_unseen(unseen: str) -> None:
-    """Raise a DataError if a policy for values that are not states is not a known one."""
+    """Raise a DataError unless `unseen` is a known policy for values that are not states."""
     if unseen not in UNSEEN:
         raise DataError(f"unseen= is one of {quoted(UNSEEN)}; got {unseen!r}.")
 
@@ -309,7 +308,7 @@ def encode_table(
 ) -> Table:
     """Return the encoded table of columns of known variables.
 
-    Columns that no variable has are ignored; variables that no column has are left out.
+    Columns without a variable are ignored, variables without a column are left out.
 
     Parameters
     ----------
@@ -336,14 +335,14 @@ def _assemble(
     for j, column in enumerate(numbers):
         values[:, j] = column
     table = _checked_table(variables, codes, values, fitting=fitting)
-    # Missing counts are looked for where they matter.
+    # Counts are not searched for missing values here, so completeness is unknown.
     return replace(table, complete=table.complete and not counts, counts=counts)
 
 
 def _checked_table(
     variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
 ) -> Table:
-    """Return a table after one look at its values: no infinity, and is anything missing?"""
+    """Return a table after checking its values for infinities, negative counts and missing ones."""
     numbers = [v for v in variables if isinstance(v, Continuous)]
     if fitting:
         largest, n_missing = kernels.scan(values)
@@ -361,7 +360,7 @@ def _checked_table(
 
 
 def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
-    """Refuse negative values where there are counts."""
+    """Raise a DataError for negative values of Count variables."""
     for j, variable in enumerate(numbers):
         if isinstance(variable, Count) and (values[:, j] < 0).any():
             raise DataError(
@@ -372,17 +371,18 @@ def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
-    """Refuse columns whose squares are not floating-point numbers: they have no variance.
+    """Check that the columns have variances, whose squares neither overflow nor underflow.
 
     Parameters
     ----------
     names : sequence of names
     largest : ndarray, shape (n_columns,)
-        The largest magnitude in each.
+        The largest magnitude in each column.
 
     Raises
     ------
     DataError
+        For a column whose squares overflow or underflow.
     """
     low, high = _MAGNITUDES
     for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():

@@ -1,16 +1,16 @@
-"""The log odds of a row, one term for each finding, exact in every graph.
+"""The log odds of a row as a sum of one term for each finding, exact in every graph.
 
-With the observed features x_1, ..., x_n in topological order the chain rule says
+With the observed features x_1, ..., x_n in topological order, the chain rule says
 
     log P(c, x) = log P(c) + sum_i log P(x_i | x_1, ..., x_{i-1}, c)
 
-for every class c, whatever is missing; the log odds of two classes are the differences. Where the
-parents of x_i are the class or observed, and the class is not below it, x_i is independent of the
-rest of what precedes it (the local Markov property, Pearl 1988, section 3.3): its term is read off
-its local distribution. In a naive Bayes that is the log ratio of the feature's own distributions,
-the weight of evidence of Good (1950). Counts of items, such as words, have a term for each item if
-the class is their only parent. All other terms come out of one batch of the engine, whose rows
-observe growing sets of features.
+for every class c, whatever is missing; the log odds of two classes are differences of these sums.
+If each parent of x_i is observed or the class, and the class is not a descendant of x_i, then x_i
+is independent of all other earlier features given its parents (the local Markov property, Pearl
+1988, section 3.3), and its term follows from its CPD. In a naive Bayes the term is the log ratio of
+the feature's class-conditional probabilities, the weight of evidence of Good (1950). A vector of
+counts, such as words, has a term for each item if the class is its only parent. All other terms are
+computed by one batch query, whose rows observe growing sets of features.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ def explain(
     else:
         prior, steps = _network_steps(model, findings)
     likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
-    # What follows an impossible finding adds nothing to the class that it ruled out.
+    # Findings after an impossible one add 0 to the class that it ruled out.
     added = np.where(np.isnan(likelihoods), 0.0, likelihoods)
     log_scores = np.cumsum([prior, *added], axis=0)
     if np.isnan(contrast(log_scores[-1])):
         raise impossible({v.name: findings.value(v) for v in row.columns})
-    # Nor does anything more move odds that are decided.
+    # Nor do further findings change log odds that are infinite.
     moved = contrast.shift(log_scores[:-1], likelihoods)
     terms = np.where(np.isnan(moved), 0.0, moved)
     alone = contrast.shift(prior, likelihoods)
@@ -114,13 +114,13 @@ def explain(
 
 
 class _Step(NamedTuple):
-    """A term before classes are compared.
+    """The log likelihoods of one finding, before classes are compared; see `Contribution`.
 
     Attributes
     ----------
     log_likelihoods : ndarray, shape (n_classes,)
     alone : float or None
-        None where the likelihoods do not depend on what else is observed.
+        None if the likelihoods do not depend on other findings and therefore give `alone`.
     """
 
     name: Name
@@ -138,14 +138,14 @@ class _Findings:
     row: Evidence
 
     def value(self, variable: Variable) -> Any:
-        """Return the value of an observed variable as the user knows it."""
+        """Return the value of an observed variable, decoded to a state, a number or counts."""
         if isinstance(variable, CountVector):
             row = dense_row(self.row.columns[variable])
             return dict(zip(*counted(variable.items, row, np.flatnonzero(row)), strict=True))
         return plain(decode(variable, self.row.columns[variable])[0])
 
     def by_class(self, potential: Potential) -> Floats:
-        """Return a potential over at most the target, shape (n_classes,)."""
+        """Return the log values of a potential over the target or nothing, shape (n_classes,)."""
         assert isinstance(potential, Factor)  # everything but the target is observed
         target = self.contrast.target
         return np.broadcast_to(potential.aligned([target])[0], (target.cardinality,))
@@ -179,7 +179,7 @@ class _Findings:
 
 
 def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes and what each feature adds, tempered."""
+    """Return the log prior of the classes and the tempered terms in topological order."""
     if model.target != findings.contrast.target:
         raise EvidenceError(
             f"The log odds of a weighted network are those of its class {model.target.name!r}; "
@@ -217,8 +217,8 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     known = {target, *columns}
     above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
     local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
-    # The findings before and after each feature that is not local; and without and with a feature:
-    # alone, given one parent, given two, and so on.
+    # Pairs of sets of findings, without and with a feature. Prefixes, for features that are not
+    # local: all earlier findings. Chains: no other finding, the first parent, the first two, ...
     prefixes: dict[Variable, tuple[_Set, _Set]] = {}
     chains: dict[Variable, list[tuple[_Set, _Set]]] = {}
     for i, cpd in enumerate(cpds):
@@ -260,7 +260,7 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
 def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats, list[_Step]]:
     """Return the log prior of the classes and the terms in the order of the variables.
 
-    Which network the row is from depends on all that is known, so that no term is local.
+    No term is local, because the posterior weights of the networks depend on all findings.
     """
     observed = [v for v in mixture.variables if v in findings.row.columns]
     prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
@@ -276,7 +276,7 @@ def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats
 
 
 def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_Step]:
-    """Return a step for each item, under a name of its own that is added to those taken."""
+    """Return a step for each item, under a unique name, which is added to `taken`."""
     steps = []
     for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
         name = item if item == vector.name or item not in taken else (vector.name, item)
@@ -289,7 +289,7 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
 
 
 def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log of all factors of the class alone, and a term for each other factor."""
+    """Return the log product of the factors over the class alone, and terms of all others."""
     target, columns = findings.contrast.target, findings.row.columns
     if missing := [v.name for v in graph.variables if v != target and v not in columns]:
         raise EvidenceError(
@@ -318,7 +318,7 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
 
 
 def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
-    """Return the name and the value of a factor: those of its child, or of all but the class."""
+    """Return name and value of a factor's term: those of its child, or of all but the class."""
     target = findings.contrast.target
     shown = [v for v in term.scope if v != target]
     if isinstance(term.source, CPD) and term.source.variable != target:

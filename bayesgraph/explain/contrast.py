@@ -15,7 +15,7 @@ from bayesgraph.variables import Discrete
 
 @dataclass(frozen=True)
 class Contrast:
-    """One class against another, or against all others together.
+    """A comparison of one class with another class, or with all other classes together.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Contrast:
     positive : int
         Code of the class whose log odds are computed.
     negative : int or None
-        Code of the class it is compared to; None for all others together.
+        Code of the class it is compared with; None for all other classes together.
     """
 
     target: Discrete
@@ -33,14 +33,15 @@ class Contrast:
 
     @classmethod
     def of(cls, target: Discrete, positive: Any = None, negative: Any = None) -> Contrast:
-        """Return the contrast that a user names; of two classes, the second against the first.
+        """Return the contrast of two given states; for two classes, by default second and first.
 
         Raises
         ------
         DataError
-            For one class only, more than two without `positive`, or twice the same class.
+            For a target with one state, a target with more than two states without `positive`, or
+            the same class given twice.
         UnknownStateError
-            For a class that there is not.
+            For a class that is not a state of the target.
         """
         n = target.cardinality
         if n < 2:
@@ -70,7 +71,7 @@ class Contrast:
     def __call__(self, log_scores: Floats) -> Floats:
         """Return log odds of shape (...) from log scores of all classes, shape (..., n_classes).
 
-        NaN where both sides are impossible.
+        NaN if both the class and what it is compared with are impossible.
         """
         positive = log_scores[..., self.positive]
         with np.errstate(invalid="ignore"):
@@ -80,7 +81,7 @@ class Contrast:
             return np.asarray(positive - log_total(others))
 
     def shift(self, before: Floats, step: Floats) -> Floats:
-        """Return by how much log scores that grow by `step` move the log odds.
+        """Return the change of the log odds if `step` is added to the log scores `before`.
 
         Parameters
         ----------
@@ -89,7 +90,7 @@ class Contrast:
         Returns
         -------
         ndarray, shape (...)
-            NaN where that is not defined. Between two classes it does not depend on `before`.
+            NaN where the change is undefined. For two classes it does not depend on `before`.
         """
         if self.negative is not None:
             return self(step)

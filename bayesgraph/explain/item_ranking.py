@@ -24,13 +24,14 @@ _LONGEST_LINE = 96
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopItems(Mapping[State, Mapping[Name, float]]):
-    """The items that speak most for each class: a mapping from class to item to log odds, in nats.
+    """The items that raise the log odds of each class most: a mapping from class to items.
 
     Attributes
     ----------
     target : Discrete
     by_class : mapping from state to mapping from item to float
-        Items by descending log odds.
+        For each class, items with the change of the log odds by one occurrence, in nats,
+        descending.
     """
 
     target: Discrete
@@ -61,7 +62,7 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
 
 
 def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
-    """Return the items that speak most for each class; see `Model.top_items`."""
+    """Return the items that raise the log odds of each class most; see `Model.top_items`."""
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")
@@ -83,7 +84,7 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
         raise DataError(f"feature= names a vector of counts, one of {known}; got {feature!r}.")
     prior, logs, found = _log_prior(model, variable), vectors[chosen].T, {}
     for code, state in enumerate(variable.states):
-        # How one occurrence of each item moves the log odds; ties in the order of the items.
+        # Change of the log odds by one occurrence of each item; ties in the order of the items.
         values = np.zeros(len(logs))
         if (n_states := variable.cardinality) > 1:
             other = 1 - code if n_states == 2 else None
@@ -95,7 +96,10 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
 
 
 def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
-    """Return what one occurrence of each item adds to the log scores, (n_classes, n_items)."""
+    """Return for each vector of counts what one occurrence of each item adds to the log scores.
+
+    The arrays have shape (n_classes, n_items).
+    """
     sources: Sequence[CPD | Term] = ()
     if isinstance(model, FactorGraph):
         sources = model.terms

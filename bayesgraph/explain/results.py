@@ -1,4 +1,4 @@
-"""The log odds of a row as a sum: a mapping from finding to term that reads well."""
+"""Results of explanations: the log odds of a row as a printable mapping from finding to term."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ _MAX_LINES = 40
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What one observed feature adds to the log odds, in nats.
+    """The term of one observed feature x_i in the log odds, in nats.
 
     Attributes
     ----------
     name : name
-        Of the feature; in a factor graph, what the factor is called.
+        Name of the feature; in a factor graph, name of the factor's term.
     value : state or number
-        What was observed; a tuple for a factor over several features.
+        The observed value; a tuple for a factor over several features.
     log_odds : float
-        The term: the log ratio of P(x_i | what is observed above, class).
+        The term: the log ratio of P(x_i | earlier findings, class), where earlier findings are the
+        features observed before x_i in topological order.
     alone : float
-        What the feature would add if nothing else were observed: the log ratio of P(x_i | class).
+        The term if nothing else were observed: the log ratio of P(x_i | class).
     arcs : mapping from name to float
-        What the arc from each observed parent changes about that, in the order of the parents:
-        with the first one observed as well, then with the second, and so on.
+        The change of `alone` when the first observed parent is observed as well, the further change
+        with the second parent, and so on, in the order of the parents.
     log_likelihoods : ndarray, shape (n_classes,)
-        log P(x_i | what is observed above, class); NaN for a class that is impossible above.
+        log P(x_i | earlier findings, class); NaN for a class that earlier findings rule out.
     """
 
     name: Name
@@ -52,11 +53,11 @@ class Contribution:
 
     @property
     def beyond(self) -> float:
-        """What `alone` and `arcs` leave over of the term; NaN if some of them are infinite.
+        """The term less `alone` and the sum of `arcs`; NaN if some of them are infinite.
 
-        Evidence that arrives through unobserved variables. It is zero where all parents are
-        observed and two classes are compared; with all other classes together on one side, what is
-        observed above also shifts the shares among them.
+        It is the effect of evidence that arrives through unobserved variables, and zero if all
+        parents are observed and two classes are compared. If a class is compared with all other
+        classes together, earlier findings also change the relative probabilities of the others.
         """
         return self.log_odds - (self.alone + sum(self.arcs.values()))
 
@@ -68,11 +69,11 @@ class Contributions(Displayed, Mapping[Name, float]):
     Attributes
     ----------
     contrast : Contrast
-        Which class against which.
+        The compared classes.
     prior : float
         Log odds with nothing observed.
     terms : tuple of Contribution
-        In topological order: each is given what was observed before.
+        Terms in topological order, each given the earlier findings.
     log_scores : ndarray, shape (n_classes,)
         log P(class, observed features) of every class; for a factor graph, log of the product.
 
@@ -111,32 +112,32 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     @property
     def positive(self) -> State:
-        """The class whose log odds these are."""
+        """The class in the numerator of the odds."""
         return self.target.states[self.contrast.positive]
 
     @property
     def negative(self) -> State | None:
-        """The class it is compared to; None for all others together."""
+        """The class in the denominator; None for all other classes together."""
         code = self.contrast.negative
         return None if code is None else self.target.states[code]
 
     @property
     def total(self) -> float:
-        """The log odds, prior and all terms together, in nats."""
+        """The log odds, the sum of the prior and all terms, in nats."""
         return float(self.contrast(self.log_scores))
 
     @property
     def probability(self) -> float:
-        """Probability of the positive class among those compared."""
+        """Probability of the positive class among the compared classes."""
         return 0.5 * (1.0 + math.tanh(0.5 * self.total))
 
     def term(self, name: Name) -> Contribution:
-        """Return the term of a feature with all it is made of.
+        """Return the term of a feature with its components.
 
         Raises
         ------
         UnknownVariableError
-            If there is none of that name among the observed ones.
+            If no observed feature has that name.
         """
         try:
             return self._by_name[name]
@@ -158,10 +159,10 @@ class Contributions(Displayed, Mapping[Name, float]):
         return len(self.terms)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return columns for a table of any library: a row for each feature, by magnitude.
+        """Return columns for a table of any library, with a row for each term, largest first.
 
-        ``feature``, ``value``, ``log_odds`` (the term), ``alone`` and ``arcs`` (what all observed
-        parents change about that).
+        The columns are ``feature``, ``value``, ``log_odds`` (the term), ``alone`` and ``arcs`` (the
+        change of ``alone`` by all observed parents).
         """
         terms = self.sorted_terms()
         return {
@@ -198,6 +199,6 @@ class Contributions(Displayed, Mapping[Name, float]):
 
 
 def signed(value: float, decimals: int = 4) -> str:
-    """Return a number with its sign; minus and plus are of one width."""
+    """Return a number as text with its sign; the minus sign is as wide as the plus sign."""
     size = "∞" if math.isinf(value) else f"{abs(value):.{decimals}f}"
     return ("−" if value < 0 else "+") + size

@@ -1,4 +1,4 @@
-"""Families of distributions that a feature may have, one file each; `FAMILIES` is the only list."""
+"""Families of distributions of features, one module each; `FAMILIES` is the list of all."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
 def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
-    """Return the name of a variable's family: the one chosen, or that of its type."""
+    """Return the name of a variable's family: the chosen one, or the default of its type."""
     found = chosen.get(variable)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Presence and absence of many items."""
+"""Bernoulli distributions of the presence and absence of many items."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class PresenceCPD(ItemsCPD):
-    """Each item is in a document or not, independently given the class (the Bernoulli model).
+    """The items of a document are present or absent independently given the parents.
 
-    Absence counts too. An item is there if its count exceeds the threshold; missing counts are left
-    out.
+    This is the Bernoulli model of naive Bayes, in which absent items contribute to the likelihood.
+    An item is present if its count exceeds the threshold; missing counts are left out.
 
     Parameters
     ----------
     variable : CountVector
-        n items.
+        The vector of n items.
     probabilities : array_like, shape (*parents' cardinalities, n)
-        Of each item being there.
+        The probability that each item is present.
     parents : iterable of Discrete
     threshold : float
 
@@ -67,7 +67,7 @@ class PresenceCPD(ItemsCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Probabilities."""
+        """The number of probabilities."""
         return int(self.probabilities.size)
 
     @property
@@ -77,14 +77,18 @@ class PresenceCPD(ItemsCPD):
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
-        """Logs of presence and of absence, shape (cells, n) each."""
+        """Log probabilities of presence and of absence, shape (cells, n) each."""
         p = self.probabilities.reshape(self.cells, -1)
         with np.errstate(divide="ignore"):
             return np.log(p), np.log1p(-p)
 
     @cached_property
     def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
-        """Log odds of presence, logs of absence (0 for certain items), and which are certain."""
+        """Log odds of presence, log probabilities of absence, and a mask of certain items.
+
+        A certain item is present with probability one. Both of its logs are 0; `_add` uses the mask
+        to make its absence impossible.
+        """
         yes, no = self._logs
         certain = np.isneginf(no)
         absent = np.where(certain, 0.0, no)
@@ -99,7 +103,7 @@ class PresenceCPD(ItemsCPD):
             rows, absent = missing
             out[:, rows] -= (absent @ finite.T).T
         if certain.any():
-            # Items that are always there: a document that is known to lack one is impossible.
+            # A document in which a certain item is known to be absent is impossible.
             there = present(known, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             seen = (there @ certain.T.astype(np.float64)).T
@@ -111,7 +115,7 @@ class PresenceCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item that is known to be there or not."""
+        """Return a term for each item whose count is not missing; see CPD."""
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
@@ -126,13 +130,14 @@ class PresenceCPD(ItemsCPD):
             return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n documents as a sparse matrix: a present item has the smallest count above the
-        threshold.
+        """Return n documents as a sparse matrix of counts.
+
+        Present items have the smallest positive integer above the threshold, absent items 0.
 
         Raises
         ------
         UnsupportedModelError
-            For a negative threshold, above which no count of 0 is absent.
+            For a negative threshold, under which no count means absence.
         """
         if self.threshold < 0:
             raise UnsupportedModelError(
@@ -154,7 +159,7 @@ class PresenceCPD(ItemsCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return probabilities of presence: (there + alpha) / (rows + 2 alpha)."""
+    """Return CPDs with the probabilities of presence (present + alpha) / (rows + 2 alpha)."""
     found: list[CPD] = []
     for child in children:
         assert isinstance(child, CountVector)  # the distribution of such variables

@@ -1,4 +1,4 @@
-"""Beta distributed numbers between 0 and 1."""
+"""Beta distributions of numbers between 0 and 1."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _PRECISION = 1e-14
 class BetaCPD(DensityCPD):
     """Children between 0 and 1 with beta distributions given the same discrete parents.
 
-    The log density is ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)``; a value that is not
-    between 0 and 1, or is one of them, has the density 0.
+    The log density is ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)`` for 0 < x < 1; other
+    values, 0 and 1 included, have the density 0.
 
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them.
+        The n children.
     a, b : array_like, shape (*parents' cardinalities, n)
-        Positive. Without the last axis for a single variable.
+        Positive parameters; without the last axis if `children` is a single variable.
     parents : iterable of Discrete
 
     Raises
@@ -61,13 +61,13 @@ class BetaCPD(DensityCPD):
 def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
     """Return a and b by Newton's method on the concave likelihood (Minka 2000, section 1).
 
-    The beta distribution is a Dirichlet distribution of two shares. The start is exact for large a
-    and b (Johnson, Kotz, Balakrishnan 1995, equation 25.55); a step that would leave the positive
-    numbers goes a fifth of the way to zero instead.
+    The beta distribution is a Dirichlet distribution with two components. The start is exact for
+    large a and b (Johnson, Kotz, Balakrishnan 1995, equation 25.55). A step reduces a parameter to
+    at least a fifth of its value, so that it stays positive.
     """
     one, other = np.exp(log_mean), np.exp(log1m_mean)
     rest = 1.0 - one - other
-    rest = np.where(rest > 4 * np.finfo(float).eps, rest, 0.0)  # none: there is no spread
+    rest = np.where(rest > 4 * np.finfo(float).eps, rest, 0.0)  # zero: all values are equal
     a, b = 0.5 + one / (2.0 * rest), 0.5 + other / (2.0 * rest)
     for _ in range(_MAX_STEPS):
         both, shared = digamma(a + b), polygamma(1, a + b)
@@ -85,7 +85,7 @@ def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
 
 
 def _spread(log_mean: Floats) -> Sequence[Floats]:
-    """Return the means of a beta distribution with a + b = 2 around a constant."""
+    """Return the means of log(x) and log(1 - x) under Beta(2 m, 2 - 2 m), for a constant m."""
     constant = np.exp(log_mean)
     centre = np.where(constant < 1, constant, 0.5)
     return digamma(2.0 * centre) - digamma(2.0), digamma(2.0 - 2.0 * centre) - digamma(2.0)

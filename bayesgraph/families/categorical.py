@@ -1,4 +1,4 @@
-"""Tables of states."""
+"""Estimates of probability tables of discrete features."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return tables, by the counts and what Smoothing draws them towards."""
+    """Return probability tables, estimated from counts with the pseudo-counts of Smoothing."""
     discrete = [child for child in children if isinstance(child, Discrete)]
     summary = source.singles(Singles(tuple(discrete), target))
     states = [summary.at.states(child) for child in discrete]
     counts = np.concatenate([summary.counts[:, part] for part in states], axis=1)
     cards = np.array([child.cardinality for child in discrete])
     prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
-    even = 1.0 / np.repeat(cards, cards)  # where there is nothing to go by
+    even = 1.0 / np.repeat(cards, cards)  # for classes without counts and pseudo-counts
     if smoothing.is_hierarchy:
         towards = _shares(counts.sum(axis=0) + prior, cards, even)
         pull = np.repeat([smoothing.pull(n) for n in cards.tolist()], cards)
@@ -40,7 +40,10 @@ def _estimate(
 
 
 def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:
-    """Return the cells of columns side by side over their sums; something else where that is 0."""
+    """Return the cells of each column divided by their sum, or `otherwise` if the sum is zero.
+
+    Columns are side by side on the last axis; column j has ``cards[j]`` cells.
+    """
     start = np.concatenate([[0], np.cumsum(cards)])[:-1]
     total = np.repeat(np.add.reduceat(cells, start, axis=-1), cards, axis=-1)
     return np.where(total > 0, safe_divide(cells, total), otherwise)

@@ -1,4 +1,4 @@
-"""The base of distributions of counts of many items as one child."""
+"""Base class of the distributions of vectors of counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bayesgraph.variables import CountVector, Discrete
 
 
 class ItemsCPD(Plate):
-    """A distribution of one vector of counts given discrete parents."""
+    """Base class: a distribution of one vector of counts given discrete parents."""
 
     takes_children = False
     _child_type = CountVector
@@ -39,11 +39,11 @@ class ItemsCPD(Plate):
         return self
 
     def _item_shares(self) -> Floats:
-        """Return the probabilities of items that are shown, shape (*cardinalities, n_items)."""
+        """Return the probabilities of items for printing, shape (*cardinalities, n_items)."""
         raise NotImplementedError
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD: the most probable items first."""
+        """Return a table of the most probable items; see CPD."""
         shares = self._item_shares()
         return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
 
@@ -51,13 +51,14 @@ class ItemsCPD(Plate):
 def known_counts(
     evidence: Evidence, variable: CountVector
 ) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
-    """Return counts with zeros for missing ones, and which are missing.
+    """Return counts with missing values replaced by zeros, and which of them are missing.
 
     Returns
     -------
     known : ndarray or csr_array
     missing : None, or (rows, absent)
-        Rows with missing counts, and for these rows a matrix of ones where counts are missing.
+        Indices of the rows with missing counts; a matrix for these rows with 1 where a count is
+        missing, else 0.
     """
     counts: Any = evidence.columns[variable]
     if evidence.complete:
@@ -73,7 +74,7 @@ def known_counts(
         absent.eliminate_zeros()
         rows = np.flatnonzero(np.diff(absent.indptr))
         return known, (rows, absent[rows])
-    # The sum of a row is NaN where one of its counts is: no array of flags is needed to see that.
+    # The sum of a row is NaN if one of its counts is NaN: this needs no array of flags.
     rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
     if not len(rows):
         return counts, None
@@ -84,13 +85,13 @@ def known_counts(
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
-    """Return the sum of each row of shares over the items that are known.
+    """Return the sum of each cell's shares over the items whose counts are known in each row.
 
     Parameters
     ----------
     shares : ndarray, shape (cells, n)
     absent : ndarray or csr_array, shape (n_rows, n)
-        Ones where an item is not known.
+        1 where a count is missing, else 0.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     """
     whole = shares.sum(axis=1)
     known = np.asarray(whole - absent @ shares.T)
-    # Where little is left, the difference has lost its digits; the sum itself has not.
+    # A difference that is small relative to the whole has lost digits: sum directly instead.
     doubtful = np.flatnonzero((known < 0.5 * whole).any(axis=1))
     for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
         some = absent[rows]
@@ -118,12 +119,12 @@ def present(counts: Any, threshold: float) -> Any:
 
 
 class Weights:
-    """Logs by which counts are multiplied, in the forms that the products take.
+    """Log potentials of single items, which are multiplied by counts.
 
     Parameters
     ----------
     logs : ndarray, shape (cells, n)
-        Minus infinity times a count of 0 is 0.
+        Logarithms; minus infinity times a count of 0 is 0.
     """
 
     def __init__(self, logs: Floats) -> None:
@@ -133,7 +134,7 @@ class Weights:
 
     @cached_property
     def padded(self) -> Floats:
-        """Rows of cells for the sparse product, which reads all cells of an item together."""
+        """The finite logs with a row for each item, as `kernels.add_sparse` takes them."""
         return kernels.padded_rows(self.finite)
 
     def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
@@ -144,7 +145,7 @@ class Weights:
         counts : ndarray or csr_array, shape (n_rows, n)
         out : ndarray, shape (cells, n_rows)
         threshold : float
-            Counts above it are 1, others 0, if it is not NaN.
+            Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
         """
         if issparse(counts) and not threshold < 0:
             kernels.add_sparse(

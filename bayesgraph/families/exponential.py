@@ -1,4 +1,4 @@
-"""Exponentially distributed numbers."""
+"""Exponential distributions of non-negative numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bayesgraph.variables import Continuous, Discrete
 class ExponentialCPD(DensityCPD):
     """Children with exponential distributions given the same discrete parents.
 
-    The log density is ``log(rate) - rate x`` from 0 on; a negative value has the density 0.
+    The log density is ``log(rate) - rate x`` for x >= 0; a negative value has the density 0.
 
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them.
+        The n children.
     rate : array_like, shape (*parents' cardinalities, n)
-        Positive, per unit of the child. Without the last axis for a single variable.
+        Positive, per unit of the child; without the last axis if `children` is a single variable.
     parents : iterable of Discrete
 
     Raises

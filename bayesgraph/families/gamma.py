@@ -1,4 +1,4 @@
-"""Gamma distributed positive numbers."""
+"""Gamma distributions of positive numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayesgraph.families.likelihood import from_means
 from bayesgraph.statistics import Moments
 from bayesgraph.variables import Continuous, Discrete
 
-# From this shape on the first terms of asymptotic series are exact.
+# Shape above which the first terms of the asymptotic series are exact.
 _LARGE = 1e3
 _STEPS = 20
 
@@ -30,9 +30,10 @@ class GammaCPD(DensityCPD):
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them.
+        The n children.
     shape, rate : array_like, shape (*parents' cardinalities, n)
-        Positive; rates are per unit of the child. Without the last axis for a single variable.
+        Positive; rates are per unit of the child. The last axis is omitted if `children` is a
+        single variable.
     parents : iterable of Discrete
 
     Raises
@@ -68,9 +69,9 @@ class GammaCPD(DensityCPD):
 
 
 def _solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
-    """Return shape and rate; the generalised Newton iteration of Minka (2002), equation 15."""
+    """Return shape and rate by the generalised Newton iteration of Minka (2002), equation 15."""
     s = np.log(mean) - log_mean
-    # A smaller s is rounding error: there is no spread.
+    # A smaller s is rounding error: all values are equal.
     s = np.where(s > 4 * np.finfo(float).eps * (1.0 + np.abs(log_mean)), s, 0.0)
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(_STEPS):
@@ -89,7 +90,7 @@ def _digamma_gap(a: Floats) -> tuple[Floats, Floats]:
 
 
 def _spread(mean: Floats) -> Sequence[Floats]:
-    """Return the means of the exponential distribution around a constant."""
+    """Return the means of x and log(x) under an exponential distribution with the given mean."""
     centre = np.where(mean > 0, mean, 1.0)
     return centre, np.log(centre) - np.euler_gamma
 

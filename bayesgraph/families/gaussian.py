@@ -1,4 +1,4 @@
-"""Gaussian numbers, and Student's t distribution as their posterior predictive."""
+"""Estimates of Gaussian distributions, and of Student's t as their posterior predictive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return Gaussians, or Student's t as their posterior predictive."""
+    """Return Gaussian CPDs, or Student's t CPDs as their posterior predictive."""
     columns = tuple(child for child in children if isinstance(child, Continuous))
     summary = source.singles(Singles(columns, target))
     place = [summary.at.place_continuous[child] for child in columns]
@@ -42,12 +42,15 @@ def from_moments(
     overall: GroupMoments,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return Gaussians of the moments of each class; those of all rows where a class has none."""
+    """Return Gaussian CPDs from each class's moments; a class without rows has the overall mean.
+
+    For the estimation "predictive", return Student's t distributions instead.
+    """
     mean = np.where(moments.count > 0, moments.mean, overall.mean)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
     towards = smoothing.pooled(moments.count, moments.square)
     if smoothing.estimation == "predictive":
-        # A constant column says nothing of the class, not even its number of rows.
+        # A constant column must not affect the posterior, so all classes get the same row count.
         constant = overall.square == 0
         moments = replace(moments, count=np.where(constant, overall.count, moments.count))
         return [_student(columns, target, moments, mean, ridge, towards, smoothing)]
@@ -65,11 +68,11 @@ def _student(
     towards: Floats,
     smoothing: Smoothing,
 ) -> CPD:
-    """Return the posterior predictive under p(mean, variance) ~ 1 / variance and the prior's rows.
+    """Return the posterior predictive under the prior p(mean, variance) ~ 1 / variance.
 
-    Gelman et al. (2013), section 3.2: a t distribution of n - 1 degrees of freedom around the mean
-    with the squared scale s^2 (1 + 1/n); the prior adds its rows to the degrees of freedom and its
-    variance to s^2.
+    It is a t distribution of n - 1 degrees of freedom around the mean, with the squared scale
+    s^2 (1 + 1/n) (Gelman et al. 2013, section 3.2). Shrinkage adds its equivalent sample size to
+    the degrees of freedom, and its variance `towards` to s^2 with that weight.
     """
     n = moments.count
     dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows

@@ -1,4 +1,4 @@
-"""Kernel density estimates."""
+"""Gaussian kernel density estimates of numbers."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 class KernelDensityCPD(Plate):
     """Children with Gaussian kernel density estimates given the same discrete parents.
 
-    The density is the mean of Gaussians around the values seen in fitting (Parzen 1962; in naive
-    Bayes, John and Langley 1995).
+    The density is the weighted mean of Gaussians around the values seen in fitting (Parzen 1962; in
+    naive Bayes, John and Langley 1995).
 
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them.
+        The n children.
     values, weights : array_like, shape (n points,)
-        Observed values of all children and configurations, one after the other; positive weights.
+        The points, which are values seen in fitting, and their positive weights: all configurations
+        of the first child, then of the second, and so on.
     counts : array_like, shape (*parents' cardinalities, n)
-        How many points each configuration of each child has: child by child, configurations within
-        a child. At least one each.
+        Number of points of each configuration and child, at least one.
     bandwidth : array_like, shape (*parents' cardinalities, n)
-        Standard deviations of the kernels, positive. For a single variable, this and `counts` come
-        without the last axis.
+        Standard deviations of the kernels, positive. If `children` is a single variable, the last
+        axis of `bandwidth` and `counts` is omitted.
     parents : iterable of Discrete
     """
 
@@ -71,7 +71,7 @@ class KernelDensityCPD(Plate):
 
     @property
     def n_parameters(self) -> int:
-        """Points and bandwidths."""
+        """The number of points and bandwidths."""
         return int(self.values.size + self.bandwidth.size)
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -116,7 +116,7 @@ class KernelDensityCPD(Plate):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return kernel densities; a class without values takes those of all classes."""
+    """Return kernel density CPDs; a class without values has the values of all classes."""
     columns = tuple(child for child in children if isinstance(child, Continuous))
     summary = source.summary(Samples(columns, target))
     points, weights = [], []
@@ -125,7 +125,7 @@ def _estimate(
     for j, (values, heavy) in enumerate(zip(summary.values, summary.weights, strict=True)):
         everything = distinct_values(np.concatenate(values), np.concatenate(heavy))
         if not len(everything[0]):
-            everything = np.zeros(1), np.ones(1)  # never observed: the same for all classes
+            everything = np.zeros(1), np.ones(1)  # never observed: all classes are equal
         fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
         for k in range(target.cardinality):
             x, w = (values[k], heavy[k]) if len(values[k]) else everything
@@ -141,16 +141,16 @@ def _estimate(
 
 
 def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: float) -> float:
-    """Return the bandwidth of ascending values; the fallback if they have no spread.
+    """Return the bandwidth of ascending values, or the fallback if all values are equal.
 
-    A weight stands for so many rows, as everywhere.
+    A value of weight w stands for w rows.
     """
     if not isinstance(smoothing.bandwidth, str):
         return float(smoothing.bandwidth)
     total = weights.sum()
     if not total > 0:
         return fallback
-    # Differences from one of the values: equal values then have no spread, exactly.
+    # Differences from the first value, so that the spread of equal values is exactly zero.
     away = values - values[0]
     spread = float(np.sqrt(weights @ (away - weights @ away / total) ** 2 / total))
     factor = 1.06

@@ -1,4 +1,7 @@
-"""The card of a family of distributions: all that other modules know of it."""
+"""Cards of families of distributions.
+
+A card is a frozen record that describes a family; other modules know the family by its card only.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +16,39 @@ from bayesgraph.variables import Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# From children of the class alone to their distributions.
+# Function that estimates the CPDs of features whose only parent is the class.
 Estimate: TypeAlias = "Callable[[Sequence[Variable], Discrete, CountSource, Smoothing], list[CPD]]"
 
 
 @dataclass(frozen=True)
 class LeafFamily:
-    """A family of distributions that a feature may have.
+    """The card of a family of distributions that a feature may have.
 
     Attributes
     ----------
     name : str
-        In ``distributions=``.
+        Name of the family in ``distributions=``.
     summary : str
-        Its use, in a line of the documentation.
+        Use of the family, a line of the documentation.
     variable : type
         The type of variable that a column of this family becomes.
     statistics : type
-        The request that it is estimated from. All but `Samples` are sums over the rows, of a size
-        that does not grow with them; `Samples` keeps the distinct values of each column.
+        The type of request for the statistics from which the family is estimated. All but
+        `Samples` are sums over the rows, of constant size; `Samples` keeps the distinct values of
+        each column.
     estimate : callable
-        From children of the class alone, the class, a count source and Smoothing to their CPDs.
+        Function of features whose only parent is the class, the class, a count source and a
+        Smoothing, which returns the features' CPDs.
     stored : mapping from str to type
-        Classes of its CPDs, by the names that files have for them.
+        Classes of the family's CPDs, by their names in files.
     positive : bool
-        Whether it takes no negative numbers.
+        Whether the family takes no negative numbers.
     vector : str
         For a family of many columns together, the name of the feature that they become.
     takes_states : bool
-        Whether text, category and boolean columns may be named for it; they become categorical.
+        Whether text, category and boolean columns may have the family; they become categorical.
     any_parents : bool
-        Whether features with other parents than the class may have it.
+        Whether features with parents other than the class may have the family.
     """
 
     name: str
@@ -59,10 +64,10 @@ class LeafFamily:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether its statistics keep the values themselves."""
+        """Whether the family's statistics keep the distinct values of each column."""
         return self.statistics is Samples
 
     @property
     def is_single(self) -> bool:
-        """Whether statistics of single columns are enough, which serve several families at once."""
+        """Whether the family is estimated from the statistics `Singles`, which others share."""
         return self.statistics is Singles

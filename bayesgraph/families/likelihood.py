@@ -1,10 +1,10 @@
-"""Estimates by weighted maximum likelihood, smoothed by rows of the whole column.
+"""Estimates by weighted maximum likelihood, smoothed by pseudo-rows of the whole column.
 
-A family states how its parameters follow from means of functions of the column (`from_means`), or
-from the values themselves (`from_values`). Smoothing is the same for all of them: `alpha` rows
-distributed as the column is over all classes are added to each class. For an exponential family
-that is the posterior mean of the means under a conjugate prior (Diaconis and Ylvisaker 1979).
-Without them, and with ``var_smoothing=0``, it is maximum likelihood exactly.
+A family computes its parameters from means of functions of the column (`from_means`), or from the
+values themselves (`from_values`). Smoothing is the same for all families: each class gets `alpha`
+additional rows with the distribution of the column over all classes. For an exponential family
+this gives the posterior mean of the means under a conjugate prior (Diaconis and Ylvisaker 1979).
+With ``alpha=0`` and ``var_smoothing=0`` the estimate is maximum likelihood exactly.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# From one mean of each function, shape (..., n columns), to the parameters in their order; not
-# finite where there is no spread.
+# Function of the mean of each transform, shape (..., n columns), which returns the parameters in
+# their order; these are not finite if all values are equal.
 SolveMeans: TypeAlias = Callable[..., Sequence[Floats]]
-# From ascending distinct values, their weights, and a lower bound of the variance.
+# Function of ascending distinct values, their weights, and a lower bound of the variance, which
+# returns the parameters.
 SolveValues: TypeAlias = Callable[[Floats, Floats, float], Sequence[float]]
 
 
@@ -40,21 +41,22 @@ def from_means(
     solve: SolveMeans,
     spread: Callable[[Floats], Sequence[Floats]],
 ) -> Estimate:
-    """Return the estimate of an exponential family, whose statistics are means.
+    """Return a function that estimates the CPDs of an exponential family from means.
 
-    Besides `alpha` rows, each class takes a share `var_smoothing` of the whole column's means, so
-    that a column which is constant in one class has a density there.
+    Each class gets `alpha` pseudo-rows with the means of the whole column, and further pseudo-rows,
+    a fraction `var_smoothing` of the class's rows, so that a column that is constant in one class
+    has a density there.
 
     Parameters
     ----------
     cpd : type
     functions : tuple of str
-        Of the column; see `bayesgraph.statistics.leaves.TRANSFORMS`.
+        Transforms of the column; see `bayesgraph.statistics.leaves.TRANSFORMS`.
     solve : callable
-        Maximum likelihood parameters from the mean of each function.
+        Maximum likelihood parameters from the mean of each transform.
     spread : callable
-        Of a column that is the same in all rows, or never observed: means of a distribution that
-        serves all classes, from the first function's mean (0 if never observed).
+        For a column that is constant or never observed: the means used in all classes, given the
+        first transform's mean (0 if never observed).
     """
 
     def estimate(
@@ -80,14 +82,15 @@ def from_means(
 
 
 def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
-    """Return the estimate of a family that takes the values themselves.
+    """Return a function that estimates the CPDs of a family from the values themselves.
 
     Parameters
     ----------
     cpd : type
     solve : callable
-        Maximum likelihood parameters from the distinct values of a class and their weights, with
-        a lower bound of the variance: the share `var_smoothing` of the column's, 1 if it has none.
+        Maximum likelihood parameters from the distinct values of a class, their weights, and a
+        lower bound of the variance: `var_smoothing` times the column's variance, or 1 for a
+        constant column.
     """
 
     def estimate(
@@ -101,7 +104,7 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
         for j, (values, weights) in enumerate(zip(summary.values, summary.weights, strict=True)):
             pooled, heavy = distinct_values(np.concatenate(values), np.concatenate(weights))
             if not len(pooled):
-                pooled, heavy = np.zeros(1), np.ones(1)  # never observed: the same for all classes
+                pooled, heavy = np.zeros(1), np.ones(1)  # never observed: all classes are equal
             share = heavy / heavy.sum()
             bound = float(smoothing.ridge(share @ (pooled - share @ pooled) ** 2))
             for k in range(target.cardinality):
@@ -120,7 +123,7 @@ def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
 
 
 def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
-    """Return the rows that are added to each class, shape (n columns,)."""
+    """Return the number of pseudo-rows that are added to each class, shape (n columns,)."""
     return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
 
 
@@ -144,7 +147,7 @@ def _made(
             f"Column {name!r} is constant in some class, or nearly so, and nothing smooths that; "
             "give alpha or var_smoothing a positive value."
         )
-    family: Any = cpd  # each takes its parameters by name
+    family: Any = cpd  # each constructor takes its parameters by name
     named = dict(zip(cpd.parameters, found, strict=True))
     made: CPD = family(columns, parents=[target], **named)
     return made

@@ -1,4 +1,4 @@
-"""Positive numbers whose logarithms are Gaussian."""
+"""Log-normal distributions of positive numbers, whose logarithms are Gaussian."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class LogNormalCPD(DensityCPD):
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them. A value that is not positive has the density 0.
+        The n children. A value that is not positive has the density 0.
     mean, variance : array_like, shape (*parents' cardinalities, n)
-        Of the natural logarithm; variances are positive. Without the last axis for a single
-        variable.
+        Mean and (positive) variance of the natural logarithm; without the last axis if `children`
+        is a single variable.
     parents : iterable of Discrete
 
     Raises
@@ -54,7 +54,7 @@ class LogNormalCPD(DensityCPD):
         self._set_parameters(children, parents, mean=mean, variance=variance)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        # The kernel of Gaussians for all configurations.
+        # One kernel call computes the Gaussian densities of all configurations.
         values = self._numbers(evidence)
         outside = values <= 0
         logs = np.log(np.where(outside, np.nan, values))
@@ -73,7 +73,7 @@ class LogNormalCPD(DensityCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return Gaussians of the logarithms."""
+    """Return log-normal CPDs, estimated as Gaussians of the logarithms."""
     if smoothing.estimation == "predictive":
         raise DataError(
             "estimation='predictive' is not known for log-normal columns; choose 'mean', 'map' or "

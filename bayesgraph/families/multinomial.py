@@ -1,4 +1,4 @@
-"""Counts of many items as one child: the words of a document."""
+"""Multinomial distributions of vectors of counts, such as the words of a document."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from bayesgraph.variables import CountVector, Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# Probabilities are positive: what never happened is this improbable, not impossible.
+# Minimum of concentrations, which are positive: an item that was never seen is not impossible.
 _NEVER = 1e-300
 
 
 class MultinomialCPD(ItemsCPD):
-    """The items of a document are drawn one by one with the probabilities of its class.
+    """The items of a document are independent draws given the parents (the multinomial model).
 
-    The potential is the probability of the items in their order, given how many there are (the
-    multinomial coefficient, the same for all classes, is left out), so that fractional counts such
-    as tf-idf weights have one too. Where some counts are missing, the probabilities are
-    renormalised over the items whose counts are known.
+    The potential is the probability of the sequence of items given its length: the multinomial
+    coefficient, which is the same for all classes, is left out, so that fractional counts such as
+    tf-idf weights have a potential too. If some counts of a row are missing, the probabilities are
+    renormalised over the other items.
 
     Parameters
     ----------
     variable : CountVector
-        n items.
+        The vector of n items.
     probabilities : array_like, shape (*parents' cardinalities, n)
-        Rows sum to one.
+        The probability of each item; rows sum to one.
     parents : iterable of Discrete
     lengths : array_like, shape (*parents' cardinalities, n lengths), optional
-        How often documents of each length were seen, for sampling; see `LENGTHS`.
+        Numbers of documents of each length, for sampling; see `LENGTHS`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class MultinomialCPD(ItemsCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Free probabilities."""
+        """The number of free probabilities."""
         return self.cells * (len(self.variable.items) - 1)
 
     @property
@@ -112,7 +112,10 @@ class MultinomialCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item that occurs, in shares of the items that are known."""
+        """Return a term for each item that occurs; see CPD.
+
+        Probabilities are renormalised over the items whose counts are known.
+        """
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
@@ -126,12 +129,12 @@ class MultinomialCPD(ItemsCPD):
         return self._logs
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n documents: lengths drawn from those seen in fitting, items from the class.
+        """Return n documents, with lengths drawn from the histogram `lengths`.
 
         Raises
         ------
         UnsupportedModelError
-            Without lengths.
+            If the CPD has no `lengths`.
         """
         if not self.lengths.shape[-1]:
             raise UnsupportedModelError(
@@ -160,18 +163,19 @@ class MultinomialCPD(ItemsCPD):
 
 
 class DirichletMultinomialCPD(ItemsCPD):
-    """The posterior predictive of a multinomial: its probabilities have a Dirichlet distribution.
+    """The posterior predictive of a multinomial whose probabilities have a Dirichlet distribution.
 
-    A document of counts x has the probability (of its items in their order; Minka 2000)
-    ``G(A) / G(A + n) * prod_i G(a_i + x_i) / G(a_i)`` with the gamma function G, A the sum of the
-    a_i and n that of the x_i: an item that occurred once is likelier to occur again. Items whose
-    counts are missing are left out of A and n, as the Dirichlet distribution of the others has it.
+    The potential of a document with counts x_i is the probability of its sequence of items,
+    ``G(A) / G(A + n) * prod_i G(a_i + x_i) / G(a_i)`` (Minka 2000), where G is the gamma function,
+    A the sum of the concentrations a_i and n the sum of the counts. An item that occurred once is
+    more likely to occur again. Items whose counts are missing are left out of A and n, which gives
+    the exact marginal.
 
     Parameters
     ----------
     variable : CountVector
     concentration : array_like, shape (*parents' cardinalities, n items)
-        Positive: counts seen plus prior.
+        Positive: observed counts plus pseudo-counts.
     parents : iterable of Discrete
     """
 
@@ -208,7 +212,7 @@ class DirichletMultinomialCPD(ItemsCPD):
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """See CPD: a term for each item that occurs, and one for their number."""
+        """Return a term for each item that occurs, and one for the total count; see CPD."""
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
@@ -234,12 +238,12 @@ class DirichletMultinomialCPD(ItemsCPD):
 
 
 def _log_positive(values: Floats) -> Floats:
-    """Return logarithms, 0 where not positive: such a row is impossible anyway."""
+    """Return logarithms, or 0 for values that are not positive, whose rows are impossible."""
     return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
 
 
 def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Return n items drawn with the given probabilities."""
+    """Return the indices of n items drawn with the given probabilities."""
     cumulative = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
     found = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
@@ -247,7 +251,7 @@ def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.int
 
 
 def item_sums(summary: TotalsSummary) -> Floats:
-    """Return the sums of each item's counts as if none were missing, shape (K, n_items)."""
+    """Return the sums of each item's counts, scaled up for missing counts, shape (K, n_items)."""
     if summary.seen.shape[1] == 1:
         return summary.sums
     maximum = summary.seen.max(axis=1, keepdims=True)
@@ -257,10 +261,10 @@ def item_sums(summary: TotalsSummary) -> Floats:
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return multinomials over the items of each vector.
+    """Return multinomial CPDs, or their posterior predictive.
 
-    Where counts are missing, an item's sum is scaled up by the share of the rows that know it
-    (available cases; exact if counts are missing completely at random).
+    If counts are missing, an item's sum is divided by the fraction of rows in which its count is
+    known (available-case analysis; unbiased if counts are missing completely at random).
     """
     found: list[CPD] = []
     for child in children:

@@ -17,25 +17,26 @@ from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Count, Discrete
 
-# Shapes that are looked for: above the largest, in units of the mean, it is a Poisson distribution.
+# Range of the search for the shape; above the maximum (times the mean) it is in effect Poisson.
 _SMALLEST, _LARGEST = 1e-12, 1e5
-# A rate that is as good as 0.
+# Minimum of the mean, in place of 0.
 _NEVER = 1e-300
 
 
 class NegativeBinomialCPD(DensityCPD):
     """Poisson counts whose rate has a gamma distribution given the same discrete parents.
 
-    With a rate of shape r and ``b`` rows' worth of exposure, the probability of x events is
-    ``G(x + r) / (G(r) x!) * (b / (b + 1))^r * (b + 1)^-x`` (Gelman et al. 2013, section 2.6). The
-    mean is r / b, the variance r (b + 1) / b^2. It is the posterior predictive of Poisson counts.
+    If the gamma distribution has the shape r and the exposure b (its rate parameter), the
+    probability of x events is ``G(x + r) / (G(r) x!) * (b / (b + 1))^r * (b + 1)^-x`` with the
+    gamma function G (Gelman et al. 2013, section 2.6). The mean is r / b, the variance
+    r (b + 1) / b^2. It is the posterior predictive of Poisson counts.
 
     Parameters
     ----------
     children : Count, or iterable of Count
-        n of them.
+        The n children.
     shape, exposure : array_like, shape (*parents' cardinalities, n)
-        Positive. Without the last axis for a single variable.
+        Positive parameters; without the last axis if `children` is a single variable.
     parents : iterable of Discrete
 
     Raises
@@ -78,10 +79,11 @@ class NegativeBinomialCPD(DensityCPD):
 
 
 def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
-    """Return shape and exposure: the mean is the sample's, the shape a root of the score.
+    """Return the maximum likelihood shape and exposure.
 
-    There is one if and only if the variance exceeds the mean (Levin and Reeds 1977); otherwise the
-    likelihood grows towards the Poisson distribution, and the largest shape stands for it.
+    The mean is the sample mean and the shape is a root of the score, which exists if and only if
+    the sample variance exceeds the mean (Levin and Reeds 1977). Otherwise the likelihood increases
+    towards the Poisson distribution, which the largest shape approximates.
     """
     share = weights / weights.sum()
     mean = float(share @ x)

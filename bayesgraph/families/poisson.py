@@ -1,4 +1,4 @@
-"""Poisson counts."""
+"""Poisson distributions of counts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from bayesgraph.variables import Count, Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# Rates are positive: what never happened is this improbable, not impossible.
+# Minimum of rates, which are positive: an event that was never seen is not impossible.
 _NEVER = 1e-300
 
 
 class PoissonCPD(DensityCPD):
     """Counts, each Poisson given the same discrete parents.
 
-    The log probability is ``x log(rate) - rate - log(x!)``, with the gamma function for fractions.
+    The log probability is ``x log(rate) - rate - log(x!)``, where x! is the gamma function of
+    x + 1 for fractional counts.
 
     Parameters
     ----------
     children : Count, or iterable of Count
-        n of them.
+        The n children.
     rate : array_like, shape (*parents' cardinalities, n)
-        Positive: events in a row. Without the last axis for a single variable.
+        Positive: the expected count in a row; without the last axis if `children` is a single
+        variable.
     parents : iterable of Discrete
 
     Raises
@@ -78,10 +80,11 @@ class PoissonCPD(DensityCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return Poisson rates: (events + alpha m) / (rows + alpha) around the column's mean m.
+    """Return Poisson CPDs with rates (events + alpha m) / (rows + alpha), m the column's mean.
 
-    The prior is a gamma distribution of shape alpha m and alpha rows' worth of exposure; a column
-    without any event takes half an event in all rows for m.
+    The prior of a rate is a gamma distribution of shape alpha m and exposure alpha, in rows. For a
+    column without any event, m is half an event divided by the number of rows. The posterior
+    predictive is negative binomial.
     """
     columns = tuple(child for child in children if isinstance(child, Count))
     summary = source.singles(Singles(columns, target))

@@ -1,4 +1,4 @@
-"""Student's t distribution."""
+"""Student's t distributions of numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bayesgraph.families.likelihood import from_values
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Continuous, Discrete
 
-# Degrees of freedom that are looked for: fewer have an unbounded likelihood where values are equal,
-# more are a Gaussian distribution.
+# Range of the degrees of freedom: with fewer, equal values make the likelihood unbounded; with
+# more, the distribution is in effect Gaussian.
 _MIN_DOF, _MAX_DOF = 1.0, 1e6
-# From here on the expected information is a limit.
+# Degrees of freedom from which the expected information is computed by its limit.
 _LIMIT = 300.0
 _MAX_STEPS, _HALVINGS = 500, 40
 _PRECISION, _ROUNDING = 1e-20, 1e-9
-# A scale that is as good as 0.
+# Minimum of scales, in place of 0.
 _NEVER = 1e-300
 
 
@@ -36,10 +36,10 @@ class StudentCPD(DensityCPD):
     Parameters
     ----------
     children : Continuous, or iterable of Continuous
-        n of them.
+        The n children.
     location, scale, dof : array_like, shape (*parents' cardinalities, n)
-        Scales are in units of the child; scales and degrees of freedom are positive. Without the
-        last axis for a single variable.
+        Locations and positive scales in units of the child, and positive degrees of freedom;
+        without the last axis if `children` is a single variable.
     parents : iterable of Discrete
 
     Raises
@@ -66,7 +66,7 @@ class StudentCPD(DensityCPD):
 
     def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
         location, scale, dof = parameters
-        z = ((x - location) / scale) ** 2  # infinitely far away the density is zero
+        z = ((x - location) / scale) ** 2  # may overflow to infinity: the density is then zero
         constant = (
             gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - np.log(scale)
         )
@@ -83,10 +83,10 @@ class StudentCPD(DensityCPD):
 def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     """Return location, scale and degrees of freedom by Fisher scoring.
 
-    Scores and expected information of location, log scale and log degrees of freedom (Lange,
-    Little, Taylor 1989, appendix B); steps are halved until the likelihood does not fall.
+    Scores and expected information of location, log scale and log degrees of freedom are those of
+    Lange, Little, Taylor (1989), appendix B. Steps are halved until the likelihood does not fall.
 
-    The likelihood is unbounded where many values are equal: the squared scale is at least `bound`.
+    As many equal values make the likelihood unbounded, the squared scale is at least `bound`.
     """
     share = weights / weights.sum()
     lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_MIN_DOF)])
@@ -100,7 +100,7 @@ def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
         step = np.zeros(3)
         step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
         decrement = float(score @ step)
-        # All of it is shortened, so that it stays a direction of ascent.
+        # All components are shortened alike, so that the step remains a direction of ascent.
         step *= min(1.0, 2.0 / max(np.abs(step[1:]).max(), _NEVER))
         for _ in range(_HALVINGS):
             moved = np.clip(at + step, lower, upper)
@@ -117,7 +117,10 @@ def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
 
 
 def _start(x: Floats, share: Floats) -> Floats:
-    """Return median, median absolute deviation and five degrees of freedom."""
+    """Return the starting point of Fisher scoring, from robust estimates.
+
+    These are the median, the scaled median absolute deviation, and five degrees of freedom.
+    """
     location = _median(x, share)
     away = np.abs(x - location)
     order = np.argsort(away)
@@ -138,7 +141,7 @@ def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
 
 
 def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient of the mean log density and its expected negative curvature."""
+    """Return the score (gradient of the mean log density) and the expected information."""
     scale, v = np.exp(at[1:])
     z = (x - at[0]) / scale
     pull = (v + 1) / (v + z**2)
@@ -149,7 +152,7 @@ def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
     own = 0.25 * (polygamma(1, v / 2) - polygamma(1, (v + 1) / 2))
     own -= (v + 5) / (2 * v * (v + 1) * (v + 3))
     by_scale = 2 * v / (v + 3)
-    # For many degrees of freedom the differences in `own` are rounding errors; this is their limit.
+    # For many degrees of freedom `own` is mostly rounding error, and its limit is used instead.
     by_log_dof = v**2 * own if v < _LIMIT else shared**2 / by_scale + 1.5 / v**2
     information = np.diag([(v + 1) / ((v + 3) * scale**2), by_scale, by_log_dof])
     information[1, 2] = information[2, 1] = shared

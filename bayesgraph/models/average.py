@@ -1,4 +1,4 @@
-"""Averages of posteriors: several models of the same variables, each with a fixed weight."""
+"""Averages of the posteriors of several models with fixed weights."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ from bayesgraph.variables import (
 class PosteriorAverage(Ensemble):
     """An average of the posteriors of several models: sum_m w_m P_m(target | evidence).
 
-    The weights are fixed, whatever the evidence: bagging (Breiman 1996) averages so. It is no joint
-    distribution: it has no probability of evidence, no most probable explanation of several
-    variables and no draws; query one of its `networks` for these. (A `NetworkMixture` averages
-    joint distributions, and its weights move with the evidence.)
+    The weights do not depend on the evidence, as in bagging (Breiman 1996). The average defines no
+    joint distribution: it has no probability of evidence, no most probable explanation of several
+    variables and no samples; query one of its `networks` for these. (A `NetworkMixture` averages
+    joint distributions, and its weights depend on the evidence.)
 
-    Members may lack variables and states. A member answers with the evidence on its own variables;
-    a variable is answered by the members that have it, a state that a member lacks has probability
-    zero there. A member for which the evidence is impossible answers with its prior, as it
-    predicts rows; evidence that is impossible for all members is refused.
+    Members may lack variables and states. A member uses the evidence on the variables it has. The
+    posterior of a variable is averaged over the members that have the variable; a state that a
+    member lacks has probability zero under the member. If the evidence is impossible under a
+    member, its prior enters the average; evidence that is impossible under all members is refused.
 
     Parameters
     ----------
     networks : iterable of models
     weights : array_like, shape (number of networks,), optional
-        Non-negative; divided by their sum. Equal by default.
+        Non-negative weights, which are divided by their sum. Equal by default.
     first : iterable of Variable, optional
-        Variables that come first, with all of their states in order.
+        Variables that precede those of the members, with all of their states in order.
 
     Attributes
     ----------
     networks : tuple of models
     weights : ndarray, shape (number of networks,)
     variables : tuple of Variable
-        Those of all members. Where these have other states, all of them; where they have other
-        intervals, the number itself.
+        The variables of all members. A variable whose states differ among members has the states of
+        all; a variable whose intervals differ is continuous.
 
     Raises
     ------
     ModelError
-        For no networks, weights that are none, or variables of one name whose kinds differ.
+        For no networks, invalid weights, or variables of one name and different kinds.
 
     Examples
     --------
@@ -98,19 +98,19 @@ class PosteriorAverage(Ensemble):
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
-        """The networks of positive weight with their weights, as the solver queries them."""
+        """The networks of positive weight, as the solver queries them."""
         weights = self.weights.tolist()
         pairs = zip(self.networks, weights, strict=True)
-        own: Any = weakref.proxy(self)  # no cycle: all go when the average does
+        own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
         return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
 
     def members_with(self, targets: Sequence[int]) -> list[Member]:
-        """Return the members that have some variables.
+        """Return the members that have all of the target variables.
 
         Raises
         ------
         UnsupportedModelError
-            If there is none, or a variable has other intervals in other members.
+            If there is no such member, or the intervals of a variable differ among members.
         """
         for target in targets:
             variable = self.variables[target]
@@ -126,11 +126,12 @@ class PosteriorAverage(Ensemble):
         return found
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Refuse beliefs: with fixed weights no likelihood gives a posterior a chosen value.
+        """Refuse all beliefs: with fixed weights, no likelihood sets a posterior to a given value.
 
         Raises
         ------
         UnsupportedModelError
+            Always.
         """
         raise UnsupportedModelError(
             f"A PosteriorAverage takes no Belief (got one about {quoted(v.name for v in beliefs)}):"
@@ -145,7 +146,7 @@ class PosteriorAverage(Ensemble):
 
 
 class Member:
-    """One network of an average, which translates the average's evidence and targets for it.
+    """One network of an average, with translation of the average's evidence and targets.
 
     Attributes
     ----------
@@ -163,12 +164,12 @@ class Member:
         return name in self.network.number
 
     def targets(self, targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the network's numbers of some variables that it has."""
+        """Return the network's indices of target variables, which it must have."""
         variables, number = self._average.variables, self.network.number
         return tuple(number[variables[target].name] for target in targets)
 
     def case(self, case: Case) -> Case:
-        """Return a case as the network encodes it, without variables that it lacks."""
+        """Return a case of the average as the network encodes it, without unknown variables."""
         hard: dict[int, Any] = {}
         soft: dict[int, Floats] = {}
         for place, value in case.hard.items():
@@ -186,7 +187,7 @@ class Member:
         return Case(hard, soft, case.log_scale)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return a pattern as the network numbers it, for a plan."""
+        """Return a pattern of evidence with the network's variable indices, for a plan."""
         variables, number = self._average.variables, self.network.number
 
         def known(places: Sequence[int]) -> tuple[int, ...]:
@@ -196,7 +197,7 @@ class Member:
         return Pattern(known(pattern.observed), known(pattern.soft), pattern.rows)
 
     def rows(self, rows: Evidence) -> Evidence:
-        """Return encoded rows as the network encodes them, without variables that it lacks."""
+        """Return encoded rows as the network encodes them, without unknown variables."""
         columns: dict[Variable, NDArray[Any]] = {}
         for whole, column in rows.columns.items():
             if self.has(whole.name):
@@ -211,7 +212,10 @@ class Member:
         return Evidence(rows.n_rows, columns, soft)
 
     def spread(self, targets: Sequence[int], values: Floats, fill: float = 0.0) -> Floats:
-        """Return an array over the network's states as one over all states of the average."""
+        """Return an array over the network's states, expanded to all states of the average.
+
+        States that the network lacks get the value `fill`.
+        """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
             whole = self._average.variables[target]
             own = self.network.variable(whole.name)
@@ -228,7 +232,7 @@ class Member:
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:
-    """Return a variable that takes the values of all of several variables of one name."""
+    """Return a variable with the values of all the given variables, which have the same name."""
     first, *others = dict.fromkeys(variables)
     if not others:
         return first
@@ -240,7 +244,7 @@ def _joined(variables: Sequence[Variable]) -> Variable:
         return CountVector(name, list(items))
     if all(isinstance(v, Discrete) and not isinstance(v, Binned) for v in found):
         states = [s for v in found if isinstance(v, Discrete) for s in _values(v)]
-        # By type too: 1 and True may be two states.
+        # Keyed by type too, because 1 and True may be two states.
         return Discrete(name, list({(type(s), s): s for s in states}.values()))
     raise ModelError(
         f"The members of an average have variables {name!r} of different kinds: "
@@ -255,11 +259,12 @@ def _values(variable: Discrete) -> Sequence[Any]:
 
 
 def _check_states(own: Variable, whole: Variable) -> None:
-    """Refuse intervals and groups of values that differ from member to member.
+    """Check that intervals or groups of values are the same in the member and in the average.
 
     Raises
     ------
     UnsupportedModelError
+        If they differ.
     """
     if own != whole and isinstance(own, Binned | Grouped):
         raise UnsupportedModelError(
@@ -270,7 +275,7 @@ def _check_states(own: Variable, whole: Variable) -> None:
 
 
 def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
-    """Return where the states of a member's variable are among those of the average's."""
+    """Return the index in the average's variable of each state of the member's variable."""
     _check_states(own, whole)
     assert isinstance(own, Discrete)  # no others have states
     assert isinstance(whole, Discrete)  # a variable with states in all members
@@ -278,7 +283,7 @@ def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
 
 
 def _translated(whole: Variable, own: Variable, value: Any) -> Any:
-    """Return an encoded value of the average as the member encodes it; None if it is unknown."""
+    """Return an encoded value of the average as the member encodes it, None if unknown."""
     if own == whole:
         return value
     try:
@@ -296,7 +301,7 @@ def _translated_column(whole: Variable, own: Variable, column: NDArray[Any]) -> 
     if isinstance(whole, Discrete):
         codes = [_translated(whole, own, code) for code in range(whole.cardinality)]
         place = np.array([-1 if code is None else code for code in (*codes, None)])
-        return np.asarray(place[column])  # the last one is that of a missing value
+        return np.asarray(place[column])  # code -1 (missing) reads the last entry
     if isinstance(own, Binned):
         return own.codes(column.astype(np.float64))
     if isinstance(whole, CountVector) and isinstance(own, CountVector):

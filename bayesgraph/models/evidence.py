@@ -1,4 +1,4 @@
-"""Evidence and targets: checked, and encoded as cases of numbers."""
+"""Checks and encoding of evidence and targets, by variable index."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from bayesgraph.variables import (
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
-# Types of values that are no likelihoods and need no further look.
+# Types of values that are never likelihoods and need no further checks.
 _PLAIN = {str, int, bool, float}
 
 
 class Belief:
-    """A new probability of a variable, to be taken in by Jeffrey's rule.
+    """Evidence that sets the posterior of a variable to given probabilities (Jeffrey's rule).
 
     Soft evidence is the likelihood of a finding in each state, and is multiplied by the prior. A
     belief is the posterior itself, whatever the prior. Several beliefs hold at the same time.
@@ -45,7 +45,7 @@ class Belief:
     Parameters
     ----------
     probabilities : mapping from state to probability
-        Of every state; they sum to one.
+        The probabilities of all states; they sum to one.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Belief:
 
 
 def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
-    """Return evidence as a case: by the numbers of the variables.
+    """Return evidence as a case, which is keyed by variable index.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
 
 
 def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
-    """Return evidence in which items that are named by themselves make up their vectors.
+    """Return evidence in which names of items are replaced by the vector of counts they belong to.
 
-    The items of a vector that are not named then are not observed.
+    Other items of that vector are not observed.
     """
     items = model.items_among(evidence)
     if not items:
@@ -136,12 +136,12 @@ def _by_jeffrey(
     case: Case,
     evidence: Mapping[Name, Any] | None,
 ) -> dict[int, Floats]:
-    """Return likelihoods under which the posteriors are the new beliefs (Jeffrey's rule)."""
+    """Return likelihoods that make the posteriors equal to the beliefs (Jeffrey's rule)."""
     model.check_beliefs(beliefs)
     number = model.number
 
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
-        """Return a posterior, zero throughout for impossible evidence."""
+        """Return a posterior given likelihoods, or zeros if the evidence is impossible."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
         given = case._replace(soft=soft)
         answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
@@ -161,14 +161,14 @@ def _by_jeffrey(
 
 
 def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple[int, ...]:
-    """Return the numbers of the variables that a question is about.
+    """Return the variable indices of the targets of a question.
 
     Raises
     ------
     EvidenceError
-        For a mapping in their place, none, one that is named twice, or one that is observed.
+        For a mapping instead of targets, no targets, a target named twice, or an observed target.
     UnknownVariableError
-        With the nearest name suggested.
+        For an unknown name; the message suggests the nearest one.
     UnsupportedModelError
         For a vector of counts.
     """
@@ -196,11 +196,12 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
 
 
 def check_memory_limit(value: Any) -> None:
-    """Refuse a memory limit that is not a number of bytes.
+    """Check that a memory limit is a number of bytes.
 
     Raises
     ------
     DataTypeError
+        If it is not.
     """
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if isinstance(value, bool) or not is_number or not value >= 0:
@@ -220,7 +221,7 @@ def _refuse_posterior(variable: Variable, value: Any) -> None:
 
 
 def as_mapping(evidence: Any) -> Mapping[Any, Any]:
-    """Return evidence as a mapping: None is none, a row of a pandas frame is one."""
+    """Return evidence (a mapping, a pandas Series, or None for no evidence) as a mapping."""
     if evidence is None:
         return {}
     if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
@@ -234,19 +235,19 @@ def as_mapping(evidence: Any) -> Mapping[Any, Any]:
 
 
 def scalar(value: Any) -> Any:
-    """Return an array without axes as the value it holds: np.array(3.0) is a number."""
+    """Return the value of a zero-dimensional array such as np.array(3.0), or `value` itself."""
     if isinstance(value, np.ndarray) and not value.ndim and value is not np.ma.masked:
         return value[()]
     return value
 
 
 def is_vector(value: Any) -> bool:
-    """Tell whether a value is an array or a pandas Series of one axis: likelihoods in order."""
+    """Tell whether a value is a one-dimensional array or a pandas Series."""
     return getattr(value, "ndim", 0) == 1 and hasattr(value, "__array__")
 
 
 def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
-    """Return the probabilities of a belief in the order of the states."""
+    """Return the variable and the probabilities of a belief, in the order of the states."""
     variable, numbers = _by_state(variable, belief.probabilities, what="A new belief about")
     if abs(numbers.sum() - 1.0) > 1e-6:
         raise EvidenceError(
@@ -305,12 +306,12 @@ def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
 
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
-    """Return soft evidence and partial columns of discrete variables as factors."""
+    """Return soft evidence and the values of partially observed discrete variables as factors."""
     factors = []
     for judged, values in evidence.likelihoods.items():
         soft = Factor.from_log([judged], values)
         if judged in evidence and judged not in partial:
-            # Observed as well: the likelihood of the observed state counts.
+            # The variable is also observed: only the likelihood of the observed state counts.
             soft = soft.take(judged, evidence.columns[judged])
         factors.append(soft)
     for variable in partial:
@@ -322,7 +323,7 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
 
 
 def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
-    """Return the partial columns of continuous variables, which the engine takes in."""
+    """Return the columns of partially observed continuous variables, which the engine applies."""
     return {
         v: evidence.columns[v].astype(np.float64, copy=False)
         for v in partial

@@ -1,4 +1,4 @@
-"""Factor graphs: a product of factors, each raised to an exponent, and nothing else."""
+"""Factor graphs: a product of factors, each raised to an exponent."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Term:
     Attributes
     ----------
     source : Factor or CPD
-        As the user gave it, before the exponent.
+        The factor or CPD as the user gave it, before the exponent.
     exponent : ndarray
-        Of the shape of the source's discrete axes, or that broadcasts against it.
+        Broadcasts against the discrete axes of the source.
     """
 
     source: Source
@@ -57,7 +57,7 @@ class Term:
         return None if factor is None else factor**self.exponent
 
     def potential(self, evidence: Evidence) -> Potential:
-        """Return the powered potential over the free variables."""
+        """Return the potential over the free variables, raised to the exponent."""
         axes = [v for v in self.scope if isinstance(v, Discrete)]
         observed = [v for v in axes if v in evidence]
         codes = [evidence.columns[v] for v in observed]
@@ -84,7 +84,7 @@ class Term:
 
 
 def checked_exponent(what: str, exponent: ArrayLike, domain: str) -> Floats:
-    """Return exponents as a read-only array after checking that a domain has them."""
+    """Return exponents as a read-only array, or raise a ModelError if they are not in `domain`."""
     if domain not in DOMAINS:
         raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
     low, high = DOMAINS[domain]
@@ -111,7 +111,7 @@ def _as_factor(source: Source) -> Factor | None:
 
 
 def check_negative(source: Source, exponent: Floats) -> None:
-    """Raise a ModelError for zeros, or a density without bounds, to a negative power."""
+    """Raise a ModelError if the source has zeros, or no integral, to a negative power."""
     table = _as_factor(source)
     if table is not None:
         if (np.isneginf(table.log_values) & (exponent < 0)).any():
@@ -130,8 +130,9 @@ class GraphSlice:
     ----------
     terms : tuple of Term
     blocking : tuple of Variable
+        Partially observed variables to sum out where they are missing.
     shown : frozenset of Variable
-        Observed variables of the evidence that the terms take in.
+        Observed variables whose values the terms receive as evidence.
     """
 
     terms: tuple[Term, ...]
@@ -146,7 +147,7 @@ class GraphSlice:
         return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials with the evidence taken in."""
+        """Return the potentials given the evidence."""
         shown = evidence.without(self.blocking) if self.blocking else evidence
         potentials = [term.potential(shown) for term in self.terms]
         potentials += evidence_factors(evidence, self.blocking)
@@ -154,22 +155,23 @@ class GraphSlice:
 
 
 class FactorGraph(Model):
-    """A literal product: the powered factors are multiplied and normalised, whatever is observed.
+    """A normalised product of factors, each raised to an exponent before anything is summed out.
 
     Parameters
     ----------
     factors : iterable of Factor or CPD
     exponents : sequence, optional
-        One for each factor: None or 1, a number, or an array that broadcasts against the factor's
-        table (for a CPD of numbers or counts, against its discrete parents). 0 to the power 0 is 1.
+        The exponent of each factor: None (which means 1), a number, or an array that broadcasts
+        against the factor's table (for a CPD of numbers or counts, against its discrete parents).
+        0 to the power 0 is 1.
     domain : {"nonnegative", "unit", "free"}
         The range of the exponents; part of the model.
 
     Raises
     ------
     ModelError
-        For no factors, exponents of a wrong number, shape or range, two variables of one name, or
-        a negative exponent on a factor with zeros.
+        For no factors, a wrong number of exponents, exponents of a wrong shape or range, two
+        variables with the same name, or a negative exponent of a factor with zeros.
 
     Examples
     --------
@@ -256,9 +258,9 @@ class FactorGraph(Model):
 
     @cached_property
     def graph(self) -> nx.Graph:
-        """The bipartite graph of variables (by name) and factors (by number).
+        """The bipartite graph of variables and factors.
 
-        Nodes are ``("variable", name)`` and ``("factor", number)``.
+        Nodes are ``("variable", name)`` and ``("factor", index)``.
         """
         found: nx.Graph = nx.Graph()
         found.add_nodes_from((("variable", name) for name in self.names), bipartite=0)
@@ -276,17 +278,18 @@ class FactorGraph(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> GraphSlice:
-        """Return the terms that matter for some variables.
+        """Return the terms relevant to the variables to keep and the evidence.
 
         See `inference.elimination.ProductModel`.
 
-        Every factor does, and a powered one does not sum to one: missing variables are summed out.
+        All terms are relevant. As a powered factor does not sum to one, every partially observed
+        variable must be summed out where it is missing.
         """
         return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The powered tables; None if some factor is none."""
+        """The powered tables and their programs, or None unless all factors are tables."""
         factors = [term.table for term in self.terms if term.table is not None]
         if len(factors) < len(self.terms):
             return None
@@ -297,16 +300,16 @@ class FactorGraph(Model):
         )
 
     def table_names(self) -> list[int]:
-        """Return the name of each table: the number of its factor."""
+        """Return the name of each table: the index of its factor."""
         return list(range(len(self.terms)))
 
     @property
     def factors(self) -> tuple[Source, ...]:
-        """The factors and CPDs as they were given, before their exponents."""
+        """The factors and CPDs as they were given, without their exponents."""
         return tuple(term.source for term in self.terms)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether factors, exponents and domain are the same, in the same order."""
+        """Tell whether factors (in the same order), exponents and domain are equal."""
         return (
             isinstance(other, FactorGraph)
             and self.domain == other.domain

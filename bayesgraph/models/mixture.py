@@ -1,4 +1,4 @@
-"""A mixture of Bayesian networks: one model whose answers are weighted sums of theirs."""
+"""Mixtures of Bayesian networks: a weighted sum of joint distributions as one model."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _M = TypeVar("_M", bound=Model)
 
 
 class Ensemble(Model):
-    """Several networks with weights: the base of mixtures and averages of posteriors.
+    """Base class of mixtures and averages of posteriors: several networks with weights.
 
     Attributes
     ----------
     networks : tuple of models
     weights : ndarray, shape (number of networks,)
-        Of sum one.
+        Weights that sum to one.
     """
 
     networks: tuple[Any, ...]
@@ -43,7 +43,7 @@ class Ensemble(Model):
         """The union of all networks' arcs over names; arcs carry their `probability`.
 
         Two networks may have an arc in opposite directions, so that the union may have cycles: it
-        is a picture of the model, not its factorisation. The networks' own graphs are
+        is for plots and not a factorisation. The graphs of the networks are
         ``[network.graph for network in model.networks]``.
         """
         union: nx.DiGraph = nx.DiGraph()
@@ -58,12 +58,12 @@ class Ensemble(Model):
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:
-        """The weight of the networks that have an arc."""
+        """The probability of each arc: the weight of the networks that have it, unless given."""
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
     @property
     def arc_scores(self) -> dict[Arc, float]:
-        """The mean score of each arc over the networks that have one, by their weights."""
+        """The weighted mean of each arc's score over the networks that have a score of it."""
         scores: dict[Arc, list[tuple[float, float]]] = {}
         for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
             for arc, score in getattr(network, "arc_scores", {}).items():
@@ -76,12 +76,12 @@ class Ensemble(Model):
 
     @property
     def cpds(self) -> tuple[CPD, ...]:
-        """The CPDs of all networks that have some, one network after the other."""
+        """The CPDs of all networks, one network after the other."""
         return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of all networks."""
+        """Number of free parameters of all networks."""
         return sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
 
     def __eq__(self, other: object) -> bool:
@@ -99,30 +99,30 @@ class Ensemble(Model):
 class NetworkMixture(Ensemble):
     """A mixture of networks over the same variables: P(x) = sum_s pi_s P_s(x).
 
-    Which network a row comes from is a hidden variable with the distribution pi, the parent of all
-    others. Every question is put to each network and the answers are added up with the weights that
-    the networks have given the evidence; nothing is approximated.
+    The network that generates a row is a hidden variable with the distribution pi, a parent of all
+    other variables. Each network answers a question, and the answers are averaged with the
+    posterior weights of the networks given the evidence; nothing is approximated.
 
     Parameters
     ----------
     networks : iterable of BayesianNetwork
-        Over the same variables.
+        Networks over the same variables.
     weights : array_like, shape (number of networks,), optional
-        Non-negative; divided by their sum. Equal by default.
+        Non-negative weights, which are divided by their sum. Equal by default.
     arc_probabilities : mapping from (parent, child) to float, optional
-        Drawn as the opacity of the arcs; by default the weight of all networks that have the arc.
+        Opacities of the arcs in plots; by default the weight of all networks that have the arc.
 
     Attributes
     ----------
     networks : tuple of BayesianNetwork
     weights : ndarray, shape (number of networks,)
     variables : tuple of Variable
-        In the order of the first network.
+        Variables in the order of the first network.
 
     Raises
     ------
     ModelError
-        For no networks, networks of different variables, or weights that are none.
+        For no networks, networks over different variables, or invalid weights.
 
     Examples
     --------
@@ -162,16 +162,16 @@ class NetworkMixture(Ensemble):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of all networks, and their weights."""
+        """Number of free parameters of all networks and of the weights."""
         return super().n_parameters + len(self.networks) - 1
 
     def posterior_weights(self, evidence: Mapping[Name, Any] | None = None) -> Floats:
-        """Return the probability of each network given evidence, shape (number of networks,).
+        """Return the posterior probability of each network given evidence, shape (n_networks,).
 
         Raises
         ------
         ImpossibleEvidenceError
-            If the evidence has probability zero under all of them.
+            If the evidence has probability zero under all networks.
         """
         found = posterior_weights(self, self.case(evidence))
         if found is None:
@@ -180,7 +180,7 @@ class NetworkMixture(Ensemble):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own in some network."""
+        """Variables that have no posterior of their own in at least one network."""
         return frozenset().union(*(network.silent for network in self.networks))
 
     def __repr__(self) -> str:
@@ -197,9 +197,9 @@ def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...
     Raises
     ------
     DataTypeError
-        For one network in the place of several.
+        If `networks` is not iterable, or a single model.
     ModelError
-        For none, or something else among them.
+        For no networks, or an element that is not of type `kind`.
     """
     if isinstance(networks, Model) or not isinstance(networks, Iterable):
         raise DataTypeError(f"A {owner} takes a list of networks; got {networks!r:.200}.")
@@ -226,7 +226,7 @@ def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
 
 
 def _arcs(network: Any) -> dict[Arc, float]:
-    """Return the arcs of a model with their probabilities, which are 1 in a single network."""
+    """Return the arcs of a model with their probabilities, which are 1 unless it is an ensemble."""
     if hasattr(network, "arc_probabilities"):
         known: dict[Arc, float] = network.arc_probabilities
         return known
@@ -251,7 +251,7 @@ def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
             f"Weights are finite, not negative and not all zero; got {values.tolist()!r:.200}."
         )
     total = values.sum()
-    # Weights that were divided before stay as they are, so that files give back the same numbers.
+    # Normalised weights are not divided again, so that saving and loading does not change them.
     shares: Floats = values if abs(total - 1.0) < 1e-15 * (n + 1) else values / total
     shares.flags.writeable = False
     return shares

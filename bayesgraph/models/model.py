@@ -1,4 +1,4 @@
-"""The base of all models: it checks names and evidence and hands each question to a solver."""
+"""Base class of all models: it checks names and evidence, and passes each question to a solver."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ if TYPE_CHECKING:
 
 
 class Model(ABC):
-    """Named variables, evidence on them, and the questions that a solver answers.
+    """Base class: named variables, evidence on them, and the questions that solvers answer.
 
     Attributes
     ----------
     variables : tuple of Variable
     form : str
-        By which a solver is selected: "product", "tempered", "mixture" or "average".
+        Form of the model, which selects solvers: "product", "tempered", "mixture" or "average".
     """
 
     variables: tuple[Variable, ...]
     form: ClassVar[str]
-    # A sentence of errors: the model to query where this one has no answer.
+    # Sentence at the end of errors: which model to query if this one has no answer.
     instead: ClassVar[str] = ""
     _by_name: dict[Name, Variable]
 
@@ -100,7 +100,7 @@ class Model(ABC):
 
     @cached_property
     def number(self) -> dict[Name, int]:
-        """From the name of each variable to its place among `variables`."""
+        """The index in `variables` of each name."""
         return {variable.name: place for place, variable in enumerate(self.variables)}
 
     @cached_property
@@ -109,9 +109,9 @@ class Model(ABC):
         return tuple(v for v in self.variables if isinstance(v, CountVector))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
-        """Return by vector the names that are no variable's but one of its items'.
+        """Return, for each vector of counts, the names that are items of it and not variables.
 
-        A name that several vectors have among their items is nobody's.
+        Names that are items of several vectors are ignored.
         """
         found: dict[CountVector, list[Name]] = {}
         if self.vectors:
@@ -128,16 +128,16 @@ class Model(ABC):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables of families that have no posterior of their own, only densities."""
+        """Variables without a posterior of their own, because their CPDs only compute densities."""
         return frozenset()
 
     def variable(self, name: Name) -> Variable:
-        """Return the variable of a name (a variable of the model stands for its own name).
+        """Return the variable with a name; a variable of the model is returned as it is.
 
         Raises
         ------
         UnknownVariableError
-            With the nearest name suggested.
+            For an unknown name; the message suggests the nearest one.
         """
         try:
             found = self._by_name.get(name)
@@ -150,11 +150,11 @@ class Model(ABC):
         raise unknown_variable(name, self._by_name, where="The model")
 
     def case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence given as a mapping from name to value by numbers of variables."""
+        """Return evidence, a mapping from name to value, as a case keyed by variable index."""
         return read_case(self, evidence)
 
     def answers(self, kind: type[Any]) -> bool:
-        """Tell whether some solver answers a type of question for this model."""
+        """Tell whether a solver answers questions of a type for this model."""
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
@@ -173,17 +173,17 @@ class Model(ABC):
         return self.case(evidence).evidence(self.variables)
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # noqa: B027  # most take all
-        """Refuse beliefs about variables of which the model takes none."""
+        """Raise an UnsupportedModelError for beliefs about variables that allow none."""
 
     # --------------------------------------------------------------------------------- solvers
 
     @cached_property
     def memo(self) -> Memo:
-        """Prepared work by question and pattern of evidence."""
+        """Cache of prepared work, by question and pattern of evidence."""
         return Memo()
 
     def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
-        """Return the selected solver's work, prepared once for all evidence of a pattern."""
+        """Return the selected solver's work, prepared once for a pattern of evidence and cached."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
             lambda: first_work(self, question, pattern, memory_limit),
@@ -229,15 +229,16 @@ class Model(ABC):
         Parameters
         ----------
         targets : name or list of names
-            A list asks for the joint posterior.
+            A list gives the joint posterior.
         evidence : mapping from name to value, optional
-            A state or a number; a mapping from each state to its likelihood is soft evidence; a
-            :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not observed.
+            A value is a state or a number; a mapping from each state to its likelihood is soft
+            evidence; a :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not
+            observed.
         method : {"exact", "loopy", "likelihood-weighting"}
             Approximations carry a report of their convergence or error, see
             ``Posterior.approximation``.
         fallback : {"loopy", "likelihood-weighting"}, optional
-            The method to use where the exact one needs more memory than the limit.
+            The method to use if the exact one needs more memory than the limit.
         memory_limit : int, optional
             Bytes; half of the machine's memory by default.
         **options
@@ -251,12 +252,12 @@ class Model(ABC):
         GaussianMixture
             For continuous targets.
         MixedPosterior
-            For both together.
+            For discrete and continuous targets together.
 
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError
-            With the known names or states and the nearest match.
+            For unknown names or states, or invalid evidence; the message says what is near it.
         ImpossibleEvidenceError
             If the evidence has probability zero.
         MemoryLimitError
@@ -276,7 +277,7 @@ class Model(ABC):
         fallback: str | None,
         options: Mapping[str, Any],
     ) -> Any:
-        """Return the exact answer (of a question, evidence and limit), or an approximate one."""
+        """Return the exact answer to `exact` (question, evidence, limit), or an approximate one."""
         if method == "exact":
             if fallback is not None or options:
                 check_options(fallback, options)
@@ -334,17 +335,17 @@ class Model(ABC):
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
 
-        This is not the list of the most probable state of each variable: see `query` for those.
-        Discrete variables are maximised with the continuous ones integrated out, which are then
-        reported at their conditional means. Counts and other variables whose families have no
-        posterior of their own are left out where they are not observed.
+        It may differ from the most probable state of each single variable, which `query` gives.
+        The probability of the discrete variables is maximised with continuous variables integrated
+        out; these are then reported at their conditional means. Unobserved variables whose CPDs
+        have no posterior, such as counts, are left out.
 
         Parameters
         ----------
         evidence : mapping from name to value, optional
             As in `query`.
         joint : bool
-            Maximise over the continuous variables too: the mode of the joint density.
+            Maximise over the continuous variables too, which gives the mode of the joint density.
         memory_limit : int, optional
             Bytes; half of the machine's memory by default.
 
@@ -353,10 +354,10 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            For the joint mode of a mixture; and for networks in a mixture that differ so much that
-            the first 4096 assignments of each do not decide it.
+            For the joint mode of a mixture, and for a mixture of networks so different that the
+            4096 most probable assignments of each do not determine the answer.
         """
-        # Tables have no continuous variables: work prepared for k assignments serves for one.
+        # Tables have no continuous variables, so that the work of k_most_probable is reused.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)
         return self._best(1, question, evidence, memory_limit)[0]
 
@@ -369,7 +370,8 @@ class Model(ABC):
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of the discrete variables, best first.
 
-        Fewer, if fewer have a probability above zero. Continuous variables are integrated out.
+        The list is shorter if fewer assignments have a positive probability. Continuous variables
+        are integrated out.
 
         Raises
         ------
@@ -399,10 +401,11 @@ class Model(ABC):
         *,
         memory_limit: int | None = None,
     ) -> Assignment:
-        """Return the most probable joint assignment of some variables, all others summed out.
+        """Return the most probable joint assignment of the targets, all others summed out.
 
-        Exact: the sums come before the maxima. With all unobserved variables as targets it is
-        `most_probable`, with one it is the argmax of its posterior.
+        The answer is exact: other variables are summed out before targets are maximised. With all
+        unobserved variables as targets it equals `most_probable`, with one target it is the argmax
+        of its posterior.
 
         Raises
         ------
@@ -426,8 +429,8 @@ class Model(ABC):
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
-        A log density where continuous variables are observed; minus infinity where the evidence is
-        impossible. Soft evidence counts with its likelihoods; a `Belief` has no probability and is
+        It is a log density if continuous variables are observed, and minus infinity for impossible
+        evidence. Soft evidence enters with its likelihoods; a `Belief` has no probability and is
         refused.
         """
         given = as_mapping(evidence)
@@ -439,9 +442,9 @@ class Model(ABC):
         return mass - self._log_normaliser()
 
     def _log_normaliser(self) -> float:
-        """Log of the sum of the product over everything: zero for a Bayesian network.
+        """Return the log of the partition function, which is zero for a Bayesian network.
 
-        Posteriors do not need it, and it may be out of reach (or not exist) where they are not.
+        Posteriors do not need it, and can be computed even if it is intractable or infinite.
         """
         return 0.0
 
@@ -456,26 +459,26 @@ class Model(ABC):
     ) -> Any:
         """Draw rows of all variables given the evidence, exactly and independently.
 
-        Unobserved ancestors of the evidence are drawn from their posterior, and everything else
-        follows from its parents. Where the ancestors are observed as well (the class of a naive
-        Bayes, say) no inference is needed. Rows of a mixture come each from one of its networks.
+        Unobserved ancestors of the evidence are drawn from their posterior, all other variables
+        from their CPDs given their parents. No inference is needed if all ancestors of the evidence
+        are observed. Each row of a mixture is drawn from one of its networks.
 
         Parameters
         ----------
         n : int
         evidence : mapping from name to value, optional
-            As in `query`; a variable with a value has it in every row.
+            As in `query`; an observed variable has its value in every row.
         random_state : int or numpy Generator, optional
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
-            The kind of table; by default the first of them that is installed. A frame has a column
-            for each item of a vector of counts, a dict its matrix.
+            The type of table; by default the first library that is installed. A frame has a column
+            for each item of a vector of counts, a dict has the matrix of counts.
         memory_limit : int, optional
             Bytes; half of the machine's memory by default.
 
         Returns
         -------
         table of n rows
-            States and numbers as they were given, in the order of the variables.
+            States as they were given, and numbers; columns in the order of the variables.
 
         Raises
         ------
@@ -484,10 +487,10 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            For a model that is no distribution of rows.
+            For a model that defines no distribution of rows.
         """
         size = whole_number("n", "rows", n, 0)
-        # Tables and weighted networks have no parents and children to draw in turn.
+        # Models without parents and children cannot be sampled in topological order.
         question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
         case = self._checked_case(type(question), evidence)
         draws = self._possible(question, case, evidence, memory_limit)
@@ -505,10 +508,10 @@ class Model(ABC):
         standard_error: float | None = None,
         random_state: RandomState = None,
     ) -> WeightedSamples:
-        """Draw weighted samples of some variables given the evidence (likelihood weighting).
+        """Draw weighted samples of the targets given the evidence (likelihood weighting).
 
-        For networks of any local distributions that can be sampled. The result gives posteriors,
-        means, quantiles and the log probability of the evidence, each with its standard error.
+        It works for networks of any CPDs that can be sampled. The result gives posteriors, means,
+        quantiles and the log probability of the evidence, each with its standard error.
 
         Parameters
         ----------
@@ -516,9 +519,9 @@ class Model(ABC):
         evidence : mapping from name to value, optional
             As in `query`.
         n : int
-            Number of draws; with `standard_error` their maximum.
+            Number of draws; with `standard_error` the maximum number.
         standard_error : float, optional
-            Stop once the largest standard error is as small as this.
+            Stop when the largest standard error is at most this.
         random_state : int or numpy Generator, optional
         """
         case = self._checked_case(Samples, evidence)
@@ -539,7 +542,7 @@ class Model(ABC):
         *,
         memory_limit: int | None = None,
     ) -> Sensitivity:
-        """Return how a posterior probability moves with every entry of every table.
+        """Return the derivatives of a posterior probability with respect to all table entries.
 
         Parameters
         ----------
@@ -553,7 +556,7 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            For a model that is not one of tables.
+            Unless all CPDs or factors of the model are tables.
         """
         case = self._checked_case(Slopes, evidence)
         (number,) = read_targets(self, [target], case.hard)
@@ -566,7 +569,7 @@ class Model(ABC):
     def conflict(
         self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
     ) -> Conflict:
-        """Return how well findings go together, and which of them the others speak against.
+        """Return the conflict measure of the evidence, and the findings that the others contradict.
 
         Parameters
         ----------
@@ -578,7 +581,7 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            For a model that is not one of tables.
+            Unless all CPDs or factors of the model are tables.
         """
         found: Conflict = self._possible(
             Retractions(), self._checked_case(Retractions, evidence), evidence, memory_limit
@@ -593,14 +596,14 @@ class Model(ABC):
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
-        """Return what would run to answer a question, printable, without running it.
+        """Return a printable plan of the computations that answer a question, without running it.
 
         Parameters
         ----------
         targets : name or list of names, optional
-            Of the questions that have targets.
+            Targets, for questions that have any.
         evidence : mapping from name to value, or collection of names, optional
-            As in `query`, soft evidence included; names alone stand for values.
+            As in `query`, soft evidence included; the names of observed variables are enough.
         question : str, default "query"
             The method whose plan is returned: "query", "marginals", "most_probable",
             "k_most_probable", "marginal_map", "log_probability", "sample", "sensitivity",
@@ -653,19 +656,19 @@ class Model(ABC):
         Raises
         ------
         UnknownVariableError
-            With the nearest name suggested.
+            For an unknown name; the message suggests the nearest one.
         GraphError
             If the sets overlap, or the model has no directed acyclic graph.
         """
         return graph.d_separated(self, x, y, evidence)
 
     def markov_blanket(self, name: Name) -> set[Name]:
-        """Return parents, children and the children's other parents of a variable.
+        """Return the parents and children of a variable, and the children's other parents.
 
         Raises
         ------
         UnknownVariableError
-            With the nearest name suggested.
+            For an unknown name; the message suggests the nearest one.
         GraphError
             If the model has no directed acyclic graph.
         """
@@ -679,8 +682,8 @@ class Model(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            log P(target, evidence), for a factor graph up to its partition; minus infinity
-            throughout a row of impossible evidence.
+            log P(target, evidence), for a factor graph up to its log partition; all entries of a
+            row of impossible evidence are minus infinity.
         """
         question = Joint((self.number[target.name],))
         return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
@@ -700,7 +703,7 @@ class Model(ABC):
         )
 
     def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
-        """Return `log_posterior_rows`, the prior for impossible rows, and the number of these."""
+        """Return `log_posterior_rows`, with the prior in impossible rows, and their number."""
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
@@ -714,7 +717,7 @@ class Model(ABC):
     def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
         """Return the log posterior of a target for each row, shape (n_rows, n_states).
 
-        One warning says how many rows are impossible; they get the prior.
+        Rows of impossible evidence get the prior, with one warning that counts them.
         """
         joint, impossible = self.rows_with_prior(target, evidence)
         warn_of_impossible(impossible, len(joint), target)
@@ -725,9 +728,9 @@ class Model(ABC):
     def log_likelihood(self, table: TableLike) -> Floats:
         """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
-        Missing values are marginalised; columns that the model does not have are ignored, unless
-        they are spelt like a variable that has no column (`Xray` for `xray`), or all of them are
-        unknown. Columns of words are their vector of counts.
+        Missing values are marginalised. Columns that are no variables of the model are ignored; it
+        is an error if one is spelt almost like a variable without a column (`Xray` for `xray`), or
+        if no column is known. Columns named like items form the vector of counts.
 
         Parameters
         ----------
@@ -743,15 +746,16 @@ class Model(ABC):
         ----------
         target : name
         table : pandas, polars or pyarrow table, or mapping from name to column
-            Any pattern of missing values. Columns that the model does not have, and the target's
-            own, are ignored, unless they are spelt like a variable that has no column (`Xray` for
-            `xray`), or all of them are unknown. Columns of words are their vector of counts.
+            Any value may be missing. The target's column and columns that are no variables of the
+            model are ignored; it is an error if one is spelt almost like a variable without a
+            column (`Xray` for `xray`), or if no column is known. Columns named like items form the
+            vector of counts.
 
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            In the order of the target's states. Rows to which the model gives probability zero get
-            the prior, with one warning that counts them.
+            Probabilities in the order of the target's states. Rows of probability zero under the
+            model get the prior, with one warning that counts them.
         """
         result: Floats = late_methods.call("query_rows", self, target, table)
         return result
@@ -774,23 +778,24 @@ class Model(ABC):
             Values, not likelihoods; None and NaN mean not observed. A factor graph takes a value
             for every variable but the target.
         positive : state, optional
-            Whose log odds; by default the second of two states.
+            The state in the numerator of the odds; by default the second of two states.
         negative : state, optional
-            Against which other state; by default against all others together. Then the terms
-            depend on their order, because each finding shifts the shares among the other states.
+            The state in the denominator; by default all other states together. The terms then
+            depend on the order of the findings, because each finding changes the relative
+            probabilities of the other states.
 
         Returns
         -------
         Contributions
-            A mapping from finding to its term, in nats. A factor graph has a term for each of its
-            factors, raised to its exponent.
+            A mapping from finding to its term, in nats; for a factor graph, from powered factor to
+            its term.
 
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError, DataError
-            With the known names or states and the nearest match.
+            For unknown names or states, or invalid evidence; the message says what is near it.
         ImpossibleEvidenceError
-            If the evidence is impossible under both sides, so that there are no odds.
+            If the evidence has probability zero under both numerator and denominator.
         UnsupportedModelError
             For an average of posteriors, which has no joint distribution.
         """
@@ -800,19 +805,19 @@ class Model(ABC):
         return found
 
     def top_items(self, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
-        """Return the items whose single occurrence moves the log odds of each class most.
+        """Return the items whose single occurrence raises the log odds of each class most.
 
-        The log odds are those of the class against all others together: of a naive Bayes, the log
-        of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
+        The log odds compare a class with all others together. For a naive Bayes the change is the
+        log of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
 
         Parameters
         ----------
         target : name
             The class, the only parent of the vector.
         n : int
-            Items for each class.
+            Number of items for each class.
         feature : name, optional
-            Of the vector of counts, if there are several.
+            Name of the vector of counts, if there are several.
 
         Raises
         ------
@@ -825,7 +830,7 @@ class Model(ABC):
         return found
 
     def save(self, /, path: PathLike, **options: Any) -> None:
-        """Save to a file of the format that the suffix names; see :func:`bayesgraph.io.save`.
+        """Save to a file in the format given by the suffix; see :func:`bayesgraph.io.save`.
 
         The native format, ``.bayesgraph``, keeps every name, state and number exactly.
         """
@@ -844,7 +849,7 @@ class Model(ABC):
         late_methods.call("render", self, path, **options)
 
     def to_pgmpy(self) -> Any:
-        """Return the model as a pgmpy object of the same names, states and numbers."""
+        """Return the model as a pgmpy object with the same names, states and parameters."""
         return late_methods.call("to_pgmpy", self)
 
     def _repr_svg_(self) -> str | None:
@@ -853,7 +858,7 @@ class Model(ABC):
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")
-# The methods that `plan` knows: the type of question, whether it has targets, and how it is made.
+# Methods that `plan` accepts: type of question, whether it has targets, function that makes it.
 QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query": (Joint, True, Joint),
     "marginals": (All, False, lambda _: All()),
@@ -870,7 +875,7 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
 
 
 def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
-    """Warn of rows of probability zero, if there are any."""
+    """Warn that `count` rows have probability zero, unless `count` is zero."""
     if count:
         warnings.warn(
             f"{count} of {n_rows} rows have probability zero under the model; they get the prior "

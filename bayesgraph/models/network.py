@@ -1,4 +1,4 @@
-"""Bayesian networks: a directed acyclic graph with a local distribution at each node."""
+"""Bayesian networks: a directed acyclic graph with a conditional distribution at each node."""
 
 from __future__ import annotations
 
@@ -39,23 +39,22 @@ class BayesianNetwork(Model):
     Parameters
     ----------
     cpds : iterable of CPD
-        One for each variable, or for several (plates, blocks); the arcs are read off their parents.
-        Their order is the order of the variables and breaks ties everywhere.
+        One CPD for each variable, or for several variables (plates, Gaussian blocks). Their parents
+        define the arcs, their order is the order of the variables and breaks all ties.
     arc_scores : mapping from (parent, child) to float, optional
-        Score of an arc in structure learning, in nats; shown in pictures.
+        Score of an arc in structure learning, in nats; shown in plots.
     order : iterable of Variable, optional
         The order of the variables, if it is not that of the CPDs.
     history : EMHistory, optional
-        Of the expectation maximisation that estimated the parameters; files do not store it.
+        History of the expectation maximisation that estimated the parameters; not stored in files.
 
     Attributes
     ----------
     cpds : tuple of CPD
-        One for each variable; plates and blocks are taken apart.
+        One CPD for each variable; plates and Gaussian blocks are split into their children.
     blocks : tuple of CPD
-        As they were given.
+        The CPDs as they were given.
     history : EMHistory or None
-        As it was given.
 
     Raises
     ------
@@ -63,7 +62,7 @@ class BayesianNetwork(Model):
         For no CPDs, two CPDs of one variable, a parent without a CPD, or a parent whose states
         differ from those of its own CPD.
     GraphError
-        If the arcs form a cycle, which is named.
+        If the arcs form a cycle; the message names it.
 
     Examples
     --------
@@ -121,7 +120,7 @@ class BayesianNetwork(Model):
             for parent, child in block.arcs():
                 above[child].append(parent)
         order = parents_first(above)
-        # With a cycle there is no graph to make, and the error names it.
+        # If there is a cycle, building the graph raises the error that names it.
         return topological_order(self.graph) if order is None else order
 
     @cached_property
@@ -143,14 +142,14 @@ class BayesianNetwork(Model):
 
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
-        """One CPD for each variable, in their order; plates and blocks are taken apart."""
+        """One CPD for each variable, in order; plates and Gaussian blocks are split."""
         # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
         return tuple([single[variable.name] for variable in self.variables])
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own: plates, even when taken alone."""
+        """Variables without a posterior of their own: the children of plates."""
         return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
@@ -195,42 +194,43 @@ class BayesianNetwork(Model):
         Parameters
         ----------
         arcs : iterable of (parent, child) pairs, a networkx.DiGraph, a Structure or a network
-            Every column of the table that no arc mentions becomes a node without arcs if the graph
-            is given as pairs; the others name their nodes themselves. A Structure and a network
-            bring their variables, states that the table lacks included.
+            The graph. With pairs, every column of the table that is in no arc becomes a node
+            without arcs; the other types list their nodes. A Structure and a network also define
+            the variables, with states that the table may lack.
         frame : pandas, polars or pyarrow table, or mapping from name to column
             Missing values: see `missing`.
         variables : iterable of Variable, optional
-            States and their order for columns that may not show all of them; a value that is not a
-            state is an error.
+            Variables of columns that may not contain all states, with the states in order. A value
+            that is not a state raises an error.
         categorical : list of column names or "all", optional
-            Numeric columns to take as discrete.
+            Numeric columns to treat as discrete.
         smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
-            Of tables and Gaussians; a number is the Dirichlet pseudo-count for each cell of a
-            table. ``Smoothing(estimation="ml")`` is maximum likelihood.
+            Smoothing of tables and Gaussians; a number is the Dirichlet pseudo-count for each entry
+            of a table. ``Smoothing(estimation="ml")`` is maximum likelihood.
         sample_weight : array_like, shape (n_rows,), optional
         missing : {"available", "em"}, optional
-            * "available": each family uses the rows that are complete in it. The default.
-            * "em": expectation maximisation (Dempster, Laird, Rubin 1977) completes every row by
-              its posterior, iteration after iteration, which uses all that was observed and is
-              right as long as what is missing depends on what was observed alone. Continuous
-              variables may be missing only where nothing that depends on them is observed. How it
-              went is in ``network.history``.
+            * "available": each CPD is estimated from the rows in which child and parents are
+              observed. The default.
+            * "em": each iteration of expectation maximisation (Dempster, Laird, Rubin 1977)
+              completes every row by its posterior. EM uses all observed values, and is valid if
+              values are missing at random (whether a value is missing depends on observed values
+              alone). A continuous variable may be missing only in rows in which none of its
+              descendants is observed. ``network.history`` has the course of EM.
         hidden : iterable of Discrete, optional
-            Variables of the graph that the table lacks; they take "em", which is then the default.
+            Variables of the graph that the table lacks; they need "em", which is then the default.
         restarts : int
-            Starts of EM, the best of which is returned. With hidden variables ends differ, and
-            their states may trade places.
+            Number of starts of EM; the best result is returned. With hidden variables the starts
+            may end in different local maxima, with permuted states.
         max_iter : int
-            Iterations of each start; one warning (NotConvergedWarning) if these are too few.
+            Maximum number of iterations of each start; a NotConvergedWarning says if it is reached.
         tol : float
-            EM stops when an iteration gains less, in nats a row.
+            EM stops when an iteration gains less than this, in nats per row.
         random_state : int or numpy Generator, default 0
-            Of the starts; None draws others each time.
+            Seed of the starts; None draws different starts each time.
 
         Examples
         --------
-        Nobody knows which of two coins was thrown twice:
+        One of two coins, not recorded which, was thrown twice in each row:
 
         >>> import bayesgraph as bg
         >>> frame = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
@@ -264,7 +264,7 @@ class BayesianNetwork(Model):
         Raises
         ------
         UnknownVariableError
-            With the nearest name suggested.
+            For an unknown name; the message suggests the nearest one.
         """
         return self._cpd_of[self.variable(name)]
 
@@ -290,11 +290,11 @@ class BayesianNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> NetworkSlice:
-        """Return the distributions that matter for some variables.
+        """Return the CPDs relevant to the variables to keep and the evidence.
 
         See `inference.elimination.ProductModel`.
 
-        Nodes without a target or evidence among their descendants drop.
+        Nodes that are neither targets nor evidence nor ancestors of these are left out.
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
@@ -318,8 +318,9 @@ class BayesianNetwork(Model):
     ) -> list[Variable]:
         """Return the partially observed variables to sum out where they are missing.
 
-        Two kinds are left out: leaves, which sum to one where they are missing (unless siblings
-        that depend on them are targets), and roots that their only child sums out.
+        Two kinds are left out: variables without children in the graph, which sum to one where
+        they are missing (unless siblings that depend on them are targets), and roots that the CPD
+        of their only child sums out.
         """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
@@ -331,25 +332,25 @@ class BayesianNetwork(Model):
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The tables, if the model is one of tables."""
+        """The tables and their programs, or None unless all CPDs are tables."""
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
         if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
             return None
-        # Scopes are made here, as a cache in every table takes longer than its scope.
+        # Scopes are made here, because a cached scope in every table would take longer.
         scopes = Scopes(variables, [(*table.parents, table.variable) for table in tables])
         return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
 
     def nodes(self) -> list[CPD]:
-        """Return the local distributions, parents first."""
+        """Return the CPDs in topological order, parents first."""
         return [self._cpd_of[self._by_name[name]] for name in self._order]
 
     def table_names(self) -> list[Name]:
-        """Return the name of each table: its child."""
+        """Return the name of each table: the name of its child."""
         return list(self.names)
 
     def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
-        """Return the network of some variables that have all their parents among them."""
+        """Return the network over the variables in `above`, which include all their ancestors."""
         blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
 
@@ -360,17 +361,17 @@ class BayesianNetwork(Model):
     ) -> FactorGraph:
         """Return the product of the CPDs, each raised to an exponent, as a factor graph.
 
-        A factor graph multiplies and normalises whatever is observed: with exponents other than
-        one, a missing variable is summed out of the *powered* product. A weighted classifier
-        instead marginalises first and raises to the exponents then; the two agree where all
-        features are observed.
+        A factor graph raises to the exponents first: a missing variable is summed out of the
+        *powered* product. A weighted classifier instead marginalises first and then raises to the
+        exponents. Both agree if all features are observed.
 
         Parameters
         ----------
         exponents : mapping from variable name to exponent, optional
-            For the CPD of that variable: a number, or an array that broadcasts against its table
-            (for a GaussianCPD, against its discrete parents). Others are 1.
+            Exponent of the variable's CPD: a number, or an array that broadcasts against its table
+            (for a GaussianCPD, against its discrete parents). Other CPDs have the exponent 1.
         domain : {"nonnegative", "unit", "free"}
+            Range of the exponents.
         """
         given = dict(exponents or {})
         for name in given:
@@ -392,15 +393,16 @@ class BayesianNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class NetworkSlice:
-    """The distributions that matter for a question; see `inference.elimination.Slice`.
+    """The CPDs relevant to a question; see `inference.elimination.Slice`.
 
     Attributes
     ----------
     pieces : tuple of CPD
-        Each a potential of its own.
+        CPDs, each of which gives one potential.
     blocking : tuple of Variable
+        Partially observed variables to sum out where they are missing.
     shown : frozenset of Variable
-        Observed variables of the evidence that the pieces take in.
+        Observed variables whose values the pieces receive as evidence.
     keep : tuple of Variable
         The targets.
     """
@@ -417,18 +419,18 @@ class NetworkSlice:
 
     @property
     def nbytes(self) -> int:
-        """Memory in bytes beyond that of the network, at most."""
+        """Maximum number of bytes held in addition to the network's own arrays."""
         numbers = MAX_BYTES if self._linear else 0
         return self.combination.nbytes + numbers
 
     @cached_property
     def combination(self) -> Combination:
-        """The pieces, prepared for adding up their potentials."""
+        """The pieces, prepared for adding up their log potentials."""
         return Combination.of(self.pieces, self.shown)
 
     @cached_property
     def _linear(self) -> tuple[CPD, ...]:
-        """Pieces with free continuous variables, if all of them are linear whatever is observed."""
+        """Pieces with free continuous variables; empty unless all of these are linear Gaussian."""
         found = [
             piece
             for piece, free in zip(self.pieces, self.scopes, strict=True)
@@ -438,16 +440,16 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """The linear pieces with their free variables integrated out, and the other pieces."""
+        """The linear pieces, integrated, and the others; None without any or if they are large."""
         if not self._linear:
             return None
         found = Integrated(self._linear, self.shown, self.keep)
-        linear = set(map(id, self._linear))  # equality compares numbers
+        linear = set(map(id, self._linear))  # equality would compare all parameters
         rest = [piece for piece in self.pieces if id(piece) not in linear]
         return (found, Combination.of(rest, self.shown)) if found.is_small else None
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials with the evidence taken in; see `inference.elimination.Slice`."""
+        """Return the potentials given the evidence; see `inference.elimination.Slice`."""
         shown = evidence.without(self.blocking) if self.blocking else evidence
         if summed and evidence.n_rows == 1 and self._integrated is not None:
             numbers, rest = self._integrated

@@ -1,4 +1,4 @@
-"""Conditionals of a network's features given its class, and tables raised to exponents."""
+"""Conditionals of a network's features given the class, and tables raised to exponents."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 
 def is_found(variable: Variable, evidence: Evidence) -> bool:
-    """Tell whether the evidence has a value or likelihoods of a variable."""
+    """Tell whether the evidence has values or likelihoods of a variable."""
     return variable in evidence or variable in evidence.likelihoods
 
 
 @dataclass(frozen=True, eq=False)
 class Conditionals:
-    """The terms log p(x_i | observed parents of i, c) of a network that is not tempered."""
+    """The terms log p(x_i | observed parents of i, c) of a network, without exponents."""
 
     network: BayesianNetwork
     target: Discrete
@@ -59,7 +59,7 @@ class Conditionals:
         )
 
     def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i, x_S | c) - log p(x_S | c), x_S the observed parents."""
+        """Return log p(x_i, x_S | c) - log p(x_S | c), where x_S are the observed parents."""
         with_it = self._joint([*above, variable], evidence)
         without = self._joint(above, evidence)
         with np.errstate(invalid="ignore"):
@@ -74,16 +74,16 @@ class Conditionals:
 
 @dataclass(frozen=True, eq=False)
 class PoweredTables:
-    """Tables whose only parent is the class, raised to their exponents, for one kernel.
+    """Tables whose only parent is the class, raised to their exponents and stacked for one kernel.
 
     Attributes
     ----------
     place : dict from Discrete to int
-        The features, in the order of the network.
+        Index of each feature, in the order of the network.
     start : ndarray, shape (n_features,)
-        Where the states of each begin.
-    table : ndarray, shape (states of all features, classes rounded up)
-        As :func:`bayesgraph.cpds.kernels.add_states` takes it.
+        Row of `table` at which the states of each feature start.
+    table : ndarray, shape (states of all features, classes rounded up to a multiple of 4)
+        Logarithms, as :func:`bayesgraph.cpds.kernels.add_states` takes them.
     """
 
     place: dict[Discrete, int]

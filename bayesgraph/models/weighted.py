@@ -1,4 +1,4 @@
-"""Weighted networks: classifiers that raise each conditional of a network to an exponent."""
+"""Weighted networks: classifiers that raise each feature's conditional to an exponent."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 class WeightedNetwork(Model):
     """A network that predicts its class by tempered conditionals: marginalise first, then temper.
 
-    The class has the posterior::
+    The posterior of the class is::
 
         P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic
 
-    over the observed features O, each conditional that of the *untempered* network. A missing
-    feature is left out, whatever its exponent. Any other variable is answered by ``sum_c P(c | x_O)
-    p(x_t | x_O, c)``. Where all features are observed this is the product of the powered CPDs, see
-    `to_factor_graph`; a factor graph sums a missing feature out of the powered product instead.
-    Rows have no probability: the `log_evidence` of an answer is the log of the sum of these
-    products over the classes, by how much it differs from that with nothing observed.
+    where O are the observed features, and the conditionals are those of the network without
+    exponents. A missing feature is left out, whatever its exponent. The posterior of another
+    variable t is ``sum_c P(c | x_O) p(x_t | x_O, c)``. If all features are observed, the posterior
+    of the class equals that of the product of the powered CPDs, see `to_factor_graph`; a factor
+    graph sums a missing feature out of the powered product instead. Rows have no probability: the
+    `log_evidence` of an answer is the log of the sum of the product above over the classes, of
+    which only the difference to the value with nothing observed has a meaning.
 
     Parameters
     ----------
@@ -46,10 +47,11 @@ class WeightedNetwork(Model):
     target : name
         The class: a discrete variable without parents.
     exponents : mapping from feature name to number, or array_like of shape (n_classes,), optional
-        Of each feature's conditional; others are 1.
+        Exponents of the features' conditionals; the default is 1.
     bias : array_like, shape (n_classes,), optional
-        In nats; 0 by default.
+        Term b_c of each class, in nats; 0 by default.
     prior_exponent : float, default 1.0
+        Exponent w_0 of the prior of the class.
     domain : {"nonnegative", "unit", "free"}
         The range of the exponents; part of the model.
 
@@ -58,15 +60,15 @@ class WeightedNetwork(Model):
     network : BayesianNetwork
     target : Discrete
     exponents : dict from name to ndarray, shape () or (n_classes,)
-        Of all features.
+        Exponents of all features.
     bias : ndarray, shape (n_classes,)
 
     Raises
     ------
     ModelError
-        For a class with parents, exponents of a wrong shape or range, exponents of each class for a
-        feature that is no child of the class, negative ones for tables or densities with zeros, or
-        a bias that is not finite.
+        For a class with parents, exponents of a wrong shape or range, exponents by class of a
+        feature that is no child of the class, negative exponents of tables or densities with zeros,
+        or a bias that is not finite.
     UnknownVariableError
         For a name that is not in the network.
 
@@ -137,7 +139,7 @@ class WeightedNetwork(Model):
                 f"{name!r} does not have the class {self.target.name!r} as a parent: its exponent "
                 f"is one number, not one for each class; got {given!r}."
             )
-        # A feature is tempered where it is observed, and left out elsewhere.
+        # A feature is tempered only where it is observed, so its density needs no integral.
         if (exponent < 0).any() and not cpd.is_positive_where_observed:
             check_negative(cpd, _spread(exponent, cpd, self.target))
         return exponent
@@ -168,7 +170,7 @@ class WeightedNetwork(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of the network, exponents and biases."""
+        """Number of the network's free parameters, exponents and biases."""
         weights = sum(exponent.size for exponent in self.exponents.values())
         return self.network.n_parameters + weights + self.bias.size + 1
 
@@ -176,7 +178,7 @@ class WeightedNetwork(Model):
 
     @cached_property
     def _log_prior(self) -> Floats:
-        """Return log [P(c)^w_0 exp(b_c)]; it need not sum to one."""
+        """The log of P(c)^w_0 exp(b_c), which need not sum to one over the classes."""
         factor = self.network[self.target.name].to_factor()
         assert factor is not None  # a discrete variable without parents is a table
         logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
@@ -196,7 +198,7 @@ class WeightedNetwork(Model):
         Parameters
         ----------
         evidence : Evidence
-            Of features; a finding on the class itself is not looked at.
+            Evidence on features; evidence on the class itself is ignored.
         """
         # Classes first in memory: kernels run along the rows.
         found = np.empty((self.target.cardinality, evidence.n_rows)).T
@@ -214,7 +216,7 @@ class WeightedNetwork(Model):
     def tempered(self, cpd: CPD, evidence: Evidence) -> Floats | None:
         """Return w_i log p(x_i | observed parents, c) of a feature, shape (n_rows, n_classes).
 
-        None where it is not observed, or its exponent is 0.
+        The result is None if the feature is not observed or its exponent is 0.
         """
         exponent = self.exponents[cpd.variable.name]
         logs = self._conditionals.logs(cpd, evidence) if exponent.any() else None
@@ -229,17 +231,18 @@ class WeightedNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return the factors that matter for some variables.
+        """Return the factors relevant to the variables to keep and the evidence.
 
         See `inference.elimination.ProductModel`.
 
-        They are the network's, and one that turns its posterior of the class into the tempered one.
+        They are the factors of the network, and a correction factor over the class that replaces
+        the network's posterior of the class by the tempered posterior.
         """
         if self.target in observed and self.target not in partial:
             return self.network.slice(observed, partial, soft, keep)
         inner = self.network.slice(observed, partial, soft, [*keep, self.target])
         alone = self.target not in observed and not set(keep) - {self.target}
-        # The memo of the model keeps its slices: without a cycle both go when the model does.
+        # The model's memo holds its slices: a weak reference avoids a cycle.
         own: Any = weakref.proxy(self)
         return ClassSlice(own) if alone else TurnedSlice(own, inner)
 
@@ -249,11 +252,12 @@ class WeightedNetwork(Model):
         return self.network.silent
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Refuse beliefs about features: the exponent changes the effect of a likelihood.
+        """Check that beliefs are about the class only: exponents change the effect of likelihoods.
 
         Raises
         ------
         UnsupportedModelError
+            For a belief about a feature.
         """
         if others := [v.name for v in beliefs if v != self.target]:
             raise UnsupportedModelError(
@@ -264,15 +268,15 @@ class WeightedNetwork(Model):
     # ----------------------------------------------------------------------------- other verbs
 
     def to_factor_graph(self) -> FactorGraph:
-        """Return the literal product of the powered CPDs and the biases.
+        """Return the product of the powered CPDs and the biases as a factor graph.
 
-        It answers as this model does where all features are observed. Where some are missing, they
-        are summed out of the powered product, while this model leaves them out.
+        Its posteriors equal those of this model if all features are observed. It sums a missing
+        feature out of the powered product, while this model leaves the feature out.
 
         Raises
         ------
         ModelError
-            For a negative exponent of a Gaussian: the product has no integral over it.
+            For a negative exponent of a Gaussian: the product then has no integral.
         """
         cpds = self.network.cpds
         given: list[ArrayLike] = [
@@ -288,7 +292,7 @@ class WeightedNetwork(Model):
         return FactorGraph(factors, exponents=given, domain=self.domain)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether network, class, exponents, bias and domain are the same."""
+        """Tell whether network, class, exponents, bias and domain are equal."""
         return (
             isinstance(other, WeightedNetwork)
             and self.network == other.network
@@ -311,7 +315,11 @@ class WeightedNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class ClassSlice:
-    """The class alone, which exponents may make possible where the network rules it out."""
+    """A slice with one factor: the scores of the class, if the class alone is asked for.
+
+    The scores are not derived from the network's posterior, which may give probability zero to a
+    class that is possible under the exponents.
+    """
 
     model: WeightedNetwork
     blocking = ()
@@ -319,11 +327,11 @@ class ClassSlice:
 
     @property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """The class."""
+        """The scope of the only factor: the class."""
         return ((self.model.target,),)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the scores of the class, and its likelihoods."""
+        """Return the scores of the class, and its likelihoods, as factors."""
         target = self.model.target
         scores = Factor.from_log([target], self.model.log_scores(evidence))
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v == target}
@@ -333,28 +341,32 @@ class ClassSlice:
 
 @dataclass(frozen=True, eq=False)
 class TurnedSlice:
-    """The network's factors, and one from its posterior of the class to the tempered one."""
+    """The network's factors, and a factor that corrects its posterior of the class.
+
+    The correction factor is the tempered score of each class divided by the probability that the
+    network gives to the class and the evidence.
+    """
 
     model: WeightedNetwork
     inner: Slice
 
     @property
     def nbytes(self) -> int:
-        """Memory in bytes beyond that of the model."""
+        """Bytes held in addition to the model's own arrays."""
         return self.inner.nbytes
 
     @property
     def blocking(self) -> Sequence[Variable]:
-        """Those of the network."""
+        """See `inference.elimination.Slice`: the blocking variables of the network."""
         return self.inner.blocking
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Those of the network, and the class."""
+        """The scopes of the network's factors, and that of the correction factor: the class."""
         return (*self.inner.scopes, (self.model.target,))
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials with the evidence taken in."""
+        """Return the potentials given the evidence, and the correction factor."""
         model = self.model
         problem = self.inner.problem(evidence, summed=summed)
         given = _without(evidence, model.target)
@@ -373,7 +385,7 @@ def _without(evidence: Evidence, target: Discrete) -> Evidence:
 
 
 def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
-    """Return an exponent of each class in the place that the class has among a CPD's axes."""
+    """Return exponents by class, reshaped to the axis of the class among the CPD's axes."""
     if not exponent.ndim:
         return exponent
     axes = [v for v in cpd.scope if not isinstance(v, (Continuous, CountVector))]

@@ -1,4 +1,4 @@
-"""Sums over rows that gain rows, lose rows, or gain states of their variables."""
+"""Additive statistics: sums over rows that are added, subtracted and re-indexed to new states."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Variable
 
-# The error of a sum after rows were removed may be this share of the sum before.
+# Tolerance of sums after rows were removed, relative to the largest sum before.
 _ROUNDING = 1e-12
 
 
 def grown_variable(
     variable: Discrete | None, renamed: Mapping[Variable, Variable]
 ) -> Discrete | None:
-    """Return the variable that has taken another's place."""
+    """Return the variable that replaces `variable` according to `renamed`, or itself."""
     if variable is None:
         return None
     found = renamed.get(variable, variable)
@@ -30,9 +30,9 @@ def grown_variable(
 
 
 def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.intp] | None:
-    """Return where the states of a variable stand among those of its successor.
+    """Return the index of each old state among the states of the new variable.
 
-    None if nothing has changed.
+    The result is None if the states have not changed.
     """
     if old == new or old is None or new is None:
         return None
@@ -40,7 +40,10 @@ def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.in
 
 
 def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int) -> Floats:
-    """Return an array with an axis longer, what it held moved to the given places."""
+    """Return an array with an axis enlarged to `size`, on which index i moves to ``at[i]``.
+
+    New entries are zero. If `at` is None, the array is returned unchanged.
+    """
     if at is None:
         return values
     shape = list(values.shape)
@@ -53,9 +56,10 @@ def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int
 
 
 class Additive:
-    """A dataclass whose arrays are sums over rows, and whose other fields know + and - themselves.
+    """Base of dataclasses that are added and subtracted field by field.
 
-    The field `request` stays as it is.
+    Fields are arrays of sums over rows, values with + and -, or tuples of these. The field
+    `request` is not changed.
     """
 
     def __add__(self, other: Self) -> Self:
@@ -76,7 +80,7 @@ class Additive:
 
 
 def subtracted(whole: Any, part: Any) -> Any:
-    """Return a sum without a part of its rows; arrays lose their rounding errors."""
+    """Return a sum after part of its rows is removed; in arrays, rounding errors become zero."""
     return removed(whole - part, whole) if isinstance(whole, np.ndarray) else whole - part
 
 
@@ -84,7 +88,7 @@ _Request = TypeVar("_Request")
 
 
 def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
-    """Return a request under variables that have taken the place of others."""
+    """Return a request with its variables replaced according to `renamed`."""
     found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
         found["columns"] = tuple(renamed.get(v, v) for v in request.columns)
@@ -92,19 +96,23 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
 
 
 def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:
-    """Return the positions of the groups of rows among those of a successor, and their number."""
+    """Return the new index of each group of rows (None if unchanged), and the number of groups.
+
+    Groups are the states of a variable that is replaced by one with additional states, or a single
+    group without a variable.
+    """
     return state_positions(old, new), 1 if new is None else new.cardinality
 
 
 def removed(rest: Floats, before: Floats) -> Floats:
-    """Return weights after rows were removed; mere rounding errors become zero.
+    """Return weights after rows were removed, with rounding errors replaced by zero.
 
     Raises
     ------
     DataError
-        If more was removed than there was.
+        If more weight was removed than there was.
     """
-    # Rounding errors are those of the sums that were there once, the largest of which still shows.
+    # Rounding errors are relative to the sums before the removal, of which the largest is known.
     small = np.abs(rest) <= _ROUNDING * np.abs(before).max(initial=0.0)
     rest = np.where(small, 0.0, rest)
     if (rest < 0).any():
@@ -113,7 +121,7 @@ def removed(rest: Floats, before: Floats) -> Floats:
 
 
 def not_fitted() -> DataError:
-    """Return the error for rows to forget that were not fitted."""
+    """Return the error for removing rows that the model was not fitted on."""
     return DataError(
         "These rows were not all part of what the model was fitted on: more would be removed than "
         "there is. Give the rows (and weights) exactly as they were fitted."

@@ -1,4 +1,4 @@
-"""Means and sums of products of deviations of all columns, within groups of rows."""
+"""Means and comoments (sums of products of deviations) of columns, within groups of rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import one_blas_thread
 
-# Rows whose deviations stay in the second-level cache between the passes over them.
+# Number of rows of a block, whose deviations stay in the second-level cache between passes.
 _BLOCK = 1024
 
 
@@ -21,19 +21,19 @@ def group_comoments(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the weight, the means and the comoments of each group of complete rows.
 
-    Blocks of rows of one group are centred at their own mean while they are in the cache, their
-    products are added up by one symmetric matrix product, and blocks merge as in Chan, Golub and
-    LeVeque (1979): nothing cancels however far the values lie from zero.
+    Each block of a group's rows is centred at its own mean while it is in the cache, a symmetric
+    matrix product sums its products, and blocks merge as in Chan, Golub and LeVeque (1979): there
+    is no cancellation however far the values lie from zero.
 
     Parameters
     ----------
     values : ndarray, shape (n_rows, d)
-    group : ndarray, shape (n_rows,), or that of `rows`
+    group : ndarray, shape (n_rows,), or (len(rows),) with `rows`
     n_groups : int
     weights : ndarray, shape (n_rows,) or (0,)
-        Empty: every row weighs 1.
+        Empty if every row weighs 1.
     rows : ndarray, optional
-        Those to look at, if not all.
+        Indices of the rows to use; by default all rows.
 
     Returns
     -------
@@ -49,18 +49,18 @@ def group_comoments(
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))
     chosen = weights if rows is None or not len(weights) else weights[rows]
-    # Added up as counts are elsewhere: equal counts show that no row was left out.
+    # Summed in the same way as counts elsewhere: equal counts then show that no row is left out.
     weight_of = np.bincount(group, weights=chosen if len(chosen) else None, minlength=n_groups)
     if rows is not None:
         order = rows[order]
-    # The sums of a matrix product depend on how many threads share it; a model must not.
+    # The sums of a matrix product depend on the number of threads; a model must not.
     with one_blas_thread():
         for g in range(n_groups):
             members = order[ends[g - 1] if g else 0 : ends[g]]
             if not len(members):
                 continue
-            # Means are held as differences from one row: they keep the digits of the spread, and
-            # a constant column has deviations of exactly zero.
+            # Means are differences from the group's first row, so that they keep the digits of the
+            # variance, and a constant column has deviations of exactly zero.
             origin = values[members[0]].copy()
             for first in range(0, len(members), _BLOCK):
                 block = members[first : first + _BLOCK]
@@ -80,7 +80,7 @@ def group_comoments(
 
 
 def _comoments(block: Floats, weight: Floats | None) -> tuple[float, Floats, Floats]:
-    """Return weight, mean and comoments of some rows, which are overwritten."""
+    """Return weight, mean and comoments of a block of rows, which is overwritten."""
     if weight is None:
         total = float(len(block))
         mean = block.sum(axis=0) / total

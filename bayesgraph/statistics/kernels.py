@@ -1,4 +1,4 @@
-"""Compiled counting. Tables are float64: exact for whole weights up to 2**53 rows."""
+"""Compiled counting. Counts are float64, which is exact for sums of integer weights up to 2**53."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 
-# Rows counted for all pairs before the next ones are touched: their codes stay in the cache.
+# Number of rows of a block, which is counted for all columns while its codes are in the cache.
 _BLOCK = 4096
 
 
@@ -25,12 +25,13 @@ def count_singles(
     Parameters
     ----------
     codes : ndarray, shape (n_columns, n_rows)
-        -1 where missing: not counted.
+        -1 where missing, which is not counted.
     group : ndarray, shape (n_rows,)
-        Row of `out`; -1 where missing.
+        Row of `out`; -1 where missing, which is not counted.
     weights : ndarray, shape (n_rows,) or (0,)
-        Empty: every row weighs 1.
+        Empty if every row weighs 1.
     start : ndarray, shape (n_columns,)
+        Offset in a row of `out` at which the states of each column start.
     out : ndarray, shape (n_groups, number of states of all columns)
     """
     weighted = len(weights) > 0
@@ -56,12 +57,12 @@ def count_pairs(
     Parameters
     ----------
     codes, group, weights
-        As for count_singles.
+        As in `count_singles`.
     cards : ndarray, shape (n_columns,)
         Number of states of each column.
     start : ndarray, shape (n_pairs + 1,)
-        Where the table of a pair, of shape (n_groups, cards[i], cards[j]), starts in `out`; pairs
-        in lexicographic order.
+        Offset in `out` of the table of each pair, of shape (n_groups, cards[i], cards[j]); pairs
+        are in lexicographic order.
     out : ndarray, one-dimensional
     """
     n_columns, n_rows = codes.shape
@@ -96,19 +97,20 @@ def count_beside(
     start: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """Add the weight of each row to ``out[start[j] + code * size + key]`` for some columns j.
+    """Add the weight of each row to ``out[start[j] + code * size + key]`` for each chosen column.
 
     Parameters
     ----------
     codes : ndarray, shape (n_all_columns, n_rows)
-        -1 where missing: not counted.
+        -1 where missing, which is not counted.
     columns : ndarray, shape (n_columns,)
-        Which of them to count.
+        Indices of the chosen columns.
     keys : ndarray, shape (n_rows,)
-        Configuration of other columns, below `size`; -1 where missing.
+        Index of the configuration of other columns, below `size`; -1 where missing.
     weights : ndarray, shape (n_rows,) or (0,)
-        Empty: every row weighs 1.
+        Empty if every row weighs 1.
     start : ndarray, shape (n_columns,)
+        Offset in `out` of the table of each chosen column j.
     out : ndarray, one-dimensional
     """
     n_rows = codes.shape[1]
@@ -131,7 +133,7 @@ def _row_keys(
     card: int,
     base: NDArray[np.int64],
 ) -> bool:
-    """Write group * card + code of each row, -1 where either is missing; return whether none is."""
+    """Write group * card + code of each row, -1 if either is missing; tell if no row has -1."""
     complete = True
     for row in range(len(left)):
         if left[row] >= 0 and group[row] >= 0:
@@ -166,7 +168,7 @@ def _count_some(
 
 @numba.njit(cache=True, nogil=True)
 def _first_observed(values: Floats) -> Floats:
-    """Return the first value of each column that is not NaN, 0 if there is none."""
+    """Return the first value of each column that is not NaN, or 0 for a column of NaN."""
     first = np.zeros(values.shape[1])
     for j in range(values.shape[1]):
         for i in range(values.shape[0]):
@@ -187,17 +189,17 @@ def group_moments(
 ) -> None:
     """Write count, mean and sum of squared deviations of each column in each group.
 
-    Two passes over rows that are in the cache: the deviations are from the mean itself, so that
-    nothing cancels however far the values lie from zero. The mean is that of the differences from
-    the column's first value, so that the mean of equal values is that value, exactly, and constant
-    columns are known by a square of zero.
+    There are two passes over the rows, which should fit in the cache: the first computes means, the
+    second squared deviations, so that there is no cancellation however far the values lie from
+    zero. Means are computed from differences to the column's first value, so that the mean of
+    equal values is exactly that value, and a constant column has a square of exactly zero.
 
     Parameters
     ----------
     values : ndarray, shape (n_rows, n_columns)
-        NaN where missing: not counted.
+        NaN where missing, which is not counted.
     group, weights
-        As for count_singles.
+        As in `count_singles`.
     count, mean, square : ndarray, shape (n_groups, n_columns)
         Overwritten; the mean of an empty cell is 0.
     """
@@ -242,20 +244,20 @@ def sum_sparse(
     missing: Floats,
     totals: Floats,
 ) -> None:
-    """Add up counts of compressed sparse rows by group.
+    """Add the counts of a sparse matrix in CSR format to sums by group and item.
 
     Parameters
     ----------
     indptr, indices, data
-        Of the (n_rows, n_items) matrix; NaN is missing.
+        Arrays of the (n_rows, n_items) matrix; NaN is missing.
     group, weights
-        As for count_singles.
+        As in `count_singles`.
     threshold : float
-        Add 1 where a count exceeds it, instead of the count; NaN: add the count.
+        Counts above the threshold add 1 and others 0; with NaN the counts themselves are added.
     sums, missing : ndarray, shape (n_groups, n_items)
-        Weighted sums, and the weight of rows whose count is missing.
+        Weighted sums, and the weight of rows whose count is missing; both are added to.
     totals : ndarray, shape (n_rows,)
-        Overwritten: the total of each row, NaN if a count is missing.
+        Overwritten with the total count of each row, NaN if a count is missing.
     """
     weighted = len(weights) > 0
     for i in range(len(group)):
@@ -286,7 +288,7 @@ def sum_dense(
     missing: Floats,
     totals: Floats,
 ) -> None:
-    """Add up counts of a dense matrix by group; see sum_sparse."""
+    """Add the counts of a dense matrix to sums by group and item; see `sum_sparse`."""
     weighted = len(weights) > 0
     counting = threshold == threshold
     for i in range(values.shape[0]):

@@ -1,4 +1,4 @@
-"""Summaries for leaves of a star: moments of functions, values themselves, counts of items."""
+"""Summaries of features whose only parent is the class: moments, samples, totals of items."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from bayesgraph.variables import Variable
 
 
 class LeafSummary:
-    """A summary that no family's statistics can be read off."""
+    """Base class of summaries that do not hold the joint statistics of any family."""
 
     def covers(self, family: Family) -> bool:
-        """Return whether the statistics of a family can be read off: never."""
+        """Return False: the summary holds the statistics of no family."""
         return False
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Refuse: see covers."""
+        """Raise a DataError: the summary holds the statistics of no family."""
         raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
 
 
 class Transform(NamedTuple):
-    """A function of a column, and where it is defined.
+    """A function of a column, and its domain.
 
     Attributes
     ----------
     apply : callable
-        Of an array, element by element.
+        The function, which is applied to an array element by element.
     defined : callable
-        Says for each element whether the function is defined there; for NaN it does not matter.
+        Returns for each element whether it is in the domain; the result for NaN is ignored.
     domain : str
-        The same in words.
+        The domain in words, for messages.
     """
 
     apply: Callable[[Floats], Floats]
@@ -74,7 +74,8 @@ class MomentsSummary(Additive, LeafSummary):
     ----------
     request : Moments
     moments : GroupMoments
-        K groups; a column for each of the request with the first function, then with the second.
+        Moments in K groups, the states of the given variable. All columns with the first function
+        come first, then all columns with the second, and so on.
     """
 
     request: Moments
@@ -87,7 +88,7 @@ class MomentsSummary(Additive, LeafSummary):
         Raises
         ------
         DataError
-            For a value of which a function is not defined.
+            For a value at which a function is not defined.
         """
         values = column_values(table, request.columns)
         parts = []
@@ -106,7 +107,7 @@ class MomentsSummary(Additive, LeafSummary):
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         return MomentsSummary(request, self.moments.grown(*groups))
@@ -116,14 +117,14 @@ class MomentsSummary(Additive, LeafSummary):
 class SamplesSummary(LeafSummary):
     """The distinct observed values of each column in each group, ascending.
 
-    Equal values are one, with the sum of their weights, so that the order of the rows and the
-    batches they came in leave no trace.
+    Equal values are merged and their weights added, so that the summary does not depend on the
+    order of rows and batches.
 
     Attributes
     ----------
     request : Samples
     values, weights : tuple of tuples of ndarray
-        For each column a tuple over the groups.
+        For each column a tuple of arrays, one for each group.
     """
 
     request: Samples
@@ -145,7 +146,7 @@ class SamplesSummary(LeafSummary):
         return cls(request, tuple(values), tuple(heavy))
 
     def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
-        """Return the values of both, those of equal value as one."""
+        """Return the merged samples, with the weights of `other` multiplied by `sign`."""
         values, weights = [], []
         for mine, my, theirs, their in zip(
             self.values, self.weights, other.values, other.weights, strict=True
@@ -165,7 +166,7 @@ class SamplesSummary(LeafSummary):
         return self._merged(other, -1.0)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         if at is None:
@@ -189,7 +190,13 @@ def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return values and weights of two samples; a removed value must be there."""
+    """Return values and weights of two merged samples; negative weights remove rows.
+
+    Raises
+    ------
+    DataError
+        If more weight of a value is removed than there is.
+    """
     values, at = np.unique(np.concatenate([a, b]), return_inverse=True)
     before = np.bincount(at[: len(a)], weights=w, minlength=len(values)).astype(np.float64)
     change = np.bincount(at[len(a) :], weights=v, minlength=len(values))
@@ -199,17 +206,17 @@ def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class TotalsSummary(Additive, LeafSummary):
-    """Sums of counts.
+    """Totals of the counts of each item in each of K groups, the states of the given variable.
 
     Attributes
     ----------
     request : Totals
     sums : ndarray, shape (K, n_items)
-        Weighted sums of the known counts (or of presence).
+        Weighted sums of the known counts, or with a threshold the weight of rows above it.
     seen : ndarray, shape (K, 1) or (K, n_items)
-        Weight of the rows whose count is known: one number if no count is missing.
+        Weight of the rows in which the item's count is known; one column if no count is missing.
     lengths : ndarray, shape (K, len(LENGTHS))
-        Weight of the rows without missing counts, by their total.
+        Weight of the rows without missing counts, by total count.
     """
 
     request: Totals
@@ -245,7 +252,7 @@ class TotalsSummary(Additive, LeafSummary):
         )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         arrays = (self.sums, self.seen, self.lengths)
@@ -255,7 +262,7 @@ class TotalsSummary(Additive, LeafSummary):
 def _length_histogram(
     totals: Floats, group: NDArray[np.signedinteger], weight: Floats, n_groups: int
 ) -> Floats:
-    """Return the weight of rows by group and length; rows of unknown length (NaN) are left out."""
+    """Return the weight of rows by group and total count (see LENGTHS), without NaN totals."""
     known = np.flatnonzero(~np.isnan(totals))
     total = totals[known]
     steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)

@@ -1,4 +1,4 @@
-"""Counts, means and sums of squared deviations that merge stably (Chan, Golub, LeVeque 1979)."""
+"""Counts, means and sums of squared deviations, merged stably (Chan, Golub, LeVeque 1979)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
 
-# A sum of squares that is below such a share of what it was has lost half of its digits, or all.
+# Ratios of a sum of squares to its former value below which half or all of its digits are lost.
 _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
-# A group's rounding errors are harmless if it never had more than so many times the spread that the
-# whole column has now: they are then far below the share of it that smooths variances.
+# Maximum ratio of a group's former sum of squares to the column's present one at which the group's
+# rounding errors are harmless: they are then far below the share that smooths variances.
 _HARMLESS = 100.0
-# Rows whose values stay in the cache between the passes over them.
+# Number of rows of a block, whose values stay in the cache between passes.
 _BLOCK = 2048
 
 
@@ -33,10 +33,10 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
 def mean_without(
     count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the weight and the mean of the rows that stay when others are removed.
+    """Return weight and mean of the remaining rows, and two terms for their sums of squares.
 
-    Also the difference of the means of both, and the weight by which its square enters the sum of
-    squares of all.
+    These are the mean of the removed rows less the mean of the remaining rows, and the factor of
+    the square of this difference in the sum of squares of all rows.
     """
     left = removed(count - other_count, count)
     shift = (mean - other_mean) * safe_divide(other_count, left)
@@ -45,10 +45,10 @@ def mean_without(
 
 
 class _Grouped:
-    """Arrays whose first axis is that of groups of rows."""
+    """Base class of moments: arrays whose first axis is the group of rows."""
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
-        """Return the moments with their groups moved to other places among more groups."""
+        """Return the moments re-indexed to `n_groups` groups: group g becomes group ``at[g]``."""
         arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 
@@ -60,8 +60,8 @@ class GroupMoments(_Grouped):
     Attributes
     ----------
     count, mean, square : ndarray, shape (n_groups, n_columns)
-        Weight of the observed rows, their mean (0 if none), and the weighted sum of squared
-        deviations from it.
+        Weight of the observed rows, their mean (0 without rows), and the weighted sum of squared
+        deviations from the mean.
     """
 
     count: Floats
@@ -105,25 +105,25 @@ class GroupMoments(_Grouped):
         )
 
     def __sub__(self, other: GroupMoments) -> GroupMoments:
-        """Return the moments without those of rows that are part of them.
+        """Return the moments after the rows of `other`, which they include, are removed.
 
         Raises
         ------
         DataError
-            If the rows cannot all have been part of them, or if so little of a column's spread
-            would be left that the difference has lost more than half of its digits.
+            If the moments cannot include all these rows, or if so small a sum of squares would be
+            left that more than half of its digits are lost.
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
         return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
-        """Return the moments with the groups, seen as an array of a shape, merged along an axis."""
+        """Arrange the groups in an array of the given shape, and merge them along an axis."""
         count, mean, square = (
             a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
         )
         total = count.sum(axis=axis)
-        # Differences from one of the means: groups of equal means then have no spread, exactly.
+        # Differences from one of the means, so that groups of equal means merge exactly.
         largest = np.expand_dims(count.argmax(axis=axis), axis)
         one = np.take_along_axis(mean, largest, axis)
         shift = safe_divide((count * (mean - one)).sum(axis=axis), total)
@@ -138,18 +138,18 @@ class GroupMoments(_Grouped):
 class PairMoments(_Grouped):
     """Moments of each pair of columns within each group, from rows complete in both.
 
-    Arrays broadcast to (n_groups, d, d): where no value was missing the first three hold one number
-    for all partners and the fourth is the whole comoment matrix.
+    Arrays broadcast to (n_groups, d, d). Without missing values the first three do not depend on
+    the second column of a pair, and have a shorter shape.
 
     Attributes
     ----------
     count : ndarray, shape (n_groups, 1, 1) or (n_groups, d, d)
     mean : ndarray, shape (n_groups, d, 1) or (n_groups, d, d)
-        ``mean[g, i, j]`` is the mean of column i over the rows that observe i and j.
+        ``mean[g, i, j]`` is the mean of column i over the rows that observe columns i and j.
     square : ndarray, shape as mean
-        Sum of squared deviations of column i over those rows.
+        Sum of squared deviations of column i over these rows.
     comoment : ndarray, shape (n_groups, d, d)
-        Sum of products of deviations of i and j.
+        Sum of products of deviations of columns i and j.
     """
 
     count: Floats
@@ -163,7 +163,7 @@ class PairMoments(_Grouped):
     ) -> PairMoments:
         """Return the moments of a table; see GroupMoments.collect."""
         parts = []
-        # The sums of a matrix product depend on how many threads share it; a model must not.
+        # The sums of a matrix product depend on the number of threads; a model must not.
         with one_blas_thread():
             for g in range(n_groups):
                 rows = np.flatnonzero(group == g)
@@ -191,12 +191,12 @@ class PairMoments(_Grouped):
         )
 
     def __sub__(self, other: PairMoments) -> PairMoments:
-        """Return the moments without those of rows that are part of them.
+        """Return the moments after the rows of `other`, which they include, are removed.
 
         Raises
         ------
         DataError
-            See GroupMoments.
+            See `GroupMoments`.
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
@@ -209,20 +209,20 @@ class PairMoments(_Grouped):
 
 
 def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
-    """Return sums of squares after rows were removed; mere rounding errors become zero.
+    """Return sums of squares after rows were removed, with rounding errors replaced by zero.
 
     Parameters
     ----------
     rest, before : ndarray, shape (n_groups, ...)
         Sums of squares after and before rows were removed.
     count, mean : ndarray, broadcastable to that shape
-        Of the rows that stay.
+        Weight and mean of the rows that remain.
 
     Raises
     ------
     DataError
-        If most digits of a group were lost, and what is left of the spread of the whole column is
-        no larger either.
+        If a group lost half of its digits, and the sum of squares of the whole column became small
+        too; or if a sum is clearly negative, because other rows were removed than were added.
     """
     if (rest < -_HALF_DIGITS * before.sum(axis=0)).any():
         raise not_fitted()
@@ -239,12 +239,12 @@ def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats)
 
 
 def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
-    """Return the pair moments of one group, by matrix products."""
+    """Return the pair moments of one group of rows, computed by matrix products."""
     d = values.shape[1]
     missing = np.isnan(values)
     if not missing.any():
         total = float(weight.sum())
-        # Differences from the first row: a constant column then has deviations of exactly zero.
+        # Differences from the first row, so that deviations of a constant column are exactly zero.
         first = values[0] if total > 0 else np.zeros(d)
         mean = first + weight @ (values - first) / total if total > 0 else first
         centred = values - mean
@@ -256,7 +256,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     there = (~missing).astype(np.float64)
     weighted = there * weight[:, None]
     observed = weighted.sum(axis=0)
-    # Centring first keeps the sums below small, whatever the distance of the values from zero.
+    # Centring keeps the following sums small, whatever the distance of the values from zero.
     first = np.take_along_axis(values, missing.argmin(axis=0)[None], 0)[0]
     first = np.where(np.isnan(first), 0.0, first)
     centre = first + safe_divide(np.where(missing, 0.0, values - first).T @ weight, observed)

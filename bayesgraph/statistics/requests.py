@@ -10,14 +10,14 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 @dataclass(frozen=True)
 class Family:
-    """A set of columns whose joint statistics are wanted.
+    """A set of columns whose joint statistics are requested.
 
     Attributes
     ----------
     discrete : tuple of Discrete
         Axes of the counts, in this order.
     continuous : tuple of Continuous
-        Columns of the moments for each configuration of the discrete ones, in this order.
+        Columns of the moments in each configuration of the discrete columns, in this order.
     """
 
     discrete: tuple[Discrete, ...]
@@ -25,7 +25,7 @@ class Family:
 
     @classmethod
     def of(cls, *variables: Variable) -> Family:
-        """Return the family of some variables, each kind in the order given."""
+        """Return the family of variables, discrete and continuous ones each in the given order."""
         return cls(
             tuple(v for v in variables if isinstance(v, Discrete)),
             tuple(v for v in variables if isinstance(v, Continuous)),
@@ -34,7 +34,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Singles:
-    """Each column by itself, given the states of one discrete variable (or of none)."""
+    """Request for statistics of each column within each state of `given`, or over all rows."""
 
     columns: tuple[Variable, ...]
     given: Discrete | None = None
@@ -42,7 +42,10 @@ class Singles:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Each column and each pair of columns, given the states of one discrete variable (or none)."""
+    """Request for statistics of each column and each pair of columns.
+
+    They are collected within each state of `given`, or over all rows if it is None.
+    """
 
     columns: tuple[Variable, ...]
     given: Discrete | None = None
@@ -50,20 +53,20 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Families:
-    """Chosen families and nothing else."""
+    """Request for the joint statistics of chosen families."""
 
     families: tuple[Family, ...]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of functions of columns, given the states of one variable (or none).
+    """Request for moments of functions of columns within each state of `given`, or over all rows.
 
     Attributes
     ----------
     columns : tuple of Continuous
     functions : tuple of str
-        Of the table `TRANSFORMS`: each of them of each column.
+        Names in the table `TRANSFORMS`; every function is applied to every column.
     given : Discrete or None
     """
 
@@ -74,7 +77,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Samples:
-    """The values of columns themselves, given the states of one variable (or none)."""
+    """Request for the distinct values of columns within each state of `given`, or in all rows."""
 
     columns: tuple[Continuous, ...]
     given: Discrete | None = None
@@ -82,14 +85,15 @@ class Samples:
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts of many items added up, given the states of one variable (or none).
+    """Request for the total count of each item within each state of `given`, or over all rows.
 
     Attributes
     ----------
     vector : CountVector
     given : Discrete or None
     threshold : float or None
-        Count rows in which the item's count exceeds this, instead of adding the counts up.
+        If it is a number, the rows in which an item's count exceeds the threshold are counted,
+        instead of adding up the item's counts.
     """
 
     vector: CountVector

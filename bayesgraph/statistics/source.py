@@ -42,7 +42,7 @@ Summary: TypeAlias = (
     | TotalsSummary
 )
 
-# The summary that answers each kind of request, and collects itself from a table.
+# The class of the summary that answers each type of request.
 _SUMMARIES: dict[type[Request], Any] = {
     Singles: SinglesSummary,
     Pairs: PairsSummary,
@@ -73,7 +73,7 @@ class Statistics:
         return Statistics({r: s + other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
 
     def __sub__(self, other: Statistics) -> Statistics:
-        """Return the statistics without those of rows that are part of them."""
+        """Return the statistics after the rows of `other`, which they include, are removed."""
         self._check_requests(other)
         return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
 
@@ -85,13 +85,16 @@ class Statistics:
             )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
-        """Return the statistics under variables that have got more states."""
+        """Return the statistics re-indexed to variables with additional states.
+
+        `renamed` maps variables to those that replace them.
+        """
         grown = [summary.grown(renamed) for summary in self.summaries.values()]
         return Statistics({summary.request: summary for summary in grown})
 
 
 class CountSource(Protocol):
-    """The view that learners of structure and parameters have of the data.
+    """The interface by which learners of structure and parameters request statistics of the data.
 
     Attributes
     ----------
@@ -108,42 +111,42 @@ class CountSource(Protocol):
     features: tuple[Variable, ...]
 
     def holds(self, request: Singles) -> bool:
-        """Return whether the statistics of single columns are there already."""
+        """Return whether the statistics of single columns are already collected."""
         ...
 
     def singles(self, request: Singles) -> SinglesSummary:
-        """Return the statistics of single columns, or a summary of these and others."""
+        """Return the statistics of single columns, in a summary that may have more columns."""
         ...
 
     def pairs(self, request: Pairs) -> PairsSummary:
-        """Return the statistics of all pairs."""
+        """Return the statistics of all pairs of columns."""
         ...
 
     def summary(self, request: Moments | Samples | Totals) -> Any:
-        """Return the statistics that only leaves of a star request."""
+        """Return the summary that answers a request."""
         ...
 
     def families(
         self, families: Iterable[Family], *, keep: bool = True
     ) -> dict[Family, FamilyStatistics]:
-        """Return the statistics of families, from collected summaries where these cover them.
+        """Return the statistics of families, from collected summaries that cover them if possible.
 
-        All families that nothing covers are collected in one pass. With ``keep=False`` they are
-        forgotten again: a search requests many more than its model will have.
+        All families that no summary covers are collected in one pass. With ``keep=False`` they are
+        not cached: a structure search requests many more families than its model will have.
         """
         ...
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """Return the variance of each column over all rows, 0 where there are none."""
+        """Return the variance of each column over all rows, 0 for a column without values."""
         ...
 
     def with_features(self, features: tuple[Variable, ...]) -> Self:
-        """Return the source with these features only; both share the collected summaries."""
+        """Return the source restricted to these features; it shares the collected summaries."""
         ...
 
 
 class _Source:
-    """Answers requests from a cache, and families from any summary that covers them."""
+    """Base class of count sources: caches summaries, and finds those that cover a family."""
 
     def __init__(
         self, variables: tuple[Variable, ...], target: Discrete | None, statistics: Statistics
@@ -156,12 +159,12 @@ class _Source:
 
     @property
     def statistics(self) -> Statistics:
-        """All that was collected so far."""
+        """All statistics collected so far."""
         return Statistics(dict(self._summaries))
 
     @property
     def passes(self) -> int:
-        """How many passes over the data the requests took."""
+        """Number of passes over the data that the cached summaries took."""
         return len(self._summaries)
 
     def _collected(self, request: Request) -> Any:
@@ -214,7 +217,7 @@ class _Source:
         return found
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """See CountSource: they are cached for structure and parameters."""
+        """See CountSource. Variances are cached, for learning both structure and parameters."""
         families = {v: Family((), (v,)) for v in columns if v not in self._variances}
         found = self.families(families.values())
         for v, family in families.items():
@@ -243,7 +246,7 @@ class TableSource(_Source):
     Attributes
     ----------
     table : Table
-        The rows, for what cannot be learned from statistics.
+        The table, for learners that need the rows themselves.
     weights : ndarray, shape (n_rows,) or (0,)
         Empty if every row weighs 1.
     """
@@ -269,7 +272,7 @@ class TableSource(_Source):
 
 
 class StatisticsSource(_Source):
-    """A source that has only statistics: the data are gone, or too large, or were a stream."""
+    """A source with previously collected statistics and without the data."""
 
     def _collected(self, request: Request) -> Any:
         raise DataError(

@@ -44,7 +44,7 @@ class FamilyStatistics:
     counts : ndarray, shape (*cardinalities of the discrete variables)
         Weight of the rows in each configuration.
     mean : ndarray, shape (*cardinalities, n)
-        Of the n continuous variables; 0 in an empty configuration.
+        Means of the n continuous variables; 0 in an empty configuration.
     comoment : ndarray, shape (*cardinalities, n, n)
         Sums of products of deviations from the mean.
     """
@@ -82,7 +82,10 @@ class FamilyStatistics:
         )
 
     def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
-        """Return the statistics under variables that have more states."""
+        """Return the statistics re-indexed to variables with additional states.
+
+        `renamed` maps variables of the family to those that replace them.
+        """
         counts, mean, comoment = self.counts, self.mean, self.comoment
         for axis, old in enumerate(family.discrete):
             new = grown_variable(old, renamed)
@@ -94,7 +97,7 @@ class FamilyStatistics:
         return FamilyStatistics(counts, mean, comoment)
 
     def merged(self, axis: int) -> FamilyStatistics:
-        """Return the statistics without the discrete variable of an axis."""
+        """Return the statistics with the discrete variable of an axis summed out."""
         total = self.counts.sum(axis=axis)
         weight = self.counts[..., None]
         centre = safe_divide((weight * self.mean).sum(axis=axis), total[..., None])
@@ -107,12 +110,15 @@ def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
 
 
-# Numbers in the joint moments of all columns that some families have.
+# Maximum number of entries of joint moments from which the moments of several families are taken.
 _MAX_JOINT = 1 << 24
 
 
 class _Columns:
-    """Where each column of a request stands among those of its kind."""
+    """Indices of the columns of a request, and slices of their states.
+
+    Discrete columns, their states, and continuous columns are indexed separately.
+    """
 
     def __init__(self, columns: tuple[Variable, ...]) -> None:
         self.discrete = tuple(v for v in columns if isinstance(v, Discrete))
@@ -125,7 +131,10 @@ class _Columns:
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
     ) -> tuple[NDArray[np.intp], int] | None:
-        """Return where the states of other columns now stand, and how many there are; or None."""
+        """Return the new index of each state of the old columns, and the new number of states.
+
+        The result is None if the discrete columns are the same.
+        """
         if self.discrete == old.discrete:
             return None
         places = []
@@ -140,7 +149,7 @@ class _Columns:
         return variable in self.place or variable in self.place_continuous
 
     def states(self, variable: Discrete) -> slice:
-        """Return where the states of a variable stand among those of all."""
+        """Return the slice of a variable's states among the states of all discrete columns."""
         at = self.place[variable]
         return slice(self.start[at], self.start[at + 1])
 
@@ -152,7 +161,7 @@ def group_codes(table: Table, given: Discrete | None) -> tuple[NDArray[np.signed
 
 
 def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedinteger]:
-    """Return the codes of some columns, shape (n_columns, n_rows), without a copy if possible."""
+    """Return the codes of columns, shape (n_columns, n_rows), without a copy if possible."""
     if variables == table.discrete[: len(variables)]:
         return np.ascontiguousarray(table.codes.T[: len(variables)])
     if not variables:
@@ -170,16 +179,16 @@ def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SinglesSummary(Additive):
-    """Statistics of each column given the states of one variable.
+    """Statistics of each column within each state of the given variable, or over all rows.
 
     Attributes
     ----------
     request : Singles
     totals : ndarray, shape (K,)
-        Weight of the rows in each state of the given variable.
+        Weight of the rows in each of K groups, the states of the given variable.
     counts : ndarray, shape (K, number of states of all discrete columns)
     moments : GroupMoments
-        Of the continuous columns, K groups.
+        Moments of the continuous columns in the K groups.
     """
 
     request: Singles
@@ -206,11 +215,11 @@ class SinglesSummary(Additive):
 
     @cached_property
     def at(self) -> _Columns:
-        """Where each column stands."""
+        """Indices of the columns."""
         return _Columns(self.request.columns)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
@@ -225,17 +234,17 @@ class SinglesSummary(Additive):
         )
 
     def answers(self, request: Singles) -> bool:
-        """Return whether the summary has all that another request would collect."""
+        """Return whether the summary has all statistics of another request."""
         same = request.given == self.request.given
         return same and all(column in self.at for column in request.columns)
 
     @cached_property
     def overall(self) -> GroupMoments:
-        """Moments of the continuous columns over all groups, one group."""
+        """Moments of the continuous columns over all rows, as a single group."""
         return self.moments.merged((len(self.totals),), 0)
 
     def covers(self, family: Family) -> bool:
-        """Return whether the statistics of a family can be read off."""
+        """Return whether the summary holds the statistics of a family."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if given is not None and given not in family.discrete:
@@ -243,7 +252,7 @@ class SinglesSummary(Additive):
         return len(rest) <= 1 and all(v in self.at for v in rest)
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Return the statistics of the given variable, of one column, or of one given the other."""
+        """Return the statistics of a family: the given variable, one column, or both."""
         given = self.request.given
         rest: list[Variable] = [v for v in family.discrete if v != given]
         if not rest and not family.continuous:
@@ -270,18 +279,19 @@ class SinglesSummary(Additive):
 
 @dataclass(frozen=True, eq=False)
 class PairsSummary(Additive):
-    """Statistics of each column and each pair of columns given the states of one variable.
+    """Statistics of each column and each pair of columns within each state of the given variable.
 
     Attributes
     ----------
     request : Pairs
     singles : SinglesSummary
     pair_counts : ndarray, one-dimensional
-        Tables of shape (K, r_i, r_j) of all pairs i < j of discrete columns, one after the other.
+        Tables of shape (K, r_i, r_j) of all pairs i < j of discrete columns, one after the other,
+        where K is the number of states of the given variable.
     pair_moments : PairMoments
-        Of the continuous columns, K groups.
+        Moments of the pairs of continuous columns in K groups.
     mixed : GroupMoments
-        Of the continuous columns in K x (states of all discrete columns) groups.
+        Moments of the continuous columns in K x (states of all discrete columns) groups.
     """
 
     request: Pairs
@@ -320,16 +330,16 @@ class PairsSummary(Additive):
 
     @cached_property
     def at(self) -> _Columns:
-        """Where each column stands."""
+        """Indices of the columns."""
         return self.singles.at
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Where the table of each pair starts in `pair_counts`, shape (n_pairs + 1,)."""
+        """Offset in `pair_counts` at which the table of each pair starts, shape (n_pairs + 1,)."""
         return _pair_starts(self.at.cards, len(self.singles.totals))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         request = grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = state_positions(self.request.given, request.given)
@@ -365,7 +375,7 @@ class PairsSummary(Additive):
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
 
     def covers(self, family: Family) -> bool:
-        """Return whether the statistics of a family can be read off."""
+        """Return whether the summary holds the statistics of a family."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if len(rest) < 2:
@@ -374,7 +384,10 @@ class PairsSummary(Additive):
         return known and len(rest) == 2 and (given is None or given in family.discrete)
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Return the statistics of one or two columns with the given variable."""
+        """Return the statistics of a family: one or two columns with or without the given variable.
+
+        See `covers`.
+        """
         given = self.request.given
         rest = [v for v in family.discrete if v != given]
         if len(rest) + len(family.continuous) < 2:
@@ -428,7 +441,7 @@ class PairsSummary(Additive):
 
 
 def _check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
-    """Refuse tables that do not fit before the first one is allocated."""
+    """Raise a MemoryLimitError, before any allocation, if the statistics do not fit in memory."""
     n = len(at.continuous)
     cells = pair_cells + n_groups * (2 * n * n + 3 * int(at.start[-1]) * n)
     if 8 * cells > default_memory_limit():
@@ -463,7 +476,7 @@ class FamiliesSummary(Additive):
     ----------
     request : Families
     found : tuple of FamilyStatistics
-        In the order of the request.
+        Statistics in the order of the request.
     """
 
     request: Families
@@ -487,7 +500,7 @@ class FamiliesSummary(Additive):
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
-        """Return the summary under variables that have more states."""
+        """Return the summary re-indexed to variables with additional states."""
         families = self.request.families
         request = Families(
             tuple(
@@ -509,7 +522,7 @@ class FamiliesSummary(Additive):
 def _complete_rows(
     codes: list[NDArray[np.signedinteger]], values: Floats
 ) -> NDArray[np.intp] | None:
-    """Return the rows without a missing value; None if that is all of them."""
+    """Return the indices of the rows without missing values, or None if all rows are complete."""
     complete = ~np.isnan(values).any(axis=1)
     for column in codes:
         complete &= column >= 0
@@ -543,9 +556,9 @@ def _collect_beside(
 def _collect_within(
     table: Table, families: tuple[Family, ...], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
-    """Return the statistics of families that differ in their numbers, as parts of one of all.
+    """Return the statistics of families with equal discrete columns, as parts of a joint family.
 
-    Of a complete table, in which all of them have the same rows.
+    The table must be complete, so that all families have the same rows; else nothing is returned.
     """
     groups: dict[tuple[Discrete, ...], list[Family]] = {}
     for family in families if table.complete else ():
