@@ -148,7 +148,7 @@ class HistogramCPD(NumericCPD):
         share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
         below = np.cumsum(self.values, axis=-1)
         whole = below[..., at - 1] + share * self.values[..., at]
-        beyond = (1.0 + self._outside(points) / self._range) ** -_SHAPE
+        beyond = self._tail_share(points)
         lead = (Ellipsis, *[None] * points.ndim)
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, whole)
@@ -156,7 +156,15 @@ class HistogramCPD(NumericCPD):
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
         """Return P(low < child <= high); see `bayesgraph.cpds.summing_out.HasIntervals`."""
-        return np.asarray(np.maximum(self.cdf(high) - self.cdf(low), 0.0))
+        between = np.maximum(self.cdf(high) - self.cdf(low), 0.0)
+        # Above the edges both are close to 1, so that their difference would cancel.
+        tail = self._tail_share(low) - self._tail_share(high)
+        tail = self.values[..., -1][(Ellipsis, *[None] * np.ndim(low))] * tail
+        return np.asarray(np.where(low > self.edges[-1], tail, between))
+
+    def _tail_share(self, x: Floats) -> Floats:
+        """Return the share of a tail's probability that lies beyond values outside the edges."""
+        return np.asarray((1.0 + self._outside(x) / self._range) ** -_SHAPE)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """See CPD."""

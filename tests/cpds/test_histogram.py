@@ -76,6 +76,18 @@ def test_gaussian_intervals_keep_their_digits_in_the_tails():
     assert one == pytest.approx(other)
 
 
+def test_histogram_intervals_keep_their_digits_in_the_tails():
+    root = bg.HistogramCPD(bg.Continuous("x"), [0.0, 1.0], [0.1, 0.4, 0.5])
+    # The tail's density has the shape s: P(X > x) = 0.5 / (1 + (x - 1) / range)**s.
+    beyond = 1.0 - root.cdf(np.array([3.0, 5.0]))
+    near = root.interval_probability(np.array([3.0]), np.array([5.0]))
+    np.testing.assert_allclose(near, beyond[0] - beyond[1], rtol=1e-9)
+    far = root.interval_probability(np.array([1e6, 2e6]), np.array([2e6, 4e6]))
+    shape = np.log(beyond[0] / beyond[1]) / np.log(5.0 / 3.0)
+    assert far[0] > 0.0
+    np.testing.assert_allclose(far[0] / far[1], 2.0**shape, rtol=1e-5)
+
+
 def test_samples():
     cpd = bg.HistogramCPD(AGE, EDGES, [VALUES, [0.0, 0.0, 0.0, 0.5, 0.5]], [GROUP])
     codes = np.array([0, 1] * 20_000)
