@@ -168,8 +168,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         offer.
     smoothing : float or Smoothing, default 0.0
         Its `alpha` is the mean pseudo-count of a class at each leaf; the pseudo-counts of a leaf
-        are proportional to the class frequencies in all rows (the m-estimate, Cestnik 1990). By
-        default 0, as assumed by the choice of the splits: the probabilities are scikit-learn's.
+        are proportional to the class frequencies in all rows (the m-estimate, Cestnik 1990). The
+        default 0 keeps the probabilities by which the splits were chosen, which are scikit-learn's.
         With 1, large trees rank better (Provost and Domingos 2003), and no class is impossible.
     class_weight : mapping from label to weight, or "balanced", optional
         Factors of the weights of rows; the network is that of the reweighted rows.

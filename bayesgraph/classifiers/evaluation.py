@@ -267,7 +267,7 @@ def _evaluate(
 
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
-    """Return the rows `index` of a table or of labels, in an object of the same type."""
+    """Return the rows of a table or of labels with the given indices, as the same type."""
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.DataFrame, nw.Series)):
         return frame[index].to_native()

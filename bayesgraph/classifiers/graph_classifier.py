@@ -76,12 +76,12 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return self.network_.rows_with_prior(self.target_, evidence)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """Yield (slice of rows, number of all rows, *scores of the slice); see `_scores`."""
+        """Yield (slice of rows, number of all rows, log scores, number of impossible rows)."""
         for rows, n_rows, evidence in self._evidence(X):
             yield rows, n_rows, *self._scores(evidence)
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """Return `finish` of the joint log probabilities of all rows, applied slice by slice."""
+        """Apply `finish` to the joint log probabilities, slice by slice, and join the results."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, joint, count in self._scored_chunks(X):
@@ -101,7 +101,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
 
         Missing values and unseen categories are marginalised. Rows to which the model gives
-        probability zero get the prior, and one warning has the number of these rows.
+        probability zero get the prior, with one warning that counts these rows.
         """
         return self._by_rows(X, log_normalised)
 
@@ -110,7 +110,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return self._by_rows(X, normalised)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,); the first class of ties."""
+        """Return the most probable class (the first of ties) of each row, shape (n_rows,)."""
         codes = self._by_rows(X, largest)
         return np.asarray(self.classes_[codes])
 
@@ -190,8 +190,8 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n_rows,)
-            Rows to which the model gives probability zero have the log odds of the prior, and one
-            warning has the number of these rows. NaN if only the compared classes are impossible.
+            Rows to which the model gives probability zero have the log odds of the prior, with one
+            warning that counts these rows. NaN if only the compared classes are impossible.
         """
         check_fitted(self, "network_")
         return self._by_rows(X, Contrast.of(self.target_, positive, negative))

@@ -43,7 +43,7 @@ def _forwarded(
 class ModelQuestions:
     """Mixin of estimators with the queries of models, which the fitted `network_` answers.
 
-    The first argument is the target, by default `target_`; the second is the evidence.
+    Arguments are first the targets (by default `target_`), if any, and then the evidence.
     """
 
     network_: Any
@@ -217,7 +217,7 @@ class ModelQuestions:
         late_methods.call("save", self, path, **options)
 
 
-# Forwards the questions that are not listed in the class, where the list serves type checkers.
+# Questions that are not listed in the class (the list serves type checkers) are forwarded too.
 for _name in QUESTIONS:
     if not hasattr(ModelQuestions, _name):
         setattr(ModelQuestions, _name, _forwarded(getattr(Model, _name)))

@@ -410,7 +410,10 @@ class _Trial(ABC):
         """Predict rows, then learn them; return None if the unfitted model could not predict."""
 
     def _learned(self) -> tuple[int, NDArray[np.int64]]:
-        """Return the rows learned and the alarms of a bayesgraph stream; none for other models."""
+        """Return the number of rows learned and the alarms of a bayesgraph streaming classifier.
+
+        For other models they are 0 and an empty array.
+        """
         inner = getattr(self.model, "learner", self.model)
         if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
             return 0, np.empty(0, dtype=np.int64)

@@ -17,7 +17,9 @@ from bayesgraph.variables import CountVector, Variable, is_missing
 
 
 def row_evidence(estimator: Any, row: Any) -> Evidence:
-    """Return one row as evidence for a fitted classifier; its `unseen` treats unknown categories.
+    """Return one row as evidence for a fitted classifier.
+
+    The parameter `unseen` of the classifier says how unknown categories are treated.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ class StreamColumns:
         return StreamColumns(numbers, states, [{} for _ in states])
 
     def _check_kind(self, j: int, found: Factorised) -> None:
-        """Raise an error if states are not of the kind (text, numbers) of those of column j."""
+        """Raise an error if states are not of the kind, text or numbers, of column j."""
         if self.vocabularies[j]:
             check_kinds(Discrete(self.states[j], self._known_states(j)), found)
 
@@ -240,8 +240,8 @@ class StreamColumns:
     def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
         """Return the code of a state for prediction.
 
-        An unknown state of a sketched column has its key as code; otherwise the code is -1, or an
-        error is raised if `unseen` is "error".
+        In a column with a sketch, the code of an unknown state is its key. In other columns it is
+        -1, or an error is raised if `unseen` is "error".
         """
         found = self.vocabularies[j].get(self._key(j, state))
         if found is not None:
@@ -356,9 +356,9 @@ def _has_values(column: Column, name: Name) -> bool:
 
 
 def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
-    """Return the names that `categorical` lists by name or position; `first` is the first position.
+    """Return the names that `categorical` lists by name or position.
 
-    `categorical` may also list columns that come later.
+    `first` is the position of the first name. `categorical` may also list later columns.
     """
     if categorical is None or isinstance(categorical, str):
         return categorical_names(categorical, names)

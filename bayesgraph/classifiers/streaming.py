@@ -91,7 +91,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         later, with its weight decayed accordingly.
     window : int, optional
         Length of a sliding window in rows. The window consists of 8 panes, of which the oldest is
-        dropped as a whole: the model is of between 7/8 of `window` and `window` rows, and takes 8
+        dropped as a whole: the model holds between 7/8 of `window` and `window` rows, and takes 8
         times the memory. A column with more than `max_categories` values has no panes; instead its
         counts decay by 1/8 with each new pane.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
@@ -118,7 +118,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     Attributes
     ----------
     classes_ : ndarray
-        Announced classes in ascending order, as after `fit`; others in the order of their arrival.
+        Classes announced by ``classes=`` (`fit` announces all) in ascending order; others in the
+        order of their arrival.
     star_ : StreamingStar
         Counts, summaries, current densities and exponents.
     network_ : WeightedNetwork
@@ -216,9 +217,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         ----------
         X, y, sample_weight
             As in `fit`. Categories and classes may be new. Tables must have the columns of the
-            first table. After single rows (`learn_one`) with their own features, columns are
-            matched by name: a table may lack columns and have new columns, which become features
-            from the first row of the batch on.
+            first table. But if features came with single rows (`learn_one`), columns are matched by
+            name: a table may lack columns and have new columns, which become features from the
+            first row of the batch on.
         classes : array_like, optional
             Classes to add before the first row. Other classes are added with their first row.
 

@@ -68,7 +68,7 @@ class AveragedTANClassifier(ColumnClassifier):
     Parameters
     ----------
     n_trees : int, default 50
-        Number of draws. The weight of a tree is the number of times that it is drawn.
+        Number of draws. The weight of a tree is proportional to the number of times it is drawn.
     ess : float, optional
         Equivalent sample size, in rows, of the Dirichlet prior of the tree posterior. By default
         half a row for each cell of the table of two features and the class, averaged over the pairs

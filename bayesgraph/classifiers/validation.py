@@ -129,7 +129,7 @@ class _FrameColumns(Mapping[Name, Column]):
         self._names = names
 
     def cells(self) -> NDArray[Any] | None:
-        """Return all values as one array; None if one is infinite, so that columns are checked."""
+        """Return all values as one array; None if one is infinite, which the columns report."""
         cells: NDArray[Any] = self._frame.to_numpy()
         return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
 

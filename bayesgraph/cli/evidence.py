@@ -99,5 +99,5 @@ def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[
 
 
 def values_of(variable: Discrete) -> tuple[Any, ...]:
-    """Return the values that a variable may be observed to have: its states, or those in groups."""
+    """Return the values that evidence may have: the states, or the members of grouped states."""
     return variable.values if isinstance(variable, Grouped) else variable.states

@@ -69,7 +69,7 @@ def register_format(suffix: str, home: str) -> None:
 def load(path: PathLike, **options: Any) -> Any:
     """Load a model or a fitted estimator from a file of the format that the suffix names.
 
-    Nothing in a file is executed: it is safe to load one that came from elsewhere.
+    Nothing in a file is executed: it is safe to load a file that came from elsewhere.
 
     Parameters
     ----------

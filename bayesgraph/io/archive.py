@@ -136,7 +136,7 @@ def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: Ar
     Parameters
     ----------
     stream : binary file
-        An empty file, open for reading too.
+        An empty file, open for writing and reading.
     kind : str
     model : dict
         Content that JSON can hold, with finite floats.

@@ -37,9 +37,9 @@ _ROUNDING = 1e-9
 _CERTAIN = 0.995
 # Opacity of an arc of probability 0.
 _MIN_OPACITY = 0.15
-# Minimum number of other variables for which a parent of all of them gets one arrow to a box.
+# Minimum number of children for which a parent of all other variables has one arrow to a box.
 _PLATE_FROM = 13
-# Minimum number of other variables for the box if the arrows have scores or exponents.
+# Minimum number of children for the box if the arrows to them have scores or exponents.
 _PLATE_FROM_NUMBERED = 26
 # Maximum number of exponents of one feature that are written out.
 _MAX_EXPONENTS = 4

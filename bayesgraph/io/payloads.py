@@ -42,7 +42,7 @@ class Kind:
     Attributes
     ----------
     holds : callable
-        From model to whether it is of this kind; not a subclass, which may have more to save.
+        Returns whether a model is exactly of this kind: a subclass may have more to save.
     encode : callable
         From model and ArrayWriter to a dict that JSON can hold.
     decode : callable

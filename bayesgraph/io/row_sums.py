@@ -78,7 +78,7 @@ def network_of(
 
 
 def first_bad_row(values: Floats) -> int:
-    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0."""
+    """Return the index of the first row (last axis) that `TableCPD` refuses; 0 if all are valid."""
     rows = values.reshape(-1, values.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
