@@ -105,7 +105,7 @@ class DiscriminantAnalysisClassifier(
         Class probabilities, instead of the class frequencies. The covariances do not depend on
         them.
     class_weight : mapping from class to weight, or "balanced", optional
-        Factors of the weights of the rows; "balanced" gives all classes the same total weight.
+        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
     tol, max_iter : float and int
         If values are missing, full covariances are estimated by expectation-maximisation. It stops
         when no mean and no covariance changes by more than `tol`, in standard deviations, and warns

@@ -365,7 +365,7 @@ class ColumnClassifier(NetworkClassifier):
     Parameters
     ----------
     class_weight : mapping from class to weight, or "balanced", optional
-        Factors of the weights of the rows; "balanced" gives all classes the same total weight.
+        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
     categorical : list of column names, or "all", optional
         Numeric columns to treat as discrete.
     discretizer : name or Discretizer, optional

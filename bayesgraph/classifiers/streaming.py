@@ -64,7 +64,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     includes these rows; `fit` ends with a refresh.
 
     The parameters at the beginning of the stream apply until the next `fit`, whatever `set_params`
-    changes. Weights count rows: weights that sum to 1 are too little evidence for any interval.
+    changes (except `unseen`, and `categorical` for new columns). Weights count rows: weights that
+    sum to 1 are too little evidence for any interval.
 
     Parameters
     ----------
@@ -122,8 +123,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         order of their arrival.
     star_ : StreamingStar
         Counts, summaries, current densities and exponents.
-    network_ : WeightedNetwork
-        The current model.
+    network_ : BayesianNetwork or WeightedNetwork
+        The current model; a WeightedNetwork if exponents are learned.
     drifts_ : ndarray of int
         Indices of the rows that raised an alarm, from 0 over all rows of positive weight.
 

@@ -62,7 +62,7 @@ def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) 
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     path : str or path
         The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
         language.
@@ -114,7 +114,7 @@ def to_graphviz(model: Model, **dot_options: Any) -> graphviz.Source:
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     **dot_options
         See :func:`bayesgraph.io.dot.to_dot`.
     """
@@ -128,7 +128,7 @@ def to_svg(model: Model, **dot_options: Any) -> str | None:
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     **dot_options
         See :func:`bayesgraph.io.dot.to_dot`.
 
