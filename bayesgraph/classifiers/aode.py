@@ -18,22 +18,21 @@ from bayesgraph.variables import Discrete
 
 @estimator
 class AODEClassifier(ColumnClassifier):
-    """Averaged one-dependence estimators: every feature takes its turn as a parent of all others.
+    """Averaged one-dependence estimators: a mixture of networks, one for each feature.
 
-    The posterior of a mixture of one network for each feature, in which this feature and the class
-    are the parents of the others (Webb, Boughton, Wang 2005): no structure is chosen, so that
-    nothing about it can be chosen wrongly. A continuous feature is a parent of the other continuous
-    ones only. Missing values are marginalised in each network.
+    In the network of a feature, this feature and the class are the parents of all other features
+    (Webb, Boughton, Wang 2005). No structure is learned. A continuous feature is a parent of the
+    other continuous features only. Missing values are marginalised in each network.
 
-    Tables with a parent besides the class have few rows in each cell: here `smoothing` is "m" by
-    default, m-estimates with m = 1, which weigh the same however many
-    states there are.
+    Tables given the class and another feature have few rows in each cell. Therefore `smoothing` is
+    "m" by default: m-estimates with m = 1, an equivalent sample size that does not depend on the
+    number of states.
 
     Parameters
     ----------
     min_rows : float, default 1.0
-        Rows that a value needs to be a parent. Where a row has a value with fewer, the network of
-        that feature is naive Bayes. (The paper takes 30, later work 1.)
+        Minimum number of rows of a value of the parent feature. Given a value with fewer rows, the
+        other features depend on the class alone. (The paper takes 30, later work 1.)
     {parameters}
 
     Attributes

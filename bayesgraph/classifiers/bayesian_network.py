@@ -1,4 +1,4 @@
-"""Bayesian networks as classifiers: structures chosen, learned or given."""
+"""Bayesian network classifiers with automatically chosen, learned or given structures."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
 
-# Of a column of numbers, where the tables are trained to predict.
+# Maximum number of intervals of a numeric column if the tables are trained to predict.
 _MAX_INTERVALS = 32
 
 
 @estimator
 class BayesianNetworkClassifier(ColumnClassifier):
-    """The best readable network for a table, or a classifier of a structure that is chosen.
+    """A Bayesian network classifier: its structure is chosen automatically, learned, or given.
 
-    Without arguments it chooses by itself: numbers become intervals, and a naive Bayes, or one
-    augmented by a tree of the features that act together, is trained to *predict*. Its tables
-    maximise the penalised conditional likelihood of the class instead of the likelihood of the
-    rows; seen from the tables that are estimated by counting, each cell has a learned exponent
-    (see `to_factor_graph`). The structure and the strength of the penalties are those that predict
-    held-out rows best in an internal cross-validation, whose figures are in `choice_`. What comes
-    out is a Bayesian network like any other.
+    Without arguments the structure is chosen automatically: numeric columns become intervals, and a
+    naive Bayes network, perhaps augmented by a tree of interacting features, is trained to
+    *predict*. Its tables maximise the penalised conditional likelihood of the class instead of the
+    likelihood of the rows. Compared with a table estimated by counting, each cell has a learned
+    exponent (see `to_factor_graph`). The structure and the strength of the penalties are those that
+    predict held-out rows best in an internal cross-validation; `choice_` has its losses. The result
+    is a Bayesian network like any other.
 
     Parameters
     ----------
@@ -55,32 +55,32 @@ class BayesianNetworkClassifier(ColumnClassifier):
         of (parent, child) pairs over the columns and the class, whose name is that of y, or
         "class" if y has none.
     exponents : {"auto", "cells", "variable", "class", "mixed"} or None
-        None estimates the tables by counting. "cells" trains them to predict, which takes a class
-        that is a parent of all features, and of these one at most as another parent. "variable",
-        "class" and "mixed" learn exponents of whole tables, of a table's classes, or both, as
-        :class:`WeightedNaiveBayesClassifier` does; `network_` is then a WeightedNetwork. "auto" is
-        "cells" for the structure "auto", and else None.
+        None estimates the tables by counting. "cells" trains the tables to predict; the class must
+        then be a parent of every feature, and a feature may have at most one other parent.
+        "variable" learns an exponent of each table, "class" an exponent of each table and class,
+        and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
+        WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
     {parameters}
 
     Attributes
     ----------
     {attributes}
     choice_ : Choice
-        Of a network that was trained to predict: the penalties tried, their held-out losses in
-        nats a row, and how much of each is in the model.
+        Only if the network was trained to predict: the penalties tried, their held-out losses in
+        nats per row, and their weights in the model.
 
     Notes
     -----
-    What is trained is the posterior of the class given a whole row. Where only one or two features
-    are known, and for questions about features, the tables of TANClassifier and
-    NaiveBayesClassifier, which are counted, are the closer to the data.
+    Training optimises the posterior of the class given a whole row. If only one or two features
+    are observed, and for queries about features, the counted tables of TANClassifier and
+    NaiveBayesClassifier are closer to the data.
 
-    A network that is trained to predict is not additive in the rows: it has no `partial_fit`,
-    `fit_batches` and `forget`. Numbers become intervals of about equal numbers of rows, 32 at
-    most, unless `discretizer` says otherwise. (One that looks at the classes, as "mdlp" does, has
-    seen the rows that the cross-validation holds out, whose losses are then too good.) `alpha`,
-    `smoothing` and `shrinkage` matter only to the tables that `to_factor_graph` starts from. For
-    how it is done see
+    A network that is trained to predict cannot be estimated from additive statistics: it has no
+    `partial_fit`, `fit_batches` and `forget`. Numeric columns become at most 32 intervals of about
+    equal numbers of rows, unless `discretizer` is given. (A supervised discretiser, such as "mdlp",
+    uses the rows that the cross-validation holds out, so that the held-out losses are too low.)
+    `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a
+    structure that is not "auto". For the training see
     :func:`bayesgraph.learning.loglinear.train_network`.
 
     Examples
@@ -93,7 +93,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     """
 
     command: ClassVar[str] = "auto"
-    # The names that `structure` takes besides "auto".
+    # Structure learners by name: the values of `structure` other than "auto".
     learners: ClassVar[Mapping[str, LearnerCard]] = LEARNERS
     _fitted = ("choice_",)
 
@@ -108,7 +108,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     @property
     def _weighs(self) -> bool:
-        """Whether whole tables have exponents."""
+        """Whether exponents of whole tables are learned."""
         return self.exponents in SCHEMES
 
     @property
@@ -154,23 +154,23 @@ class BayesianNetworkClassifier(ColumnClassifier):
             network = super()._network(source, smoothing, target)
             if not self._weighs:
                 return network
-        assert isinstance(source, TableSource)  # there is no other way to fit
+        assert isinstance(source, TableSource)  # without `partial_fit` there is no other source
         if self._weighs:
             return weighted_network(network, source, str(self.exponents))
         structure = None if self._is_auto else self._learner()(source, smoothing)
         found = train_network(source, structure, priors=checked_priors(self.priors, target))
         self.choice_ = found.choice
-        # The source collects here the statistics that `to_factor_graph` estimates its tables from.
+        # Makes the source collect the statistics from which `to_factor_graph` estimates tables.
         estimate_network(found.structure, source, smoothing)
         return found.network
 
     def to_factor_graph(self) -> FactorGraph:
-        """Return the network as tables that are estimated by counting, raised to exponents.
+        """Return a factor graph of tables that are estimated by counting, raised to exponents.
 
-        Each cell of a table has the exponent that makes it the cell of the network: 1 where
-        prediction agrees with what was counted. For a network that is not trained to predict all
-        are 1. The factor graph answers every question as the network does; that of a weighted
-        network only where all features are observed, see `WeightedNetwork.to_factor_graph`.
+        The exponent of each cell turns the counted probability into the probability of the network;
+        it is 1 where both agree, and everywhere if the network is not trained to predict. The
+        factor graph answers every question as the network does. The factor graph of a weighted
+        network does so only if all features are observed, see `WeightedNetwork.to_factor_graph`.
         """
         check_fitted(self, "network_")
         model: Any = self.network_
@@ -187,7 +187,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
 
 def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:
-    """Return a graph of the user as a structure over the columns of a source."""
+    """Return a graph given by the user as a Structure over the columns of a source."""
     assert source.target is not None  # classifiers always set it
     variables = (source.target, *source.features)
     names = [v.name for v in variables]

@@ -1,4 +1,4 @@
-"""Complement naive Bayes: a class is what its documents have that those of the others lack."""
+"""Complement naive Bayes: each class is scored by how badly the other classes explain a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bayesgraph.statistics import Totals
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import CountVector, Discrete
 
-# Below it, the logarithm of a word that all other classes lack would rule everything else out.
+# Minimum pseudo-count: with 0, a word that all other classes lack would have an infinite weight.
 _MIN_ALPHA = 1e-10
 
 
@@ -33,31 +33,33 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     """Complement naive Bayes for counts of words: robust where classes differ in size.
 
     For each class the shares of the items are estimated from the rows of all *other* classes, and
-    the class whose complement explains a row worst is the answer (Rennie, Shih, Teevan, Karger
-    2003, section 3.1). As a graph this is a naive Bayes over multinomials of the
+    the prediction is the class whose complement explains the row worst (Rennie, Shih, Teevan,
+    Karger 2003, section 3.1). As a graph this is a naive Bayes over multinomials of the
     complements, each raised to the exponent -1 (with `norm`, to an exponent of its class): the
-    weights of the counts in the log score are ``-log P(item | not class)``. It is a scoring rule,
-    no distribution of documents: what takes one, such as drawing documents or their likelihood, is
-    refused.
+    weights of the counts in the log score are ``-log P(item | not class)``. This is a scoring rule
+    and not a distribution of documents: queries that need a distribution, such as samples or the
+    likelihood of documents, are refused.
 
     Probabilities and classes are those of scikit-learn's ``ComplementNB``, whose parameters
-    `fit_prior` and `class_prior` matter to a single class only. Missing counts are left out before
-    the exponents: the shares of the complements are renormalised over the items that are known. In
-    fitting, the sum of an item is scaled up by the share of the rows that know it.
+    `fit_prior` and `class_prior` have an effect for a single class only. Missing counts are
+    marginalised before the exponents are applied: the shares of each complement are renormalised
+    over the observed items. In fitting, the sum of an item is divided by the share of the rows in
+    which the item is observed.
 
     Parameters
     ----------
     smoothing : float or Smoothing, default "dirichlet"
-        Its `alpha` is the pseudo-count of each item in each complement, at least 1e-10: one for
-        all, one for each, or a mapping from name to either.
+        Its `alpha` is the pseudo-count of each item in each complement, at least 1e-10: a number
+        for all items, a number for each item, or a mapping from variable name to either.
     norm : bool, default False
         Divide the weights of each class by their sum (the second normalisation of the paper), which
-        evens out classes whose words are more dependent.
+        compensates for classes whose words are more dependent.
     items : array_like of names, shape (n_features,), optional
-        What the columns of an array or a sparse matrix count, such as the words of a vectorizer.
+        Names of the items that the columns of an array or a sparse matrix count, such as the words
+        of a vectorizer.
     priors : None, "empirical", "uniform" or array_like of shape (n_classes,), default None
-        Factor of the class in its score. None and "uniform" are the same: no prior, as in
-        scikit-learn. "empirical" are the shares of the rows, as in the paper.
+        Prior factor of each class in its score. None and "uniform" both mean equal priors, as in
+        scikit-learn. "empirical" means the shares of the classes in the rows, as in the paper.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # As ComplementNB: scikit-learn's checks come with Gaussian clusters, shifted to positive.
+        # As for ComplementNB: scikit-learn's checks use Gaussian clusters, shifted to be positive.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -123,9 +125,10 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     # ----------------------------------------------------------------------------- questions
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return evidence in which counts that are not named are not observed.
+        """Return evidence that also has the vectors that were not named, with all counts missing.
 
-        A complement has no sum over documents: what is missing is shown to it as missing.
+        A powered complement cannot be summed over all documents, so that a vector without evidence
+        must be passed as a vector of missing counts.
         """
         model = self._fitted_model
         known = model.case(evidence).hard
@@ -133,7 +136,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
 
     def _row(self, row: Any) -> Evidence:
-        """See GraphClassifier: here, with a place for each item."""
+        """See GraphClassifier; vectors that are not observed are filled with NaN."""
         columns = dict(super()._row(row).columns)
         for vector in self._vectors:
             columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
@@ -145,14 +148,14 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
 
 def complement_shares(sums: Floats, alpha: Floats) -> Floats:
-    """Return the shares of the items in all classes but each one.
+    """Return for each class the shares of the items in all other classes together.
 
     Rennie et al. (2003), section 3.1: ``(N_ci~ + alpha_i) / (N_c~ + alpha)``.
 
     Parameters
     ----------
     sums : ndarray, shape (n_classes, n_items)
-        Of the counts of each class.
+        Sum of the counts of each item over the rows of each class.
     alpha : ndarray, shape () or (n_items,)
     """
     others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _MIN_ALPHA)
@@ -160,14 +163,14 @@ def complement_shares(sums: Floats, alpha: Floats) -> Floats:
 
 
 def _exponents(shares: Floats, *, norm: bool) -> Floats:
-    """Return the exponent of all complements, or of each class's, shape () or (n_classes,).
+    """Return the exponent of all complements, shape (), or one for each class if `norm` is true.
 
     Rennie et al. (2003), section 3.2: weights are divided by the sum of their magnitudes.
     """
     if not norm:
         return np.array(-1.0)
     total = np.log(shares).sum(axis=1)
-    # A single item has the share 1 everywhere and says nothing.
+    # With a single item every share is 1, and all weights are zero.
     return np.where(total < 0, 1.0 / np.minimum(total, -np.finfo(float).tiny), -1.0)
 
 

@@ -48,38 +48,37 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# Numbers held at once while responsibilities of leaves become predictions.
+# Maximum number of entries of the matrix of leaf posteriors that `predict` holds at once.
 _CHUNK_NUMBERS = 2**22
 
 
 @estimator
 class _GrownTree(Smoothed):
-    """Base of trees that scikit-learn grows.
+    """Base class of trees that scikit-learn grows.
 
     Parameters
     ----------
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
     max_leaf_nodes, min_impurity_decrease
-        When to stop splitting, as for scikit-learn's trees. Numbers of rows count rows, whatever
-        their weight.
+        Stopping rules of scikit-learn's trees. Numbers of rows do not depend on the weights.
     ccp_alpha : float or "cv", default 0.0
         Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3);
         "cv" chooses it by cross-validation.
     cv : int, splitter of scikit-learn, or iterable of (train, test), default 5
-        Folds of that cross-validation.
+        Folds of the cross-validation for ``ccp_alpha="cv"``.
     one_standard_error : bool, default False
         Take the smallest tree whose cross-validated error is within one standard error of the
         minimum.
     categorical : list of column names, or "all", optional
-        Numeric columns to take as discrete.
+        Numeric columns to treat as discrete.
     unseen : {"missing", "error"}
-        What becomes of a category that was not there in fitting.
+        Treatment of categories that did not occur in fitting.
     random_state : int, default 0
-        scikit-learn breaks ties between splits at random, and the folds are random.
+        Seed of the folds and of scikit-learn's random choice between equally good splits.
     """
 
     _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
-    # The attribute with the variable whose CPD is the tree.
+    # Name of the attribute that holds the variable whose CPD is the tree.
     _tree_variable: ClassVar[str] = "target_"
 
     network_: BayesianNetwork = field(init=False)
@@ -103,8 +102,8 @@ class _GrownTree(Smoothed):
     def _grow(
         self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
     ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
-        """Return the splits, the features they use, and the distributions of all features."""
-        # Pruning and the weights of classes are not left to scikit-learn's learner.
+        """Return the splits, the features that they use, and the marginal CPDs of all features."""
+        # Pruning and class weights are applied here, not by scikit-learn's learner.
         names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
         pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
@@ -115,16 +114,16 @@ class _GrownTree(Smoothed):
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray[Any], Floats]:
-        """Return the rows that have a weight as a table, their y, and their weights."""
+        """Return the rows of positive weight as a table, their y, and their weights."""
         check_unseen(self.unseen)
-        # What was fitted before does not go with the columns to come.
+        # The network of an earlier fit would not match the new columns.
         self.__dict__.pop("network_", None)
         table, y, weights = training_table(self, X, y, sample_weight)
         return table, y, np.ones(len(y)) if weights is None else weights
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
-        """The distribution of a number at each leaf, if that is the target."""
+        """CPD of the target at each leaf if the target is a number, else None."""
         return None
 
     def tree_to_dot(self, **options: Any) -> str:
@@ -150,46 +149,48 @@ class _GrownTree(Smoothed):
 class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     """A decision tree as a network: the features that it splits on are the parents of the class.
 
-    scikit-learn grows and prunes the tree; it becomes the CPD of the class given the features,
-    which are independent of each other. Where nothing is missing the probabilities are those of
-    scikit-learn. A missing feature is summed out exactly under its own distribution, and the
-    network answers every other question too: a feature given the class, the likelihood of a row.
+    scikit-learn grows and prunes the tree, which becomes the CPD of the class given the features.
+    In the network the features are independent of each other. The probabilities of complete rows
+    are those of scikit-learn. A missing feature is marginalised exactly under its own distribution,
+    and the network answers every other query too, such as a feature given the class or the
+    likelihood of a row.
 
-    Missing values in fitting: the splits are scikit-learn's, which sends rows with a missing value
-    to the better side; the probabilities at the leaves are those of fractional rows (Quinlan 1993,
-    section 3.2), which go both ways in the shares that prediction uses too. That a value is missing
-    says nothing of its own.
+    Missing values in fitting: scikit-learn chooses the splits and sends rows with a missing value
+    to the better side. The probabilities at the leaves are estimated from fractional rows (Quinlan
+    1993, section 3.2): a row with a missing value goes to both children, in the proportions that
+    prediction uses too. The fact that a value is missing is not treated as evidence.
 
     Parameters
     ----------
     criterion : {"entropy", "gini", "log_loss", "error"}
         By default the entropy, whose decrease is the gain in log likelihood of the leaves. "error"
-        is the share of rows that the most frequent class misses, which scikit-learn does not have.
+        is the share of rows that are not of the most frequent class, which scikit-learn does not
+        offer.
     smoothing : float or Smoothing, default 0.0
-        Its `alpha` is the pseudo-count for each class at each leaf, shared out as the classes are
-        in all rows (the m-estimate, Cestnik 1990). By default none: the leaves are what the splits
-        were chosen for, and the probabilities are scikit-learn's. With 1, large trees rank better
-        (Provost and Domingos 2003), and no class is ever impossible.
+        Its `alpha` is the mean pseudo-count of a class at each leaf; the pseudo-counts of a leaf
+        are proportional to the class frequencies in all rows (the m-estimate, Cestnik 1990). The
+        default 0 keeps the probabilities by which the splits were chosen, which are scikit-learn's.
+        With 1, large trees rank better (Provost and Domingos 2003), and no class is impossible.
     class_weight : mapping from label to weight, or "balanced", optional
-        Factors on the weights of rows; the network is that of the reweighted rows.
+        Factors of the weights of rows; the network is that of the reweighted rows.
     {parameters}
 
     Attributes
     ----------
     network_ : BayesianNetwork
-        The fitted model, for any query. The score of an arc is the information of the splits on a
-        feature about the class, in nats.
+        The fitted model, for any query. The score of an arc is the decrease of the class entropy by
+        the splits on the feature, in nats.
     tree_ : TreeCPD
         P(class | features).
     ccp_alpha_ : float
-        What the tree was pruned with.
+        Complexity parameter with which the tree was pruned.
     classes_ : ndarray, shape (n_classes,)
     target_ : Discrete
         The class variable of the network.
     features_ : tuple of Variable
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
+        Names of the columns; only if X had names that are all strings.
 
     Examples
     --------
@@ -244,22 +245,22 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
 class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regression tree as a network: features -> leaf -> number.
 
-    The leaf is a hidden variable that the features decide, and the target is normal given the
-    leaf. With missing features its posterior is the exact mixture of the leaves that remain; the
-    prediction is its mean. Where nothing is missing that is scikit-learn's prediction (for
-    squared errors).
+    The leaf is a hidden variable that is a function of the features, and the target is normal given
+    the leaf. If features are missing, the posterior of the target is the exact mixture over the
+    leaves that are possible; the prediction is its mean. For complete rows this is scikit-learn's
+    prediction (for squared errors).
 
-    Missing values in fitting are treated as by DecisionTreeNetworkClassifier. Answers take time and
-    memory in proportion to the leaves: of more than some thousands of rows grow no tree to the end
-    (`min_samples_leaf`), which predicts no better either.
+    Missing values in fitting are treated as by DecisionTreeNetworkClassifier. The time and memory
+    of answers are proportional to the number of leaves: for more than a few thousand rows, limit
+    the tree (`min_samples_leaf`); a fully grown tree does not predict better.
 
     Parameters
     ----------
     criterion : {"squared_error", "absolute_error", "poisson"}
-        Of the splits; leaves predict their mean whatever it is.
+        Criterion of the splits; leaves predict their mean with every criterion.
     smoothing : float or Smoothing, default "dirichlet"
-        Its `shrinkage` draws each leaf's variance towards the pooled one, and its `var_smoothing`
-        is the share of the target's total variance that is added to every leaf's.
+        Its `shrinkage` shrinks the variance of each leaf towards the pooled variance, and its
+        `var_smoothing` is the share of the target's total variance that is added to each leaf's.
     {parameters}
 
     Attributes
@@ -269,13 +270,13 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     tree_ : TreeCPD
         P(leaf | features), all ones and zeros.
     ccp_alpha_ : float
-        What the tree was pruned with.
+        Complexity parameter with which the tree was pruned.
     target_ : Continuous
     leaf_ : Discrete
     features_ : tuple of Variable
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
+        Names of the columns; only if X had names that are all strings.
 
     Examples
     --------
@@ -304,7 +305,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         X : array or data frame (pandas, polars, pyarrow, ...), shape (n_rows, n_features)
             As for the classifiers.
         y : array_like of numbers, shape (n_rows,)
-            None may be missing.
+            Without missing values.
         sample_weight : array_like, shape (n_rows,), optional
 
         Returns
@@ -315,7 +316,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         numbers, name = number_column(y)
         table, numbers, weights = self._table(X, numbers, sample_weight)
         splits, parents, roots = self._grow(DecisionTreeRegressor, table, numbers, weights)
-        # Deviations from a number in their midst keep the digits of the squares.
+        # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))
         deviation = numbers - centre
         amounts = weights[:, None] * np.stack([np.ones_like(deviation), deviation, deviation**2], 1)
@@ -359,7 +360,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
             rows = slice(start, start + step)
             share = np.exp(self.network_.normalised_rows(self.leaf_, evidence.rows(rows)))
             mean = share @ cpd.mean
-            # Spread around each row's own mean: no difference of large squares.
+            # Deviations from the mean of each row avoid the cancellation of large squares.
             gap = cpd.mean - mean[:, None]
             result[:, rows] = mean, np.sqrt(np.sum(share * (cpd.variance + gap * gap), axis=1))
         return (result[0], result[1]) if return_std else result[0]
@@ -383,7 +384,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
 
 def _check_size(splits: Tree) -> None:
-    """Refuse a tree whose table of leaves, probabilities and their logs, does not fit."""
+    """Raise a MemoryLimitError if the table P(leaf | node) and its logarithms are too large."""
     entries = 2 * splits.n_nodes * len(splits.leaves)
     if BYTES * entries > default_memory_limit():
         raise MemoryLimitError(

@@ -42,7 +42,7 @@ ClassCodes = NDArray[np.signedinteger[Any]]
 
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the discretisers: a subclass finds the cuts of one column.
+    """Base class of the discretisers: a subclass finds the cut points of one column.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         A Binned for each numeric column; other columns stay Discrete or become Grouped.
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
+        Names of the columns; only if X had names that are all strings.
     """
 
-    # In discretizer= and in files.
+    # Name in ``discretizer=`` and in files.
     name: ClassVar[str]
-    # Whether cuts depend on the classes.
+    # Whether cut points depend on the classes.
     supervised: ClassVar[bool] = True
     categorical: Any
     variables_: tuple[Variable, ...]
@@ -64,14 +64,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> Floats:
-        """Return the cuts of one column.
+        """Return the cut points of one column.
 
         Parameters
         ----------
         values : ndarray, shape (n_rows,)
             NaN where missing.
         classes : ndarray of integers, shape (n_rows,)
-            Positions of the classes; all zero where there is no y.
+            Class codes; all zero if there is no y.
         n_classes : int
         weights : ndarray, shape (n_rows,), or None
 
@@ -85,7 +85,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def find_groups(
         self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> list[list[int]] | None:
-        """Return which state codes make up each group, or None to leave a column as it is."""
+        """Return the state codes of each group, or None to leave the column unchanged."""
         return None
 
     def find_variables(
@@ -96,7 +96,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         weights: Floats | None,
         keep: frozenset[Name] = frozenset(),
     ) -> tuple[Variable, ...]:
-        """Return what the columns of a table become: Binned for Continuous, Grouped for Discrete.
+        """Return the variables of the discretised columns: Binned for numbers, Grouped for states.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         classes, n_classes, weights
             As for `find_cuts`.
         keep : set of names
-            Columns that stay as they are.
+            Names of columns that remain unchanged.
         """
         return tuple(
             v if v.name in keep else self._found(v, table, (classes, n_classes, weights))
@@ -112,7 +112,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         )
 
     def _found(self, variable: Variable, table: Table, given: tuple[Any, ...]) -> Variable:
-        """Return what one column becomes."""
+        """Return the variable of one column after discretisation."""
         if type(variable) is Continuous:
             cuts = self.find_cuts(table.column(variable), *given)
             return Binned(variable.name, np.asarray(cuts).tolist())
@@ -151,12 +151,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
     @property
     def cuts_(self) -> dict[Name, Floats]:
-        """The cuts of each numeric column, by name."""
+        """The cut points of each numeric column, by name."""
         check_is_fitted(self, "variables_")
         return {v.name: np.array(v.cuts) for v in self.variables_ if isinstance(v, Binned)}
 
     def transform(self, X: Any) -> Any:
-        """Return a frame of states, or an array of their positions.
+        """Return the discretised columns, as a frame of states or an array of their indices.
 
         Parameters
         ----------
@@ -165,9 +165,9 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         Returns
         -------
         frame of the kind of X, or ndarray of float, shape (n_rows, n_features)
-            In a frame, columns of ordered categories such as "(0.8, 1.75]"; columns that are not
-            changed stay as they are. In an array, positions of states in `variables_`, NaN where
-            missing: a numeric array cannot hold the states themselves.
+            A frame has columns of ordered categories such as "(0.8, 1.75]"; columns that are not
+            discretised are unchanged. An array has indices of states in `variables_`, NaN where
+            missing, because a numeric array cannot hold the states themselves.
         """
         check_is_fitted(self, "variables_")
         found = known_columns(self, X, self.layout_.columns, sparse=False)
@@ -189,7 +189,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
 
 def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
-    """Return a variable of groups of states; states without rows are groups of their own."""
+    """Return a variable of groups of states; each state without rows is a group of its own."""
     if all(len(group) == 1 for group in groups):
         return variable
     there = {code for group in groups for code in group}
@@ -199,10 +199,10 @@ def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
 
 
 class _EqualBins(Discretizer):
-    """Base of the discretisers that look at no classes."""
+    """Base class of the unsupervised discretisers."""
 
     supervised = False
-    # The function of `bayesgraph.discretize` that finds the cuts.
+    # The function of `bayesgraph.discretize` that finds the cut points.
     _cuts: ClassVar[Any]
 
     def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
@@ -223,7 +223,7 @@ class EqualWidth(_EqualBins):
     ----------
     bins : int, default 10
     categorical : list of column names, or "all", optional
-        Numeric columns that are discrete already.
+        Numeric columns to treat as discrete.
 
     Examples
     --------
@@ -236,13 +236,13 @@ class EqualWidth(_EqualBins):
 
 
 class EqualFrequency(_EqualBins):
-    """Intervals of about as many rows each; equal values stay together.
+    """Intervals with about equal numbers of rows; equal values are in the same interval.
 
     Parameters
     ----------
     bins : int, default 10
     categorical : list of column names, or "all", optional
-        Numeric columns that are discrete already.
+        Numeric columns to treat as discrete.
     """
 
     name = "frequency"
@@ -255,7 +255,7 @@ class MDLP(Discretizer):
     Parameters
     ----------
     categorical : list of column names, or "all", optional
-        Numeric columns that are discrete already.
+        Numeric columns to treat as discrete.
 
     References
     ----------
@@ -281,13 +281,14 @@ class MODL(Discretizer):
     Parameters
     ----------
     group_values : bool or int, default True
-        Whether categories become groups, or above how many categories of a column they do (groups
-        are made column by column, and may hide what a column says only together with others).
+        Whether categories are grouped; an int is the number of categories above which a column is
+        grouped. (Each column is grouped separately, which may hide interactions between columns.)
         Numbers become intervals in any case.
     granular : bool, default False
-        Whether the precision of the cuts is part of their cost, as it is in Khiops: fewer cuts.
+        Whether the precision of the cut points is part of their cost, as in Khiops, which gives
+        fewer cut points.
     categorical : list of column names, or "all", optional
-        Numeric columns that are discrete already.
+        Numeric columns to treat as discrete.
 
     References
     ----------
@@ -331,22 +332,22 @@ class MODL(Discretizer):
         return modl_groups(codes, classes, n_classes, weights).groups
 
 
-# The one list of discretisers. Streams know those of the same names in
-# `bayesgraph.discretize.cells`.
+# Discretisers of tables by name. `bayesgraph.discretize.cells` has the methods of the same names
+# for streams.
 DISCRETIZERS: dict[str, type[Discretizer]] = {
     kind.name: kind for kind in (EqualWidth, EqualFrequency, MDLP, MODL)
 }
 
 
 def chosen_discretizer(discretizer: Any) -> Discretizer | None:
-    """Return the discretiser that a parameter names, not fitted, or None for None.
+    """Return the unfitted discretiser that a parameter names, or None for None.
 
     Raises
     ------
     DataError
-        For a name that is not known, or a discretiser with columns of its own.
+        If the name is unknown, or the discretiser has its own `categorical` columns.
     DataTypeError
-        For anything else than a name or a Discretizer.
+        If the parameter is neither a name nor a Discretizer.
     """
     if discretizer is None:
         return None
@@ -373,7 +374,7 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
     Raises
     ------
     DataError
-        For a discretiser, or options of one, that a summary of a stream does not serve.
+        If summaries of a stream do not support the discretiser or its options.
     """
     if not isinstance(discretizer, Discretizer):
         return discretizer, bins
@@ -391,7 +392,7 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
 
 
 def _framed(X: Any, table: Table) -> Any:
-    """Return a table's states as a frame of the kind of X."""
+    """Return the states of a table as a frame of the same type as X."""
     if isinstance(X, Mapping):
         return {v.name: decode(v, table.column(v)) for v in table.variables}
     frame = as_frame(X)
@@ -406,7 +407,7 @@ def _categories(frame: nw.DataFrame[Any], variable: Discrete, codes: Any) -> Any
     """Return a column of categories in the order of the states."""
     texts = [str(state) for state in variable.states]
     values = decode(Discrete(variable.name, texts), codes).tolist()
-    # Arrow has categories without an order only.
+    # Arrow has no ordered categories.
     dtype = nw.Categorical() if frame.implementation.is_pyarrow() else nw.Enum(texts)
     name: Any = variable.name
     return nw.new_series(name, values, dtype, backend=frame.implementation)

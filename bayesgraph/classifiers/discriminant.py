@@ -24,18 +24,18 @@ from bayesgraph.learning.discriminant import CovarianceModel, estimate_discrimin
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
-# Rows whose deviations stay in the cache.
+# Number of rows whose deviations fit into the cache.
 _BLOCK = 4096
 
 
 class _Discriminants(NamedTuple):
-    """What linear discriminants are made of.
+    """The class means, the within-class covariance and the prior, from which discriminants follow.
 
     Attributes
     ----------
     mean : ndarray, shape (K, d)
     root : ndarray, shape (d, d)
-        A with ``A S A^T = 1`` for the covariance S within the classes.
+        Whitening matrix A: ``A S A^T`` is the identity for the within-class covariance S.
     prior : ndarray, shape (K,)
     """
 
@@ -49,7 +49,7 @@ class _Discriminants(NamedTuple):
         return np.asarray(self.mean[0] + self.prior @ (self.mean - self.mean[0]))
 
     def scores(self) -> tuple[Floats, Floats]:
-        """Return log P(c | x) as slopes and intercepts of x - centre, up to a term without c.
+        """Return slopes and intercepts of log P(c | x) in x - centre, up to a term equal for all c.
 
         ``w_c = S^-1 (m_c - m)`` and ``w0_c = log P(c) - (m_c - m)^T S^-1 (m_c - m) / 2`` (Hastie,
         Tibshirani, Friedman 2009, equation 4.10, with the centre m as the origin).
@@ -70,7 +70,7 @@ class _Discriminants(NamedTuple):
         _, values, rows = np.linalg.svd(np.sqrt(self.prior)[:, None] * whitened)
         n = min(len(self.mean) - 1, self.mean.shape[1])
         rows = rows[:n]
-        # A direction and its opposite are the same axis: the largest entry is positive.
+        # The sign of an axis is arbitrary: the entry of largest magnitude is made positive.
         largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], 1)
         return self.root.T @ (rows * np.where(largest < 0, -1.0, 1.0)).T, values[:n] ** 2
 
@@ -83,32 +83,33 @@ class DiscriminantAnalysisClassifier(
 ):
     """Discriminant analysis: the features are jointly Gaussian given the class.
 
-    With one covariance for all classes the log odds are linear in the features (Fisher 1936), with
-    one for each they are quadratic. Missing features are marginalised exactly in prediction; in
-    fitting they are taken to be missing at random.
+    With one covariance for all classes the log odds are linear in the features (Fisher 1936); with
+    a covariance for each class they are quadratic. Missing features are marginalised exactly in
+    prediction; in fitting they are assumed to be missing at random.
 
     Parameters
     ----------
     covariance : {"shared", "class"}
     structure : {"full", "diagonal", "spherical"}
-        Free covariances, uncorrelated features, or uncorrelated features of one variance.
+        Free covariances, uncorrelated features, or uncorrelated features of equal variance.
     regularization : float in [0, 1], "ledoit_wolf", "oas" or None
-        Share by which each class's covariance is drawn towards the identity times its mean
-        variance, in the units of the features; or the name of a formula that chooses the share, in
+        Weight with which each class's covariance is shrunk towards the identity times its mean
+        variance, in the units of the features; or the name of a formula that chooses the weight, in
         units of each class's standard deviations (scikit-learn's "auto" is "ledoit_wolf").
     smoothing : float or Smoothing, default "dirichlet"
         Its `var_smoothing` is the share of each column's variance that is added to it, so that
-        collinear columns have a density, and with ``ddof=1`` squares are divided by the rows less
-        the means estimated (N - K, or N_k - 1). An `alpha` that names the class smooths the prior.
+        collinear columns have a density. With ``ddof=1`` sums of squares are divided by the number
+        of rows minus the number of estimated means (N - K, or N_k - 1). An `alpha` that is a
+        mapping with the class among its keys smooths the prior.
     priors : array_like, shape (n_classes,), or "uniform", optional
-        Class probabilities, instead of their shares of the rows. The covariances do not depend on
+        Class probabilities, instead of the class frequencies. The covariances do not depend on
         them.
     class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
+        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
     tol, max_iter : float and int
-        Where values are missing, full covariances are found by expectation-maximisation: stop when
-        a step moves no mean and no covariance by more than this in standard deviations, and warn
-        after so many steps.
+        If values are missing, full covariances are estimated by expectation-maximisation. It stops
+        when no mean and no covariance changes by more than `tol`, in standard deviations, and warns
+        after `max_iter` steps.
 
     Attributes
     ----------
@@ -118,15 +119,16 @@ class DiscriminantAnalysisClassifier(
     means_ : ndarray, shape (n_classes, n_features)
     covariance_ : ndarray, shape (n_features, n_features) or (n_classes, n_features, n_features)
     w_ : ndarray, shape (n_classes, n_features)
-        Shared covariance only. Log odds are linear: ``softmax(X @ w_.T + w0_)`` are the class
-        probabilities of complete rows; with two classes, the logistic function of the difference.
+        Slopes of the log odds, only for a shared covariance: ``softmax(X @ w_.T + w0_)`` are the
+        class probabilities of complete rows; for two classes the logistic function of the
+        difference.
     w0_ : ndarray, shape (n_classes,)
     scalings_ : ndarray, shape (n_features, min(n_classes - 1, n_features))
         Discriminant axes; see `transform`.
     explained_variance_ratio_ : ndarray, shape (min(n_classes - 1, n_features),)
         Share of each axis in the variance between the classes.
     n_iter_ : int
-        Steps of expectation-maximisation; 1 where nothing was missing.
+        Number of steps of expectation-maximisation; 1 if no value was missing.
     target_, features_, n_features_in_, feature_names_in_
         As for the other classifiers.
 
@@ -163,7 +165,7 @@ class DiscriminantAnalysisClassifier(
         return network
 
     def _counts_ahead(self) -> bool:
-        # Ledoit and Wolf's formula takes the rows themselves.
+        # Ledoit and Wolf's formula needs the rows themselves.
         return self.regularization != "ledoit_wolf"
 
     # ------------------------------------------------------------------------------- prediction
@@ -171,8 +173,8 @@ class DiscriminantAnalysisClassifier(
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """See GraphClassifier.
 
-        With a shared covariance and nothing missing the network's answer is linear but for its
-        quadratic term, the same for all classes, which takes longer than all the others.
+        With a shared covariance and complete rows, the scores are linear up to a quadratic term
+        that is the same for all classes and takes most of the time. It is left out here.
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
@@ -207,7 +209,7 @@ class DiscriminantAnalysisClassifier(
 
     @property
     def covariance_(self) -> Floats:
-        """The covariance that all classes share, or that of each class."""
+        """The shared covariance, or one covariance for each class."""
         block = self._block
         if isinstance(block, JointGaussianCPD):
             return block.covariance
@@ -268,11 +270,11 @@ class DiscriminantAnalysisClassifier(
     def transform(self, X: Any) -> Floats:
         """Return rows in the coordinates of the discriminant axes, shape (n_rows, n_axes).
 
-        At most n_classes - 1 axes, the one on which the classes lie furthest apart first. Within
-        the classes every coordinate has variance one and the coordinates are uncorrelated (on
-        average over the classes, where each has a covariance of its own); the prior mean is at
-        zero. scikit-learn's "eigen" solver has the same axes up to sign, without moving the mean to
-        zero. A row with a missing feature has no coordinates: they are NaN.
+        There are at most n_classes - 1 axes, in descending order of between-class variance. Within
+        the classes the coordinates are uncorrelated with variance one (on average over the classes,
+        if each class has its own covariance). The mean of the class means, weighted by the prior,
+        is at zero. scikit-learn's "eigen" solver has the same axes up to sign but does not centre.
+        The coordinates of a row with a missing feature are NaN.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 class _Split(NamedTuple):
-    """The best split of a node: what it leaves wrong, in rows' weight, and where rows go."""
+    """A split of a node, the weight of the rows it misclassifies, and the rows that go left."""
 
     wrong: float
     feature: int
@@ -26,10 +26,10 @@ class _Split(NamedTuple):
 class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
     """scikit-learn's tree, grown by splits that minimise the classification error.
 
-    The impurity of a node is ``1 - max_c p_c``, the share of its rows that the most frequent class
-    misses (Breiman et al. 1984, section 4.1). Splits that change nothing yet are made as by
-    scikit-learn, the first of equal ones; missing values go to the better side. Pruning, decision
-    paths and predictions are scikit-learn's.
+    The impurity of a node is ``1 - max_c p_c``, the share of its rows that are not of the most
+    frequent class (Breiman et al. 1984, section 4.1). As in scikit-learn, splits without an
+    immediate gain are made, and the first of equally good splits is taken. Missing values go to the
+    better side. Pruning, decision paths and predictions are those of scikit-learn.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ErrorTreeClassifier:
@@ -42,7 +42,7 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         y : ndarray of int, shape (n_rows,)
         sample_weight : ndarray, shape (n_rows,), optional
         """
-        # A stump by another criterion checks the parameters and counts classes and features.
+        # Fitting a stump checks the parameters and sets the attributes of classes and features.
         options = {**self.get_params(), "criterion": "gini", "max_depth": 1, "ccp_alpha": 0.0}
         stump = DecisionTreeClassifier(**options).fit(X, y, sample_weight)
         self.__dict__ |= {n: v for n, v in vars(stump).items() if n.endswith("_")}
@@ -65,7 +65,7 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         return self
 
     def _rules(self, n: int, total: float) -> tuple[int, int, float]:
-        """Return the minimum rows of a node to split, and rows and weight of a child."""
+        """Return the minimum rows of a node to split, and minimum rows and weight of a child."""
         leaf, split = (
             int(given if isinstance(given, (int, np.integer)) else np.ceil(given * n))
             for given in (self.min_samples_leaf, self.min_samples_split)
@@ -75,7 +75,7 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
     def _grown(
         self, X: NDArray[Any], amounts: Floats, rules: tuple[int, int, float]
     ) -> tuple[list[Any], list[Floats], int]:
-        """Return the nodes as scikit-learn keeps them, their shares of the classes, the depth."""
+        """Return the nodes as scikit-learn stores them, their class shares, and the depth."""
         nodes: list[Any] = []
         values: list[Floats] = []
         heap: list[Any] = []
@@ -107,16 +107,18 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
 
 
 def _best_split(X: NDArray[Any], amounts: Floats, min_rows: int, weight: float) -> _Split | None:
-    """Return the split after which the fewest rows are wrong, the first of equal ones.
+    """Return the split with the minimum weight of misclassified rows, or None if there is no split.
+
+    Of equally good splits the first is returned.
 
     Parameters
     ----------
     X : ndarray, shape (n_rows, n_features)
-        Of one node; NaN where missing.
+        Rows of the node; NaN where missing.
     amounts : ndarray, shape (n_rows, n_classes)
-        The weight of each row, in the column of its class.
+        The weight of each row in the column of its class, 0 in other columns.
     min_rows, weight : int and float
-        Minima of each child.
+        Minimum number of rows and minimum weight of each child.
     """
     best: _Split | None = None
     whole, n = amounts.sum(axis=0), len(X)
@@ -126,7 +128,7 @@ def _best_split(X: NDArray[Any], amounts: Floats, min_rows: int, weight: float) 
         if not seen:
             continue
         ordered, sums = column[order], np.cumsum(amounts[order], axis=0)
-        # Rows on the left of each cut; the last separates what is seen from what is missing.
+        # Numbers of rows left of each cut; the last cut separates observed from missing values.
         cuts = np.flatnonzero(ordered[1:seen] > ordered[: seen - 1]) + 1
         cuts = np.append(cuts, seen) if seen < n else cuts
         for missing_left in (False, True) if seen < n else (False,):

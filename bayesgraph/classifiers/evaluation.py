@@ -1,4 +1,4 @@
-"""Evaluation of several classifiers on the same folds, from the probabilities of rows left out."""
+"""Cross-validation of several classifiers on the same folds, by held-out probabilities."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class Decisions:
     coverage : float
         Share of the rows that got a decision.
     accuracy : float
-        Share of these that is right; NaN if there are none.
+        Share of correct decisions among the rows with a decision; NaN if there are none.
     cost : float
-        Mean over all rows; without a decision that of abstaining (0 if it was not given).
+        Mean cost over all rows. The cost of a row without a decision is that of abstaining (0 if
+        none was given).
     """
 
     labels: NDArray[Any]
@@ -54,9 +55,9 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """The predictions of one classifier for rows that it was not fitted on.
+    """The cross-validated predictions of one classifier, each for a row that was held out.
 
-    scikit-learn's metrics and displays take them as they are, such as
+    scikit-learn's metrics and displays accept the arrays, for example
     ``CalibrationDisplay.from_predictions(e.y_true == "yes", e.proba[:, 1])``.
 
     Attributes
@@ -66,12 +67,12 @@ class Evaluation:
         Sorted.
     y_true, y_pred : ndarray, shape (n_rows,)
     proba : ndarray, shape (n_rows, n_classes)
-        From the fold in which a row was left out.
+        Class probabilities of each row from the fold in which it was held out.
     fold_accuracy : ndarray, shape (n_folds,)
     fit_seconds, predict_seconds : float
         Medians over the folds.
     n_parameters : int or None
-        Of the last fold's network; None for a classifier without one.
+        Number of parameters of the last fold's network; None for a classifier without a network.
     """
 
     name: str
@@ -92,7 +93,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Share of rows predicted right, mean over the folds."""
+        """Share of correctly predicted rows, averaged over the folds."""
         return float(self.fold_accuracy.mean())
 
     @property
@@ -102,14 +103,14 @@ class Evaluation:
 
     @property
     def brier(self) -> float:
-        """Mean over rows of the sum over classes of squared differences (Brier 1950): 0 to 2."""
+        """Sum over classes of squared differences, mean over rows: 0 to 2 (Brier 1950)."""
         return float(
             ((self.proba - (self.y_true[:, None] == self.classes)) ** 2).sum(axis=1).mean()
         )
 
     @property
     def rmse(self) -> float:
-        """Root of the mean squared difference of probabilities and 0/1 over rows and classes."""
+        """Root mean squared difference of probabilities and 0/1 labels over rows and classes."""
         return math.sqrt(self.brier / len(self.classes))
 
     @property
@@ -119,7 +120,7 @@ class Evaluation:
 
     @property
     def confusion(self) -> NDArray[np.int64]:
-        """Counts, true classes in rows, predicted ones in columns, shape (n_classes, n_classes)."""
+        """Confusion matrix: counts [true class, predicted class], shape (n_classes, n_classes)."""
         return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
 
     def decide(
@@ -130,9 +131,9 @@ class Evaluation:
         min_probability: float | None = None,
         abstained: Any = None,
     ) -> Decisions:
-        """Return the decisions of a rule on the rows left out, and what they cost.
+        """Return the decisions of a rule on the held-out rows, with their accuracy and cost.
 
-        Parameters are those of the classifiers' `decide`.
+        The parameters are those of `decide` of the classifiers.
         """
         rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)
@@ -162,12 +163,12 @@ def evaluate(
     models : mapping from name to unfitted estimator, or one estimator
     X : array or data frame
     y : array_like
-        Of at least two classes.
+        Labels of at least two classes.
     cv : int or splitter of scikit-learn
         The number of stratified, shuffled folds, at most the number of rows of the largest class;
         or a splitter whose test folds hold every row once.
     random_state : int
-        Of the shuffling, where `cv` is a number.
+        Seed of the shuffling if `cv` is a number.
     progress : callable, optional
         Called with the model's name after each fold.
 
@@ -179,8 +180,8 @@ def evaluate(
     Raises
     ------
     DataError
-        For fewer than two classes or folds, more folds than rows in the largest class, or test
-        folds that do not hold every row once.
+        If there are fewer than two classes or folds, or more folds than rows in the largest class,
+        or if the test folds do not hold every row once.
 
     Examples
     --------
@@ -205,7 +206,7 @@ def evaluate(
 
 
 def _folds(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
-    """Return the rows to fit on and the rows to predict of each fold."""
+    """Return for each fold the indices of the rows to fit on and of the rows to predict."""
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise DataError(f"An evaluation takes at least two classes; got {len(classes)}.")
@@ -217,7 +218,7 @@ def _folds(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
             )
         cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
-        # Classes with fewer rows than folds are missing from some test folds: nothing is wrong.
+        # A class with fewer rows than folds is missing from some test folds, which is allowed.
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(cv.split(np.zeros(len(labels)), labels))
     tested = np.sort(np.concatenate([test for _, test in folds]))
@@ -266,7 +267,7 @@ def _evaluate(
 
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
-    """Return some rows of a table or of labels, of the type that they are."""
+    """Return the rows of a table or of labels with the given indices, as the same type."""
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.DataFrame, nw.Series)):
         return frame[index].to_native()

@@ -15,24 +15,24 @@ from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.families import FAMILIES
 from bayesgraph.variables import CountVector, Discrete, Name, Variable
 
-# Families of many columns together, and the name of such a feature.
+# Families of features that consist of many columns, with the default name of such a feature.
 VECTORS = {family.name: family.vector for family in FAMILIES.values() if family.vector}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the columns of X become features.
+    """Assignment of the columns of X to features.
 
     Attributes
     ----------
     columns : tuple of names
-        Of X, in their order.
+        All columns of X, in their order.
     families : mapping from feature name to family
-        Those that the user chose; others follow their type.
+        Families that the user chose; the type of other features determines their family.
     groups : mapping from feature name to column names
-        Vectors of counts that are made of several columns.
+        Features that are vectors of counts, with the columns that each vector consists of.
     categorical : set of names
-        Numeric columns that are discrete.
+        Numeric columns that are treated as discrete.
     """
 
     columns: tuple[Name, ...]
@@ -48,7 +48,7 @@ class Layout:
     def grouped(self, columns: Mapping[Name, Column]) -> dict[Name, Column]:
         """Return columns in which the columns of each vector are joined to one matrix.
 
-        The matrix takes the place of the first of them.
+        The matrix replaces the first of the joined columns.
         """
         first = {names[0]: feature for feature, names in self.groups.items()}
         inside = {name for names in self.groups.values() for name in names}
@@ -63,7 +63,7 @@ class Layout:
         return found
 
     def declared(self, columns: Mapping[Name, Column]) -> dict[Name, Variable]:
-        """Return the variables of the features whose family says what they are."""
+        """Return the variables of the features whose family determines the type of the variable."""
         found: dict[Name, Variable] = {}
         for name, family in self.families.items():
             kind = FAMILIES[family].variable
@@ -78,9 +78,9 @@ class Layout:
         return found
 
     def encoder(self, features: tuple[Variable, ...]) -> Encoder:
-        """Return the encoder of these features, which is cached for the features of the last call.
+        """Return the encoder of `features`; the encoder of the last call is cached.
 
-        A fitted model needs it for each prediction, always with its own features.
+        A fitted model needs the encoder of its own features for each prediction.
         """
         known: Encoder | None = vars(self).get("_encoder")
         if known is None or known.variables is not features:
@@ -100,31 +100,31 @@ class Layout:
 def make_layout(
     columns: Mapping[Name, Column] | Sequence[Name], distributions: Any, categorical: Any
 ) -> Layout:
-    """Return the layout that the user chose.
+    """Return the layout of columns for the `distributions` and `categorical` that the user gave.
 
     Parameters
     ----------
     columns : mapping from name to column, or sequence of names
         The latter for an array of numbers.
     distributions : None, name of a family, or mapping to names of families
-        One family is that of all numeric columns ("categorical": of all columns). Keys are column
-        names (or positions), or tuples of them, which make one vector of counts.
-        All columns of one vector family that are named singly make one vector together.
+        A single family applies to all numeric columns ("categorical": to all columns). The keys of
+        a mapping are column names (or positions), or tuples of them: the columns of a tuple form
+        one vector of counts. Single columns with the same vector family form one vector together.
     categorical : see `bayesgraph.encoding.table.categorical_names`
 
     Raises
     ------
     DataError
-        For an unknown family, or columns named twice.
+        If a family is unknown, or a column is named twice.
     UnknownVariableError
-        For a name that is not a column.
+        If a name is not a column.
     """
     names = tuple(columns)
     numeric = frozenset(categorical_names(categorical, names))
     if distributions is None:
         return Layout(names, categorical=numeric)
     if distributions in tuple(VECTORS) and not numeric and not isinstance(columns, Mapping):
-        # Numbers only, however many: nothing to look at one by one.
+        # All columns are numbers, so that no column needs to be checked.
         feature = _fresh(VECTORS[distributions], names, {})
         return Layout(names, {feature: distributions}, {feature: names})
     chosen = family_by_column(distributions, names)
@@ -163,7 +163,7 @@ def make_layout(
 def _numeric_only(
     chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
 ) -> dict[tuple[Name, ...], str]:
-    """Return the family of all columns for those that have numbers."""
+    """Return the entries of numeric columns, for a family that was chosen for all columns."""
     numeric = {key: family for key, family in chosen.items() if key[0] not in discrete}
     if not numeric:
         family = next(iter(chosen.values()))
@@ -236,7 +236,7 @@ def _check_family(family: Any) -> None:
 
 
 def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Name:
-    """Return a name for a vector that no column and no other vector has."""
+    """Return a name for a vector that differs from the names of all columns and other vectors."""
     number, found = 1, name
     while found in names or found in groups:
         number += 1

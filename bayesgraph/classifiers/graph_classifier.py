@@ -25,12 +25,12 @@ from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, State, Variable
 
-# Rows that are encoded and predicted together: memory beyond the output does not grow with more.
+# Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
 _CHUNK_ROWS = 1 << 15
 
 
 def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
-    """Yield stretches of rows, the number of all rows, and the stretch's columns."""
+    """Yield (slice of rows, number of all rows, columns of the slice) for all rows in turn."""
     n = found.n_rows
     for start in range(0, max(1, n), _CHUNK_ROWS):
         rows = slice(start, min(start + _CHUNK_ROWS, n))
@@ -38,9 +38,9 @@ def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
 
 
 class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all classifiers: predictions and explanations of a fitted network.
+    """Base class of all classifiers: predictions and explanations of a fitted network.
 
-    A subclass fits: it sets the attributes below.
+    The methods of a subclass that fit set the attributes below.
     """
 
     classes_: NDArray[Any]
@@ -50,7 +50,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
     layout_: Layout
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    # Parameters that some subclasses lack.
+    # Defaults of parameters that only some subclasses declare.
     class_weight: Mapping[Any, float] | str | None = None
     categorical: Collection[Name] | str | None = None
     discretizer: Discretizer | str | None = None
@@ -64,7 +64,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------- prediction
 
     def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
-        """Yield stretches of rows, the number of all rows, and the stretch's evidence."""
+        """Yield (slice of rows, number of all rows, evidence of the slice)."""
         check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         for rows, n_rows, chunk in chunks(found):
@@ -72,16 +72,16 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
             yield rows, n_rows, table.evidence()
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
-        """Return log P(class, row), up to a term of the row, and how many rows are impossible."""
+        """Return log P(class, row) up to a constant per row, and the number of impossible rows."""
         return self.network_.rows_with_prior(self.target_, evidence)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """Yield stretches of rows, the number of all rows, and what `_scores` returns of them."""
+        """Yield (slice of rows, number of all rows, log scores, number of impossible rows)."""
         for rows, n_rows, evidence in self._evidence(X):
             yield rows, n_rows, *self._scores(evidence)
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """Return what `finish` makes of the joint log probabilities, in stretches of rows."""
+        """Apply `finish` to the joint log probabilities, slice by slice, and join the results."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, joint, count in self._scored_chunks(X):
@@ -91,7 +91,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
                 result = part
                 break
             if not rows.start:
-                # States first in memory, as they come.
+                # Memory layout of the parts: the values of one class are contiguous.
                 result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
             result[rows] = part
         warn_of_impossible(impossible, len(result), self.target_)
@@ -101,7 +101,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
 
         Missing values and unseen categories are marginalised. Rows to which the model gives
-        probability zero get the prior, with one warning that counts them.
+        probability zero get the prior, with one warning that counts these rows.
         """
         return self._by_rows(X, log_normalised)
 
@@ -110,7 +110,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return self._by_rows(X, normalised)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,); ties go to the first."""
+        """Return the most probable class (the first of ties) of each row, shape (n_rows,)."""
         codes = self._by_rows(X, largest)
         return np.asarray(self.classes_[codes])
 
@@ -123,40 +123,40 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         min_probability: float | None = None,
         abstained: Any = None,
     ) -> NDArray[Any]:
-        """Return for each row the class of the minimum expected cost, or none if in doubt.
+        """Return the class of minimum expected cost of each row; doubtful rows may get no decision.
 
-        Without options the most probable class, as `predict`. Decisions are as good as the
-        probabilities: check these by `bayesgraph.evaluate`.
+        Without options it is the most probable class, as in `predict`. Decisions need calibrated
+        probabilities: check the calibration by `bayesgraph.evaluate`.
 
         Parameters
         ----------
         X : as for `predict`
         costs : array_like, shape (n_classes, n_classes), or mapping, optional
-            Of deciding the column's class where the row's is true, both in the order of
-            `classes_`; or from (true class, decided class) to cost, where what is not named is 0
-            for a right decision and 1 for a wrong one. Negative costs are gains.
+            Matrix with true classes as rows and decided classes as columns, both in the order of
+            `classes_`; or a mapping from (true class, decided class) to cost, in which pairs that
+            are not named cost 0 if the decision is correct and 1 if not. Negative costs are gains.
         abstain : float, optional
-            The cost of abstaining: rows whose minimum expected cost is above it get no decision
-            (Chow 1970). Without `costs`, 0.1 leaves rows open where no class has a probability of
-            at least 0.9.
+            Cost of abstaining: rows whose minimum expected cost is higher get no decision (Chow
+            1970). Without `costs`, 0.1 means no decision for rows in which every class has a
+            probability below 0.9.
         min_probability : float, optional
-            Rows whose class to decide has a smaller probability get no decision.
+            Rows get no decision if the class to decide has a smaller probability.
         abstained : label, optional
-            What rows without a decision get; None by default.
+            Value for rows without a decision; None by default.
 
         Returns
         -------
         ndarray, shape (n_rows,)
-            Of dtype object where rows may be left open, unless `abstained` is a number or a text
-            as the classes are.
+            Of dtype object if rows may have no decision, unless `abstained` is a number or a text
+            like the classes.
 
         Raises
         ------
         DataError
-            For costs of a wrong shape or that are no finite numbers, and for a minimum probability
-            outside [0, 1].
+            If costs have a wrong shape or are not finite, or if `min_probability` is outside
+            [0, 1].
         UnknownStateError
-            For a cost of a class that there is not.
+            If a cost is of an unknown class.
 
         Examples
         --------
@@ -177,21 +177,21 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return rule.labels(self.classes_, self.predict_proba(X), abstained)
 
     def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
-        """Return the log odds of a class against another for each row, in nats.
+        """Return the log odds of a class against another class, in nats, for each row.
 
         Parameters
         ----------
         X : as for `predict`
         positive : label, optional
-            Whose log odds; by default the second of two classes.
+            Class in the numerator of the odds; by default the second of two classes.
         negative : label, optional
-            Against which class; by default against all others together.
+            Class in the denominator; by default all other classes together.
 
         Returns
         -------
         ndarray, shape (n_rows,)
-            Of rows to which the model gives probability zero those of the prior, with one warning
-            that counts them; NaN where only the classes compared are impossible.
+            Rows to which the model gives probability zero have the log odds of the prior, with one
+            warning that counts these rows. NaN if only the compared classes are impossible.
         """
         check_fitted(self, "network_")
         return self._by_rows(X, Contrast.of(self.target_, positive, negative))
@@ -211,15 +211,15 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         target : name, optional
             By default the class: ``clf.contributions(evidence={"age": 63})``.
         evidence : mapping from name to value, list or array of values, or table of one row
-            What is not named, or missing, is not observed.
+            Features that are not named, or missing, are not observed.
         positive, negative : state, optional
             As for `log_odds`.
 
         Returns
         -------
         Contributions
-            A mapping from feature (of counts of words, from word) to its term, with `prior` and
-            `total`; see :meth:`BayesianNetwork.contributions` for its meaning.
+            A mapping from each feature (for counts of words, from each word) to its term, with
+            `prior` and `total`; see :meth:`BayesianNetwork.contributions` for its meaning.
 
         Raises
         ------
@@ -235,13 +235,13 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return one row as evidence, under the policy for unseen values."""
+        """Return one row as evidence; the parameter `unseen` applies to unseen categories."""
         return row_evidence(self, row)
 
     def top_items(
         self, target: Name | None = None, n: int = 10, *, feature: Name | None = None
     ) -> TopItems:
-        """Return the words (items of a vector of counts) that speak most for each class.
+        """Return the words (items of a vector of counts) that favour each class most.
 
         See :meth:`BayesianNetwork.top_items`; by default the target is the class.
         """

@@ -15,16 +15,18 @@ from bayesgraph.statistics import CountSource
 
 @estimator
 class KDBClassifier(ColumnClassifier):
-    """k-dependence Bayesian classifier: each feature has the class and k features as parents.
+    """k-dependence Bayesian classifier: the parents of a feature are the class and k features.
 
-    Features enter by their mutual information with the class; their parents are those before them
-    of the highest mutual information given the class (Sahami 1996).
+    Features are ordered by their mutual information with the class. The parents of a feature are
+    the class and the k earlier features with the highest mutual information given the class (Sahami
+    1996).
 
     Parameters
     ----------
     k : int, default 2
-        0 is naive Bayes. From 2 on what is counted depends on what was counted before, which takes
-        a second pass over the data: there is no `partial_fit`, `fit_batches` or `forget`.
+        0 is naive Bayes. From 2 on the structure must be known before the tables can be counted,
+        which takes a second pass over the data: there is no `partial_fit`, `fit_batches` or
+        `forget`.
     {parameters}
 
     Attributes

@@ -15,19 +15,19 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.variables import Discrete, is_missing, plain
 
-# Whole-number classes within this range of each other are found in a table.
+# Maximum range of integer classes whose codes are looked up in a table.
 _LOOKUP_RANGE = 1 << 20
 
 
 def coded_labels(
     labels: NDArray[Any], classes: ArrayLike | None = None, known: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.signedinteger]]:
-    """Return all classes in ascending order, and the position of each label among them.
+    """Return all classes in ascending order, and the index of each label among them.
 
     Raises
     ------
     DataTypeError
-        If the types of labels, classes and those known before do not go together.
+        If labels, `classes` and `known` classes are of different types.
     """
     joined = joined_classes(known, labels, classes)
     return joined, class_codes(joined, labels)
@@ -36,12 +36,12 @@ def coded_labels(
 def joined_classes(
     known: NDArray[Any] | None, labels: NDArray[Any], classes: ArrayLike | None
 ) -> NDArray[Any]:
-    """Return all classes in ascending order.
+    """Return the union of known classes, labels and `classes` in ascending order.
 
     Raises
     ------
     DataTypeError
-        If their types do not go together.
+        If they are of different types.
     """
     given: dict[str, Any] = {
         "the model": known,
@@ -78,7 +78,7 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
     Raises
     ------
     DataError
-        For a weight that is no finite non-negative number.
+        If a weight is not a finite non-negative number.
     """
     if not isinstance(class_weight, Mapping):
         return np.asarray(compute_sample_weight(class_weight, labels), dtype=np.float64)
@@ -98,9 +98,9 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
 
 
 def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
-    """Return the position of each label among the classes, which are in ascending order."""
+    """Return the index of each label in `classes`, which are in ascending order."""
     if classes.dtype.kind in "iu" and classes.dtype.itemsize < 8:
-        # The range of a narrow type may exceed that type.
+        # Differences of classes may overflow a narrow integer type.
         classes, labels = classes.astype(np.int64), labels.astype(np.int64)
     if classes.dtype.kind == "O":
         place = {value: i for i, value in enumerate(classes.tolist())}
@@ -113,12 +113,14 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
 
 
 def checked_priors(priors: Any, target: Discrete) -> Floats | None:
-    """Return class priors as an array, or None; a mapping goes by class, "uniform" are equal ones.
+    """Return class priors as an array, or None for None; "uniform" means equal priors.
+
+    Classes that a mapping from class to prior does not name have the prior 0.
 
     Raises
     ------
     DataError
-        For a wrong number of them, a negative one, or a sum other than one.
+        If their number is wrong, one is negative, or their sum is not 1.
     """
     if priors is None:
         return None
@@ -143,7 +145,7 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
 
 
 def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
-    """Return the error for an array of objects that are not all text."""
+    """Return the error for an object array of labels that are not all text."""
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         return DataTypeError(
@@ -151,7 +153,7 @@ def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
             "Convert them all to text or all to numbers."
         )
     if kinds == ["number"] or kinds == ["boolean"]:
-        # It begins with scikit-learn's words, so that code which looks for them finds them.
+        # The message begins as scikit-learn's, for code that searches for its words.
         return DataError(
             "Unknown label type: labels that are no text must be so by the type of y, too, which "
             f"is object; it holds such as {labels[0]!r}. Convert it, by y.astype(int) say."
@@ -163,11 +165,17 @@ def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
 
 
 def check_one_type(sources: Mapping[str, Any]) -> None:
-    """Refuse classes that are partly text and partly numbers, given by whose they are.
+    """Check that classes are all text or all numbers.
+
+    Parameters
+    ----------
+    sources : mapping from str to labels
+        Labels by their origin, such as "y", which the error names.
 
     Raises
     ------
     DataTypeError
+        If the types differ.
     """
     kinds = {whose: _kinds(part) for whose, part in sources.items()}
     different = sorted(set().union(*kinds.values()))
@@ -184,7 +192,7 @@ def check_one_type(sources: Mapping[str, Any]) -> None:
 
 
 def _kinds(labels: Any) -> set[str]:
-    """Return whether labels are text or numbers, among which booleans count."""
+    """Return the kinds of labels, such as "text" and "numbers" (which include booleans)."""
     kind = labels.dtype.kind if isinstance(labels, np.ndarray) else "O"
     if kind in "biuf":
         return {"numbers"}
@@ -196,7 +204,7 @@ def _kinds(labels: Any) -> set[str]:
 
 
 def check_announced(classes: ArrayLike) -> None:
-    """Refuse what is no list of classes."""
+    """Raise a DataError if `classes` is empty, not a list, or has a missing label."""
     found = np.asarray(classes)
     if found.ndim != 1 or not len(found):
         raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
@@ -205,7 +213,7 @@ def check_announced(classes: ArrayLike) -> None:
 
 
 def single_label(y: Any) -> Any:
-    """Return the label of a single row."""
+    """Return the label of a single row as a Python value, after checking its type."""
     label = plain(y)
     if is_missing(label):
         raise DataError("A row without its class teaches nothing here; got a missing label.")

@@ -23,9 +23,9 @@ _DRAWINGS = ("to_dot", "to_graphviz", "render")
 def _forwarded(
     method: Callable[Concatenate[Model, _P], _R],
 ) -> Callable[Concatenate[ModelQuestions, _P], _R]:
-    """Return a method of models as one of estimators, with its signature and docstring.
+    """Return an estimator method that calls a method of models, with its signature and docstring.
 
-    Methods that draw the graph mark the target of the estimator.
+    Methods that draw the graph highlight the target of the estimator.
     """
     name = method.__name__
 
@@ -41,16 +41,15 @@ def _forwarded(
 
 
 class ModelQuestions:
-    """Mixed into estimators: the questions of their fitted `network_`, with its signatures.
+    """Mixin of estimators with the queries of models, which the fitted `network_` answers.
 
-    Targets come first and evidence second, as everywhere; without a target the questions that have
-    one are about `target_`.
+    Arguments are first the targets (by default `target_`), if any, and then the evidence.
     """
 
     network_: Any
     target_: Any
     _frame: str | None = None
-    # Questions that the model could answer but the estimator declines, and why.
+    # Types of questions that the estimator refuses although the model could answer, and the reason.
     _declined: ClassVar[frozenset[type[Any]]] = frozenset()
     _because: ClassVar[str] = ""
 
@@ -61,12 +60,12 @@ class ModelQuestions:
         return model
 
     def _answering(self, question: type[Any]) -> Model:
-        """Return the model that answers a question.
+        """Return the fitted model, which answers a type of question.
 
         Raises
         ------
         UnsupportedModelError
-            If the estimator declines it.
+            If the estimator refuses questions of this type.
         """
         model = self._fitted_model
         if question in self._declined:
@@ -76,7 +75,7 @@ class ModelQuestions:
         return model
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return evidence as the model takes it."""
+        """Return evidence in the form that the model takes; overridden where that differs."""
         return evidence
 
     def query(
@@ -89,26 +88,26 @@ class ModelQuestions:
         memory_limit: int | None = None,
         **options: Any,
     ) -> Any:
-        """Return the posterior of the class (the number to predict), or of any other variables.
+        """Return the posterior of the class (in regression, of the target) or of other variables.
 
         Parameters
         ----------
         targets : name or list of names, optional
             By default the class: ``clf.query(evidence={"age": 63})``.
         evidence : mapping from name to value, optional
-            What is not named is not observed.
+            Variables that are not named are not observed.
         method, fallback, memory_limit, **options
             As for :meth:`BayesianNetwork.query`.
 
         Returns
         -------
         Posterior, GaussianMixture or MixedPosterior
-            As the variables are discrete, continuous or both.
+            Depending on whether the variables are discrete, continuous or both.
 
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError
-            With what is known and the nearest match.
+            If a name, a state or a value is invalid; the message has the nearest valid one.
         ImpossibleEvidenceError
             If the evidence has probability zero.
         sklearn.exceptions.NotFittedError
@@ -139,7 +138,7 @@ class ModelQuestions:
     ) -> Any:
         """Draw rows of all variables given the evidence; see `BayesianNetwork.sample`.
 
-        By default the table is of the kind that the estimator was fitted on.
+        By default the table is of the same type (pandas, polars, ...) as X was in fitting.
         """
         frame = self._frame if frame is None else frame
         return self._answering(Sample).sample(
@@ -170,7 +169,10 @@ class ModelQuestions:
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
-        """Return what would run to answer a question; see `BayesianNetwork.plan`."""
+        """Return the plan that would answer a question, without running it.
+
+        See `BayesianNetwork.plan`.
+        """
         model = self._fitted_model
         known = QUESTIONS.get(question) if isinstance(question, str) else None
         if targets is None and known is not None and known[1]:
@@ -187,27 +189,27 @@ class ModelQuestions:
     to_pgmpy = _forwarded(Model.to_pgmpy)
 
     def save(self, path: PathLike, **options: Any) -> None:
-        """Save to a file; of the native format ``bayesgraph.load`` returns the estimator.
+        """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.
 
-        An estimator that learns more rows, by `partial_fit` say, goes on after loading: what it
-        needs for that is in the file. Where this is `statistics_`, deleting it before
-        (``del clf.statistics_``) makes a smaller file of a model that stays as it is.
+        An estimator that can learn more rows, for example by `partial_fit`, can do so after
+        loading: the file holds its statistics. Deleting the attribute `statistics_` before saving
+        (``del clf.statistics_``) makes the file smaller; the loaded model then cannot be updated.
 
         Parameters
         ----------
         path : str or path
             ``.bayesgraph`` is the native format. Others, such as ``.bif``, hold the network alone.
         **options
-            Of the format; see :func:`bayesgraph.io.save`.
+            Options of the format; see :func:`bayesgraph.io.save`.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
         FileFormatError
-            For a suffix that is not known.
+            If the suffix is unknown.
         LossyExportError
-            For a name, a state or a parameter of a type that the format does not hold.
+            If a name, a state or a parameter is of a type that the format does not hold.
         FileNotFoundError
             If there is no such directory.
         """
@@ -215,7 +217,7 @@ class ModelQuestions:
         late_methods.call("save", self, path, **options)
 
 
-# Questions without a line in the class, which tells type checkers of them, are forwarded too.
+# Questions that are not listed in the class (the list serves type checkers) are forwarded too.
 for _name in QUESTIONS:
     if not hasattr(ModelQuestions, _name):
         setattr(ModelQuestions, _name, _forwarded(getattr(Model, _name)))

@@ -23,11 +23,11 @@ class NaiveBayesClassifier(ColumnClassifier):
     distributions : family, or mapping from column (or tuple of columns) to family, optional
         {families}
 
-        One family alone is that of all numeric columns ("categorical": of all columns). A sparse
-        matrix as X takes "multinomial" or "bernoulli".
+        A single family applies to all numeric columns ("categorical": to all columns). If X is a
+        sparse matrix, the family is "multinomial" or "bernoulli".
     items : array_like of names, shape (n_features,), optional
-        What the columns of an array or a sparse matrix count, such as the words of a vectorizer;
-        by default they are called "x0", "x1", and so on.
+        Names of the items that the columns of an array or a sparse matrix count, such as the words
+        of a vectorizer; by default "x0", "x1", and so on.
     {parameters}
 
     Attributes

@@ -45,12 +45,12 @@ from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, Tab
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
 
-# Data to learn from: the rows themselves, or what was counted of them.
+# Data to learn from: the rows themselves, or statistics that were collected from them.
 Source: TypeAlias = TableSource | StatisticsSource
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
-    """Return True if rows can be added; an AttributeError says why not."""
+    """Return True if rows can be added; otherwise raise an AttributeError with the reason."""
     if not classifier._counts_ahead():
         raise AttributeError(
             f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
@@ -63,20 +63,21 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
 
 @estimator
 class NetworkClassifier(GraphClassifier):
-    """Base of the classifiers whose parameters are estimated from additive statistics.
+    """Base class of the classifiers whose parameters are estimated from additive statistics.
 
-    A subclass says which structure it learns, or how it learns the whole network.
+    A subclass defines how the structure, or the whole network, is learned.
 
     Parameters
     ----------
     smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing, default "dirichlet"
-        What tables are drawn towards: equal shares, by a pseudo-count in each cell ("dirichlet") or
-        by some rows in all ("m"); the feature's marginal (Friedman, Geiger, Goldszmidt 1997); or
-        what is known of fewer parents, one dropped after the other, the class last. A number is the
-        pseudo-count of "dirichlet", 1 being Laplace's rule. :class:`Smoothing` says all this and
-        how Gaussians are estimated; its values are searched as ``smoothing__shrinkage``.
+        Shrinkage of tables. "dirichlet": towards equal probabilities, by a pseudo-count in each
+        cell. "m": towards equal probabilities, by a fixed equivalent sample size. "marginal":
+        towards the feature's marginal (Friedman, Geiger, Goldszmidt 1997). "backoff": towards the
+        table given one parent less, recursively; the class is dropped last. A number is the
+        pseudo-count of "dirichlet" (1 is Laplace's rule). :class:`Smoothing` has the formulas and
+        the options of Gaussians; a grid search names its values as in ``smoothing__shrinkage``.
     priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
-        Class probabilities, instead of their shares of the rows.
+        Class probabilities, instead of the class frequencies.
 
     Attributes
     ----------
@@ -84,23 +85,23 @@ class NetworkClassifier(GraphClassifier):
         The fitted model, for any query.
     classes_ : ndarray, shape (n_classes,)
     statistics_ : Statistics
-        Of all rows so far: what `partial_fit` adds to and `forget` subtracts from.
+        Sufficient statistics of all rows so far: `partial_fit` adds to them, `forget` subtracts.
     layout_ : Layout
-        Which columns make up which feature.
+        Assignment of the columns to features.
     target_ : Discrete
         The class variable of the network.
     features_ : tuple of Variable
         The features, in the order of the columns.
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (n_features_in_,)
-        If X had names that are all strings.
+        Names of the columns; only if X had names that are all strings.
     """
 
     smoothing: SmoothingLike = "dirichlet"
     priors: ArrayLike | Mapping[Any, float] | str | None = None
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        """Return what learns the structure: naive Bayes, where a subclass does not say."""
+        """Return the structure learner; by default that of naive Bayes."""
         return star
 
     def _counts_ahead(self) -> bool:
@@ -108,7 +109,7 @@ class NetworkClassifier(GraphClassifier):
         return counts_ahead(self._learner())
 
     def _discretizer(self) -> Discretizer | None:
-        """Return what finds the intervals of numeric columns, if anything does."""
+        """Return the discretiser of numeric columns, or None."""
         return chosen_discretizer(self.discretizer)
 
     @property
@@ -134,9 +135,9 @@ class NetworkClassifier(GraphClassifier):
         ----------
         X : array or data frame (pandas, polars, pyarrow, ...), shape (n_rows, n_features)
             Text, category and boolean columns are discrete, numeric ones continuous unless named in
-            `categorical`. None, NaN and NA are missing and left out where they occur.
+            `categorical`. None, NaN and NA are missing values, which are not counted.
         y : array_like, shape (n_rows,)
-            Labels; none may be missing.
+            Labels, without missing values.
         sample_weight : array_like, shape (n_rows,), optional
 
         Returns
@@ -148,7 +149,7 @@ class NetworkClassifier(GraphClassifier):
     def _fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
     ) -> Any:
-        """Learn from a whole table: its columns, its statistics, and what they say."""
+        """Fit on a whole table: encode its columns, collect statistics, estimate the network."""
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
@@ -179,12 +180,12 @@ class NetworkClassifier(GraphClassifier):
         codes: NDArray[np.signedinteger],
         weights: Floats | None,
     ) -> Table:
-        """Return a table with intervals, but for columns of chosen distributions.
+        """Return the table discretised, except for columns with a chosen distribution.
 
         Raises
         ------
         DataError
-            If one distribution was chosen for all numeric columns, so that there is nothing to do.
+            If one distribution was chosen for all numeric columns, so that none can be discretised.
         """
         if self._one_distribution not in (None, "categorical"):
             raise DataError(
@@ -193,13 +194,13 @@ class NetworkClassifier(GraphClassifier):
                 "columns that keep their numbers: distributions={'age': 'gaussian'}."
             )
         numeric = {n for n, f in self.layout_.families.items() if f != "categorical"}
-        # A class that has no rows yet says nothing of intervals.
+        # Discretisers get only the classes that have rows.
         there = np.bincount(codes) > 0
         args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(numeric))
         return discretized(table, discretizer.find_variables(table, *args))
 
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
-        """Learn all that `fit` sets besides the classes and the layout."""
+        """Set all fitted attributes except the classes and the layout."""
         if isinstance(smoothing.alpha, Mapping):
             names = [v.name for v in (target, *source.features)]
             for name in smoothing.alpha:
@@ -211,7 +212,7 @@ class NetworkClassifier(GraphClassifier):
         return self
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
-        """Return the network that a source gives: its structure, then its parameters."""
+        """Return the network of a source: learn its structure, then estimate its parameters."""
         structure = self._learner()(source, smoothing)
         return estimate_network(
             structure,
@@ -231,22 +232,22 @@ class NetworkClassifier(GraphClassifier):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:
-        """Learn from more rows; the model is then the one that `fit` makes of all rows together.
+        """Learn from more rows; the model then equals that of `fit` on all rows together.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Categories and classes that are new become states. Intervals that a
-            `discretizer` found stay those of the first batch.
+            As in `fit`. New categories and classes become states. The intervals of a `discretizer`
+            remain those of the first batch.
         classes : array_like, optional
-            Classes that have no rows yet; they are known from then on.
+            Classes to add to the model, even if they have no rows yet.
 
         Raises
         ------
         DataError
-            For ``class_weight="balanced"``, which needs all rows at once; and for structures whose
-            learner has to look at the rows again. A batch that is refused, for whatever reason,
-            leaves the model as it was.
+            If ``class_weight="balanced"``, which needs all rows at once, or if the structure
+            learner needs statistics that were not collected. Every error leaves the model
+            unchanged.
         """
         self._check_updatable()
         if not hasattr(self, "network_"):
@@ -272,7 +273,7 @@ class NetworkClassifier(GraphClassifier):
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
-        """Learn from batches of rows, one after the other: from a file, say, larger than memory.
+        """Fit on batches of rows in turn, such as the parts of a file larger than memory.
 
         Parameters
         ----------
@@ -292,11 +293,11 @@ class NetworkClassifier(GraphClassifier):
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Take rows out of the model again, which must have been fitted with it.
+        """Remove rows from the model, which must be among the rows that it was fitted on.
 
-        The model is then the one that `fit` makes of the other rows with the same states: exactly
-        for counts, and for moments up to rounding errors, small beside the spread of each column;
-        where they would not be small, the rows are not forgotten.
+        The model then equals that of `fit` on the remaining rows with the same states: exactly for
+        counts, and for moments up to rounding errors that are small relative to the spread of each
+        column. If they would not be small, the rows are not removed.
 
         Parameters
         ----------
@@ -306,10 +307,10 @@ class NetworkClassifier(GraphClassifier):
         Raises
         ------
         DataError
-            For rows that were not part of the model, or too little left of a column's variance;
-            the model is then unchanged.
+            If the rows were not part of the model, or if too little of a column's variance would
+            remain; the model is then unchanged.
         UnknownStateError
-            For a value or a class that the model does not have.
+            If the model does not have a value or a class of the rows.
         """
         check_fitted(self, "network_")
         check_statistics(self)
@@ -327,7 +328,7 @@ class NetworkClassifier(GraphClassifier):
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Columns, NDArray[Any], Floats | None]:
-        """Return more rows for a fitted model."""
+        """Return the columns, labels and weights (None: all 1) of new rows for a fitted model."""
         labels, _ = target_column(y)
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         check_consistent_length(range(found.n_rows), labels)
@@ -343,7 +344,7 @@ class NetworkClassifier(GraphClassifier):
         target: Discrete,
         unseen: str = "missing",
     ) -> Statistics:
-        """Return of some rows the statistics that are known of others."""
+        """Return the statistics of new rows, for the same requests as the statistics `known`."""
         table = known_table(found, self.layout_, features, unseen)
         table = table.with_column(target, codes)
         return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
@@ -352,28 +353,28 @@ class NetworkClassifier(GraphClassifier):
         tags = super().__sklearn_tags__()
         family = FAMILIES.get(self._one_distribution or "")
         tags.input_tags.positive_only = family is not None and family.positive
-        # As scikit-learn has it: its checks score on clouds of points, which are no counts.
+        # As in scikit-learn: its checks measure the score on Gaussian clusters, not on counts.
         tags.classifier_tags.poor_score = self._one_distribution in VECTORS
         return tags
 
 
 @estimator
 class ColumnClassifier(NetworkClassifier):
-    """Base of the classifiers that take columns of any type.
+    """Base class of the classifiers that take columns of any type.
 
     Parameters
     ----------
     class_weight : mapping from class to weight, or "balanced", optional
-        Multiplies the weights of the rows; "balanced" makes up for the numbers of rows.
+        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
     categorical : list of column names, or "all", optional
-        Numeric columns to take as discrete.
+        Numeric columns to treat as discrete.
     discretizer : name or Discretizer, optional
-        Makes intervals of numeric columns, whose states are then such as "(0.8, 1.75]"; evidence
-        stays a number. MODL also makes groups of categories. Columns to which the user gave a
-        family of distributions stay numbers.
+        Discretises numeric columns: their states are intervals such as "(0.8, 1.75]", and evidence
+        on them is still a number. MODL also groups categories. Columns with a family of
+        distributions that the user chose are not discretised.
         {discretizers}
     unseen : {"missing", "error"}
-        What becomes of a category that was not there in fitting.
+        Treatment of categories that did not occur in fitting.
     """
 
     class_weight: Mapping[Any, float] | str | None = None
@@ -388,9 +389,9 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
     Raises
     ------
     DataTypeError
-        For anything else.
+        If a batch is not such a tuple.
     DataError
-        If there is none.
+        If there is no batch.
     """
     batch = None
     for batch in batches:
@@ -402,7 +403,7 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def check_statistics(estimator: Any) -> None:
-    """Raise a DataError if a model has lost what it would need to be updated."""
+    """Raise a DataError if a fitted model lacks the statistics that updates need."""
     if not hasattr(estimator, "statistics_"):
         raise DataError(
             "This model does not have the statistics it was made from (files of earlier versions "

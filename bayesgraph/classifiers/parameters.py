@@ -1,4 +1,4 @@
-"""Parameters of estimators: declared and documented once, with the smoothing in one place."""
+"""Parameters of estimators: generated constructors and docstrings, and the smoothing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ EstimatorT = TypeVar("EstimatorT", bound=type)
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def estimator(cls: EstimatorT) -> EstimatorT:
-    """Give an estimator the `__init__` of its parameters: its annotations and those of its bases.
+    """Generate the `__init__` of an estimator class from its annotations and those of its bases.
 
-    In its docstring ``{parameters}`` stands for what its bases say of their parameters, and
-    ``{attributes}`` for what they say of their attributes.
+    In the docstring of the class, ``{parameters}`` and ``{attributes}`` are replaced by the entries
+    of its bases; ``{families}``, ``{learners}`` and ``{discretizers}`` by lists of these names.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
@@ -46,14 +46,14 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
 
 def _bullet(family: LeafFamily) -> str:
-    """Return the line of a family in the docstring of ``distributions=``."""
+    """Return the list item that describes a family in the docstring of ``distributions=``."""
     stored = "; keeps the distinct values of the column" if family.keeps_values else ""
     text = f'* "{family.name}": {family.summary}{stored}.'
     return _indented(text, 10)
 
 
 def _indented(text: str, below: int) -> str:
-    """Return text wrapped as the description of a parameter, with deeper lines below the first."""
+    """Return wrapped text: the first line indented by 8 blanks, further lines by `below` blanks."""
     return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
 
 
@@ -66,26 +66,27 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
 
 
 class Smoothed:
-    """Mixed into estimators whose parameter `smoothing` is a name, a number or a Smoothing."""
+    """Mixin of estimators with the parameter `smoothing`: a name, a number or a Smoothing."""
 
     smoothing: Any
-    # The values of a Smoothing that the estimator reads, if it does not read all.
+    # Names of the Smoothing values that the estimator uses; empty if it uses all of them.
     _reads: ClassVar[Collection[str]] = ()
-    # Attributes of a fitted estimator that files hold besides those that all have.
+    # Fitted attributes that files hold in addition to those that all estimators have.
     _fitted: ClassVar[Collection[str]] = ()
-    # The name on the command line, if it has one, and the arguments that it means.
+    # Name of the estimator on the command line (None: not available there), and the arguments of
+    # the constructor that the command line passes.
     command: ClassVar[str | None] = None
     command_options: ClassVar[Mapping[str, Any]] = {}
-    # The class of `network_`, for the docstring.
+    # Name of the class of `network_`, for the docstring.
     _model_name: ClassVar[str] = "BayesianNetwork"
 
     def _smoothing(self) -> Smoothing:
-        """Return the smoothing.
+        """Return the parameter `smoothing` as a Smoothing.
 
         Raises
         ------
         DataError
-            If it sets what this estimator does not read.
+            If it changes a value that this estimator does not use.
         """
         found = as_smoothing(self.smoothing)
         ignored = {n: v for n, v in found.changed().items() if self._reads and n not in self._reads}
@@ -97,7 +98,7 @@ class Smoothed:
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the smoothing as ``smoothing__alpha``; see scikit-learn."""
+        """Set parameters as in scikit-learn; values of the smoothing as ``smoothing__alpha``."""
         own = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
         super().set_params(**own)  # type: ignore[misc]
         if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in own}:

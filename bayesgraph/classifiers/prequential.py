@@ -30,13 +30,13 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Name, is_missing, plain
 
-# Probability of a class that a model takes for impossible: that costs much, but not everything.
+# Minimum probability in the log loss, which makes the loss of an impossible class finite.
 _MINIMUM = 1e-15
 _HEADER = (
     "model", "accuracy", "log loss", "accuracy at the end", "kappa majority", "kappa no change",
     "alarms",
 )  # fmt: skip
-# Rows that came as mappings from name to value.
+# Rows given as mappings from name to value.
 _Rows = list[Mapping[Name, Any]]
 _Labels = NDArray[Any]
 
@@ -46,35 +46,36 @@ _Labels = NDArray[Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrequentialResult(Displayed):
-    """Quality of the predictions that a model made of each row before it learned it.
+    """Quality of a model's predictions for the rows of a stream, made before each row was learned.
 
-    The curves have a point after each batch. They weigh late rows more (`fading`), or are those of
-    the last rows (`window`).
+    The curves have a point after each batch: an average that weighs late rows more (`fading`), or
+    an average over the last rows (`window`).
 
     Attributes
     ----------
     name : str
-        Of the model.
+        Name of the model.
     rows : ndarray of int, shape (n_points,)
-        Rows of the stream up to each point.
+        Number of rows of the stream up to each point.
     accuracy, log_loss : ndarray, shape (n_points,)
-        The loss in nats; a class that has no probability costs 34.5. NaN for a model that gives no
+        The loss is in nats; a class of probability zero costs 34.5. It is NaN for a model without
         probabilities.
     kappa_majority : ndarray, shape (n_points,)
-        What part of the errors of the majority classifier the model avoids: 0 is no better than
+        Share of the errors of the majority classifier that the model avoids: 0 is no better than
         predicting the most frequent class so far (Bifet et al. 2015).
     kappa_no_change : ndarray, shape (n_points,)
-        The same beside predicting the label that came last (Zliobaite et al. 2015).
+        Share of the errors of the no-change classifier, which predicts the label of the previous
+        row, that the model avoids (Zliobaite et al. 2015).
     mean_accuracy, mean_log_loss : float
-        Over all rows that were judged.
+        Means over all scored rows.
     first_row : int
-        Row of the stream, from 0, from which on the model was judged.
+        Index of the first scored row of the stream, from 0.
     n_tested : int
-        Rows that were judged: all from there on.
+        Number of scored rows: all rows from `first_row` on.
     alarms : ndarray of int
-        Rows of the stream, from 0, that brought an alarm of drift.
+        Indices of the rows of the stream, from 0, that raised a drift alarm.
     averaging : str
-        Over what the curves are.
+        Text that names the rows over which the curves average.
     """
 
     name: str
@@ -101,8 +102,8 @@ class PrequentialResult(Displayed):
 class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
     """Results of several models on the same rows of one stream, by their names.
 
-    It prints as a table: accuracy and log loss over all rows that were judged, which are the same
-    for all models, and the ends of the curves.
+    It prints as a table: accuracy and log loss over all scored rows, which are the same for all
+    models, and the last points of the curves.
     """
 
     def _display(self) -> DisplayTable:
@@ -165,59 +166,61 @@ def prequential(
     detector: Any = None,
     judge_from: int = 0,
 ) -> PrequentialResult | PrequentialComparison:
-    """Test a model on each row of a stream before it learns from it.
+    """Evaluate models on a stream: each row is predicted before it is learned.
 
-    The rows of a batch are predicted, each as its most probable class, before any of them is
-    learned. Streaming classifiers of bayesgraph predict each row with all rows before it, whatever
-    the batches, and so do models of river. A row for which a model has no answer counts as an
-    error. A model of scikit-learn that has learned nothing cannot predict: the first batch is
-    learned only. Several models are judged from the first row that all of them had an answer for.
+    The rows of a batch are predicted, each as its most probable class, before any row of the batch
+    is learned. Streaming classifiers of bayesgraph and models of river instead predict each row
+    with all rows before it, whatever the batch size. A row that a model does not predict counts as
+    an error. An unfitted model of scikit-learn cannot predict: the first batch is only learned.
+    Several models are scored from the first row on that all of them predict.
 
-    With e_i what is measured of row i, a curve at row n is S_n / B_n, where S_n = e_n + a S_{n-1},
+    For a measure e_i of row i, the curve at row n is S_n / B_n, where S_n = e_n + a S_{n-1},
     B_n = 1 + a B_{n-1} and a is the fading factor (Gama, Sebastiao, Rodrigues 2013, section 3.2).
 
     Parameters
     ----------
     model : classifier, or mapping from name to classifier
-        With `partial_fit` and `predict_proba` or `predict` (pipelines of scikit-learn whose steps
-        have `partial_fit`, too), or with river's `learn_one` and `predict_proba_one` or
-        `predict_one`. It is changed: it learns the whole stream. Several models are judged on the
+        With `partial_fit` and `predict_proba` or `predict` (also a pipeline of scikit-learn whose
+        steps have `partial_fit`), or with river's `learn_one` and `predict_proba_one` or
+        `predict_one`. The object itself learns the whole stream. Several models are scored on the
         same rows.
     X : table, or iterable of pairs
-        Pairs of a table and its labels are batches. Pairs of a row (a mapping from name to value)
-        and its label, such as the datasets of river, are gathered to batches; models that take
+        A pair of a table and its labels is one batch. Pairs of a row (a mapping from name to value)
+        and its label, such as the datasets of river, are collected into batches; models that take
         tables get data frames with the columns of the first batch.
     y : array_like, shape (n_rows,), optional
         Labels of a table.
     batch : int
-        Rows of a table, or pairs of a row and its label, that come together.
+        Number of rows of a table, or of pairs of a row and its label, in a batch.
     classes : array_like, optional
-        All classes, which other libraries ask for ahead; by default those of a table's labels.
+        All classes, which the first `partial_fit` of other libraries needs; by default the classes
+        in `y`.
     fading : float
-        The factor, in (0, 1]: 0.999 weighs the last 1,000 rows most; 1 weighs all alike.
+        Fading factor in (0, 1]: with 0.999 the last 1,000 rows weigh most; with 1 all rows weigh
+        the same.
     window : int, optional
-        Average over the last so many rows instead.
+        Number of last rows to average over, instead of fading.
     detector : str, DriftDetector or detector of river, optional
-        Fed with the errors (a copy of it for each model); by default the alarms are those of the
-        model's own.
+        Drift detector, of which a copy for each model gets the errors; by default the alarms are
+        those of the model's own detector.
     judge_from : int
-        Rows before this one are predicted and learned, but not judged: with the same number,
-        models that were tried one by one are judged on the same rows.
+        Index of the first row to score; earlier rows are only predicted and learned. Equal values
+        let models that are evaluated in separate calls be scored on the same rows.
 
     Returns
     -------
     PrequentialResult, or PrequentialComparison
-        The second for a mapping.
+        A PrequentialComparison if `model` is a mapping.
 
     Raises
     ------
     DataError
-        For no rows that could be predicted, or labels that do not fit.
+        If no row could be predicted, or labels do not match the rows.
     DataTypeError
-        For a class in place of a model, or what is no table.
+        If a model is a class instead of an object, or X is not a table.
     ModelError
-        For a model that cannot learn in steps, or a fading factor, a window, a batch or a detector
-        that cannot be.
+        If a model cannot learn in steps, or if `fading`, `window`, `batch` or `detector` is
+        invalid.
 
     References
     ----------
@@ -265,12 +268,12 @@ def prequential(
 
 
 def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
-    """Return from which row on models are judged together; None if from none of these."""
+    """Return the index of the first row of a batch that all models predict, or None."""
     known = [found.known for found in answers if found is not None]
     if len(known) < len(answers):
         return None
     if len(known) == 1:
-        return 0  # alone, a row without an answer is an error
+        return 0  # for a single model, a row that is not predicted counts as an error
     together = np.logical_and.reduce(known)
     return int(together.argmax()) if together.any() else None
 
@@ -292,7 +295,10 @@ class _Curves:
         self._alarms: list[int] = []
 
     def take(self, labels: NDArray[Any], answers: _Answers | None, skip: int) -> None:
-        """Take rows, the first of which are not judged; all of them if there are no answers."""
+        """Add the rows of a batch and score them, except the first `skip` rows.
+
+        Without answers no row is scored.
+        """
         baselines = self._baselines(labels)
         first, self._n = self._n, self._n + len(labels)
         if answers is not None and self._detector is not None:
@@ -314,7 +320,7 @@ class _Curves:
         self._points.append((self._n, point))
 
     def _baselines(self, labels: NDArray[Any]) -> Floats:
-        """Return where the most frequent label so far, and the last one, are right, (n, 2)."""
+        """Return whether the most frequent and the previous label are correct, shape (n, 2)."""
         found = np.zeros((len(labels), 2))
         for i, label in enumerate(map(plain, labels.tolist())):
             if self._counts:  # ties go to the label that came first
@@ -325,7 +331,7 @@ class _Curves:
         return found
 
     def result(self, name: str, own_alarms: NDArray[np.int64]) -> PrequentialResult:
-        """Return the curves."""
+        """Return the result over all rows that were added."""
         if not self._points:
             raise DataError(
                 "No row was predicted: the first batch only teaches a model that cannot predict "
@@ -352,7 +358,7 @@ class _Curves:
 
 
 def _kappa(accuracy: Floats, baseline: Floats) -> Floats:
-    """Return (p - q) / (1 - q); 0 where the other classifier makes no error."""
+    """Return (p - q) / (1 - q) for accuracy p and baseline q; 0 where the baseline is 1."""
     errors = 1.0 - baseline
     return np.where(errors > 0, (accuracy - baseline) / np.where(errors > 0, errors, 1.0), 0.0)
 
@@ -367,11 +373,11 @@ class _Answers:
     Attributes
     ----------
     right : ndarray, shape (n_rows,)
-        1 where the answer was the class, else 0.
+        1 where the predicted class is the label, else 0.
     given : ndarray, shape (n_rows,)
-        Probability of the class; NaN from a model that gives none.
+        Predicted probability of the label; NaN from a model without probabilities.
     known : ndarray of bool, shape (n_rows,)
-        Whether there was an answer; without one a row counts as an error.
+        Whether the model predicted the row; a row that is not predicted counts as an error.
     """
 
     right: Floats
@@ -382,18 +388,18 @@ class _Answers:
     def of(
         cls, labels: NDArray[Any], answers: NDArray[Any], proba: Floats, classes: NDArray[Any]
     ) -> _Answers:
-        """Return the answers of a model that gives probabilities."""
+        """Return the answers of a model with probabilities."""
         places = {plain(label): k for k, label in enumerate(classes.tolist())}
         at = np.array([places.get(plain(label), -1) for label in labels.tolist()])
         given = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
-        # The first class of a row without probabilities is no answer.
+        # The first class, the argmax of a row of zeros, is not a prediction.
         known = np.asarray(proba.any(axis=1))
         right = (np.asarray(answers) == labels) & known
         return cls(right.astype(np.float64), given, known)
 
 
 class _Trial(ABC):
-    """A model on trial."""
+    """A model that is evaluated, behind one interface for all protocols."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.name = model, type(model).__name__
@@ -401,24 +407,27 @@ class _Trial(ABC):
 
     @abstractmethod
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
-        """Predict rows, then learn them; None if a model that knows nothing could not predict."""
+        """Predict rows, then learn them; return None if the unfitted model could not predict."""
 
     def _learned(self) -> tuple[int, NDArray[np.int64]]:
-        """Return rows learned, and alarms raised, by a streaming classifier of ours."""
+        """Return the number of rows learned and the alarms of a bayesgraph streaming classifier.
+
+        For other models they are 0 and an empty array.
+        """
         inner = getattr(self.model, "learner", self.model)
         if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
             return 0, np.empty(0, dtype=np.int64)
         return inner.star_.n_seen, inner.drifts_
 
     def own_alarms(self) -> NDArray[np.int64]:
-        """Return the alarms that the model's own detector raised, as rows of this stream."""
+        """Return the indices of the rows of this stream at which the model's detector alarmed."""
         return self._learned()[1][len(self._known_alarms) :] - self._begun
 
 
 class _ByRows(_Trial):
     """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`.
 
-    Streaming classifiers predict each row of a table with all before it as well.
+    Streaming classifiers of bayesgraph also predict each row of a table with all rows before it.
     """
 
     def __init__(self, model: Any) -> None:
@@ -440,11 +449,11 @@ class _ByRows(_Trial):
         return _Answers(right, given, known.astype(np.bool_))
 
     def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
-        """Return the most probable class, or None, and the probability of a class."""
+        """Return the most probable class (None without a prediction), and P(label)."""
         try:
             predict = getattr(self.model, "predict_proba_one", None)
             found = None if predict is None else predict(x)
-        except NotImplementedError:  # as river's classifiers that give labels only
+        except NotImplementedError:  # as river's classifiers without probabilities
             found = None
         if found is None:
             return self.model.predict_one(x), np.nan
@@ -505,13 +514,13 @@ class _ByBatches(_Trial):
         except AttributeError:
             if hasattr(self._last, "classes_"):
                 raise
-            return None  # wrappers of other libraries miss their classes first
+            return None  # unfitted wrappers of other libraries fail on their missing classes
         classes = np.asarray(self._last.classes_)
         return _Answers.of(labels, classes[proba.argmax(axis=1)], proba, classes)
 
 
 def _is_ready(step: Any) -> bool:
-    """Tell whether a step of a pipeline transforms as it is."""
+    """Return whether a step of a pipeline is fitted or needs no fitting."""
     try:
         check_is_fitted(step)
     except NotFittedError:
@@ -520,7 +529,7 @@ def _is_ready(step: Any) -> bool:
 
 
 def _trial(model: Any) -> _Trial:
-    """Put a model on trial, by the protocol that it has."""
+    """Return the wrapper of a model for the protocol that the model has."""
     if isinstance(model, type):
         raise DataTypeError(
             f"prequential takes a model; got the class {model.__name__}. Write {model.__name__}()."
@@ -542,7 +551,7 @@ def _trial(model: Any) -> _Trial:
 
 
 def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Yield tables or lists of rows, each with its labels."""
+    """Yield the batches: tables or lists of rows, each with its labels."""
     if y is not None:
         frame = as_frame(X)
         table = frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X
@@ -611,10 +620,10 @@ def _is_rows(X: Any) -> bool:
 
 
 def _as_rows(X: Any) -> _Rows:
-    """Return rows of names and values; what is missing in a table is left out, as in river."""
+    """Return rows as mappings; missing values of a table are left out, as in river."""
     if _is_rows(X):
         return list(X)
-    # NumPy would make text of the numbers beside text.
+    # NumPy would convert numbers beside text to text.
     table = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
     columns = columns_of(table)
     values = [
@@ -628,7 +637,7 @@ def _as_rows(X: Any) -> _Rows:
 
 
 def _as_table(rows: _Rows, names: Sequence[Name] | None) -> Any:
-    """Return a frame of rows, with the columns named or those of the rows."""
+    """Return rows as a data frame with the columns `names`, or by default those of the rows."""
     pandas = optional_module("pandas", extra="river", what="A table of single rows")
     found = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     if names is not None and (more := [name for name in found if name not in set(names)]):

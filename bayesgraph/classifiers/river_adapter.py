@@ -1,4 +1,4 @@
-"""Streaming classifiers as river's: the same model behind the methods that river's tools call."""
+"""Adapter that gives streaming classifiers the interface of river's classifiers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ from bayesgraph.optional import optional_module
 def to_river(model: StreamingNaiveBayesClassifier | None = None) -> Any:
     """Return a streaming classifier as a classifier of river.
 
-    It takes part in river's pipelines, metrics, evaluation, drift retraining and ensembles.
+    The result can be used in river's pipelines, metrics, evaluation, drift retraining and
+    ensembles.
 
     Parameters
     ----------
     model : StreamingNaiveBayesClassifier or StreamingWeightedNaiveBayesClassifier, optional
-        Of which a copy is taken, with what it has learned; by default an empty weighted one.
+        Classifier to copy, including its learned state; by default an unfitted
+        StreamingWeightedNaiveBayesClassifier.
 
     Returns
     -------
     river.base.MiniBatchClassifier
         With `learn_one`, `predict_one`, `predict_proba_one`, `learn_many`, `predict_many` and
-        `predict_proba_many`. Features may come and go. ``learner`` is the bayesgraph classifier
-        that learns; river's ``clone`` gives an empty one.
+        `predict_proba_many`. Rows may lack features and have new features. The attribute
+        ``learner`` is the bayesgraph classifier; ``clone`` returns an unfitted copy.
 
     Raises
     ------
     DataTypeError
-        For another model.
+        If `model` is of another class.
     MissingDependencyError
         If river is not installed.
     """
@@ -45,7 +47,7 @@ def to_river(model: StreamingNaiveBayesClassifier | None = None) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    # The class exists once river is there; pickles find it here by its name.
+    # The class is made on demand because river is optional; pickles find it here by its name.
     if name == "RiverClassifier":
         return _river_classifier()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -57,19 +59,19 @@ class _RiverMethods:
     Parameters
     ----------
     model : StreamingNaiveBayesClassifier or StreamingWeightedNaiveBayesClassifier, optional
-        By default a weighted one.
+        By default a StreamingWeightedNaiveBayesClassifier.
 
     Attributes
     ----------
     learner : StreamingNaiveBayesClassifier
-        What has been learned.
+        The classifier that learns and predicts.
     """
 
     _multiclass = True
 
     def __init__(self, model: Any = None) -> None:
         given = _streaming(model)
-        # River clones by the arguments of the constructor: this one stays empty.
+        # River clones from the arguments of the constructor, so that `model` must stay unfitted.
         self.model = None if model is None else clone(given)
         self.learner = copy.deepcopy(given)
         if hasattr(given, "star_"):
@@ -84,20 +86,20 @@ class _RiverMethods:
     def clone(
         self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
     ) -> Any:
-        """Return an empty classifier, or one that knows the same.
+        """Return an unfitted copy, or a copy with the learned state.
 
         Parameters
         ----------
         new_params : mapping, optional
-            From the parameters of the bayesgraph classifier to other values; or "model" to
-            another classifier.
+            From parameters of the bayesgraph classifier to new values; the key "model" replaces the
+            classifier itself.
         include_attributes : bool
-            Whether what was learned is copied.
+            Whether the learned state is copied.
 
         Raises
         ------
         ModelError
-            For a parameter that it does not have.
+            If the classifier does not have a parameter.
         """
         others = dict(new_params or {})
         given = others.pop("model", None)
@@ -113,7 +115,7 @@ class _RiverMethods:
         return type(self)(copied.set_params(**others))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
-        """Learn from one row of a certain weight."""
+        """Learn from one row of weight `w`."""
         self.learner.learn_one(x, y, w)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
@@ -125,10 +127,10 @@ class _RiverMethods:
         return self.learner.predict_one(x)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a frame, whose columns may be others than before.
+        """Learn from the rows of a frame; its columns may differ from those of earlier frames.
 
-        A new column without a value is none yet. A frame without rows teaches nothing, and one
-        that is refused changes nothing.
+        A new column becomes a feature when it first has a value. A frame without rows has no
+        effect, and an error leaves the classifier unchanged.
         """
         self.learner._learn_open(X, y)
 
@@ -151,7 +153,7 @@ class _RiverMethods:
 
 @cache
 def _river_classifier() -> Any:
-    """Return the class, which derives from river's."""
+    """Return the adapter class, which derives from river's MiniBatchClassifier."""
     base = optional_module("river.base", extra="river", what="A classifier of river")
     own = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
     parents = (_RiverMethods, base.MiniBatchClassifier)
@@ -159,7 +161,7 @@ def _river_classifier() -> Any:
 
 
 def _streaming(model: Any) -> StreamingNaiveBayesClassifier:
-    """Return a streaming classifier: the one given, or a new one."""
+    """Return the given streaming classifier, or a new one if `model` is None."""
     given = StreamingWeightedNaiveBayesClassifier() if model is None else model
     if not isinstance(given, StreamingNaiveBayesClassifier):
         raise DataTypeError(

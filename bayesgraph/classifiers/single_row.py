@@ -17,7 +17,9 @@ from bayesgraph.variables import CountVector, Variable, is_missing
 
 
 def row_evidence(estimator: Any, row: Any) -> Evidence:
-    """Return one row as evidence for a fitted classifier, under its policy for unseen values.
+    """Return one row as evidence for a fitted classifier.
+
+    The parameter `unseen` of the classifier says how unknown categories are treated.
 
     Parameters
     ----------
@@ -27,11 +29,11 @@ def row_evidence(estimator: Any, row: Any) -> Evidence:
     Raises
     ------
     UnknownVariableError
-        For a name that is not a feature's.
+        If a name is not that of a feature.
     EvidenceError
-        For the class among the names, or likelihoods in place of a value.
+        If the row names the class, or has likelihoods in place of a value.
     DataError
-        For a table of several rows.
+        If the table has several rows.
     """
     axes = getattr(row, "ndim", None)
     if row is None or isinstance(row, Mapping) or (hasattr(row, "to_dict") and axes == 1):
@@ -83,12 +85,12 @@ def _documents(
     counts: dict[Any, Any],
     by_column: Mapping[Any, Mapping[Any, Any]],
 ) -> dict[Variable, Any]:
-    """Return vectors of counts given as a whole and by their columns, encoded."""
+    """Return the encoded vectors of counts that are given as a whole or by their columns."""
     if twice := counts.keys() & by_column.keys():
         raise EvidenceError(
             f"The row has {quoted(twice)} as a whole and by column; give it one way."
         )
-    # Columns that are not named are not observed; a document's other words were not there.
+    # A column that is not named is missing; in a whole vector, an item that is not named counts 0.
     for name, values in by_column.items():
         counts[name] = {item: values.get(item) for item in estimator.layout_.groups[name]}
     return {names[name]: names[name].encode(value)[None] for name, value in counts.items()}

@@ -1,4 +1,4 @@
-"""Encoding of the columns of a stream: numbers as they are, states by codes."""
+"""Encoding of the columns of a stream: numbers unchanged, states as codes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ from bayesgraph.learning.streaming import StreamingStar
 from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY, key_of
 from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 
-# Of each row or column: numbers, shape (n_numbers, n_rows), and codes, shape (n_states, n_rows).
+# Encoded rows: numbers, shape (n_numbers, n_rows), and state codes, shape (n_states, n_rows).
 Encoded = tuple[Floats, NDArray[np.int64]]
 
 
 @dataclass
 class StreamColumns:
-    """Names of the columns of either kind, and the states that were learned so far.
+    """Names of the numeric and the discrete columns, and the states learned so far.
 
     Attributes
     ----------
     numbers, states : list of names
+        Names of the numeric columns, and of the discrete columns.
     vocabularies : list of dict
-        Of each column of states: from type and state to its code, which counts up to
-        `max_categories` and is a key of a sketch from there on.
+        For each discrete column, a mapping from (type, state) to code. The first `max_categories`
+        states have the codes 0, 1, ...; the code of a later state is a key of a sketch.
     """
 
     numbers: list[Name] = field(default_factory=list)
@@ -53,7 +54,10 @@ class StreamColumns:
 
     @classmethod
     def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
-        """Return columns that know no state yet; text and booleans are discrete anyway."""
+        """Return the columns of a table, with empty vocabularies.
+
+        Text and booleans are discrete, even if they are not in `categorical`.
+        """
         typed = found.typed()
         booleans = found.matrix is not None and found.matrix.dtype.kind == "b"
         states = [
@@ -69,15 +73,15 @@ class StreamColumns:
 
     @property
     def names(self) -> list[Name]:
-        """Numbers, then states."""
+        """Names of the numeric columns, then of the discrete columns."""
         return [*self.numbers, *self.states]
 
     # ------------------------------------------------------------------------------ tables
 
     def learned(self, found: Columns | Mapping[Name, Any], star: StreamingStar) -> Encoded:
-        """Return numbers and codes of a table or a row, after new states have got codes.
+        """Return a table or a row encoded for learning; new states are added to the vocabularies.
 
-        A table that is refused changes nothing.
+        If an error is raised, the vocabularies are unchanged.
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
@@ -87,7 +91,7 @@ class StreamColumns:
     def known(
         self, found: Columns | Mapping[Name, Any], star: StreamingStar, unseen: str
     ) -> Encoded:
-        """Return numbers and codes of a table or a row, -1 for states that are not known."""
+        """Return a table or a row encoded for prediction; the code of unknown states is -1."""
         codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
         return self._numbers(found), codes
 
@@ -120,7 +124,7 @@ class StreamColumns:
         for j, factorised in enumerate(factorised_columns):
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
-            # In the order of their first rows, whatever the batches.
+            # New codes in the order of the first rows, independently of the batches.
             for code in used[np.argsort(first)].tolist():
                 if code >= 0:
                     translation[code] = code_of(j, factorised.states[code])
@@ -130,7 +134,7 @@ class StreamColumns:
     # ---------------------------------------------------------------------- columns by name
 
     def fresh_of(self, columns: Mapping[Name, Column], categorical: Any) -> StreamColumns:
-        """Return the columns that a table has and this does not, but for those without a value."""
+        """Return the new columns of a table, except columns without any value."""
         known = set(self.names)
         names = [n for n in columns if n not in known and _has_values(columns[n], n)]
         listed = _listed(categorical, names, len(known))
@@ -140,7 +144,7 @@ class StreamColumns:
     def completed(
         self, columns: Mapping[Name, Column], names: Sequence[Name], n_rows: int
     ) -> Columns:
-        """Return the columns of a table that are known; what is not there is missing."""
+        """Return the columns `names` of a table; columns that it lacks have missing values only."""
         missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
         states = set(self.states)
         found = {n: columns.get(n, unknown if n in states else missing) for n in names}
@@ -149,9 +153,9 @@ class StreamColumns:
     # ------------------------------------------------------------------------- single rows
 
     def fresh(self, x: Mapping[Name, Any], categorical: Any, star: StreamingStar) -> StreamColumns:
-        """Return the columns that a row has and this does not; falsy if there are none.
+        """Return the new columns of a row; falsy if there are none.
 
-        What a row cannot be learned for is refused here, before the model has changed.
+        All errors for rows that cannot be learned are raised here, before the model changes.
         """
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
@@ -173,7 +177,7 @@ class StreamColumns:
         return StreamColumns(numbers, states, [{} for _ in states])
 
     def _check_kind(self, j: int, found: Factorised) -> None:
-        """Refuse states of another kind than those of a column."""
+        """Raise an error if states are not of the kind, text or numbers, of column j."""
         if self.vocabularies[j]:
             check_kinds(Discrete(self.states[j], self._known_states(j)), found)
 
@@ -181,7 +185,7 @@ class StreamColumns:
         return bool(self.numbers or self.states)
 
     def joined(self, more: StreamColumns) -> StreamColumns:
-        """Return these columns, and further ones after those of their kind."""
+        """Return these columns with further numeric and discrete columns appended."""
         if not more:
             return self
         return StreamColumns(
@@ -213,9 +217,10 @@ class StreamColumns:
     # ------------------------------------------------------------------------------ states
 
     def _key(self, j: int, state: Any) -> tuple[type, Any]:
-        """Return under what a state is, or would be, in the vocabulary.
+        """Return the key of a state in the vocabulary of column j: its type and its value.
 
-        By type and value first, then by value: whole numbers are floats beside missing ones.
+        If that key is unknown, a number has the key of the known number of equal value, if there is
+        a single one: integers become floats in columns with missing values.
         """
         vocabulary = self.vocabularies[j]
         key = (type(state), state)
@@ -225,7 +230,7 @@ class StreamColumns:
         return key
 
     def _learn(self, j: int, state: Any, max_categories: int) -> int:
-        """Return the code of a state, a new one if it has none."""
+        """Return the code of a state; a new state is added to the vocabulary."""
         vocabulary, key = self.vocabularies[j], self._key(j, state)
         if key not in vocabulary:
             full = len(vocabulary) >= max_categories
@@ -233,7 +238,11 @@ class StreamColumns:
         return vocabulary[key]
 
     def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
-        """Return the code of a state; -1 if it is not known, or an error."""
+        """Return the code of a state for prediction.
+
+        In a column with a sketch, the code of an unknown state is its key. In other columns it is
+        -1, or an error is raised if `unseen` is "error".
+        """
         found = self.vocabularies[j].get(self._key(j, state))
         if found is not None:
             return found
@@ -248,11 +257,11 @@ class StreamColumns:
         return -1
 
     def _known_states(self, j: int, n: int | None = None) -> list[Any]:
-        """Return the first n states of a column, which came in any order, in ascending order."""
+        """Return the n states of a column that were learned first, sorted in natural order."""
         return naturally_ordered([state for _, state in self.vocabularies[j]][:n])
 
     def forget_rare(self, star: StreamingStar) -> None:
-        """Forget the spelling of values beyond the first ones of a column that are not in use."""
+        """Remove rare values, those that the model does not use, from large vocabularies."""
         limit = 4 * star.settings.max_categories + 1024
         for j, vocabulary in enumerate(self.vocabularies):
             if len(vocabulary) > limit:
@@ -266,7 +275,7 @@ class StreamColumns:
     # ---------------------------------------------------------------------------- the model
 
     def variables(self, star: StreamingStar) -> list[Variable]:
-        """Return the variables as the densities in force know them; numbers, then states."""
+        """Return the variables with the states of the current densities, numeric columns first."""
         found: list[Variable] = list(star.numbers.variables(self.numbers))
         sizes = np.diff(star.states.start).tolist()
         for j, (name, n) in enumerate(zip(self.states, sizes, strict=True)):
@@ -280,7 +289,7 @@ class StreamColumns:
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Grouped:
-        """Return a column of many values as groups of the frequent ones, and the others."""
+        """Return the variable of a column with many values: frequent groups and "(other)"."""
         spelling = {code: state for (_, state), code in self.vocabularies[j].items()}
         groups: list[list[State]] = [[] for _ in range(n_groups)]
         for key, place in zip(keys.tolist(), places.tolist(), strict=True):
@@ -292,7 +301,7 @@ class StreamColumns:
         return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
-        """Return where the densities of each state stand, states as `variables` has them."""
+        """Return the index of the densities of each state, in the order of `variables`."""
         start, found = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)
@@ -305,7 +314,7 @@ class StreamColumns:
         return found
 
 
-# Types of numbers that become an array as they are.
+# Types of values that NumPy converts to floats without further checks.
 _PLAIN = {float, bool, type(None), np.float64, np.int64}
 
 
@@ -332,7 +341,7 @@ def _cell(value: Any) -> NDArray[np.object_]:
 
 
 def _has_values(column: Column, name: Name) -> bool:
-    """Tell whether a column has a value; refuse one that is neither discrete nor numeric."""
+    """Return whether a column has a value; an error if it is neither discrete nor numeric."""
     if isinstance(column, nw.Series):
         nothing = column.null_count() == len(column)
     else:
@@ -347,7 +356,10 @@ def _has_values(column: Column, name: Name) -> bool:
 
 
 def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
-    """Return which names are in `categorical`, by name or position; others may come yet."""
+    """Return the names that `categorical` lists by name or position.
+
+    `first` is the position of the first name. `categorical` may also list later columns.
+    """
     if categorical is None or isinstance(categorical, str):
         return categorical_names(categorical, names)
     chosen = set(categorical)
@@ -355,7 +367,7 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
 
 
 def _is_hashable(value: Any) -> bool:
-    """Tell whether a value can be looked up: a tuple of lists is Hashable by its type alone."""
+    """Return whether a value can be hashed; ``isinstance(v, Hashable)`` accepts tuples of lists."""
     with suppress(TypeError):
         hash(value)
         return True
@@ -378,8 +390,8 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 
 
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
-    """Refuse to learn numbers whose squares are infinite, where squares are summed."""
+    """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
     if star.summaries.kind.densities == "gaussians" and columns.size:
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
-        # A row may well be small where others are not.
+        # Small magnitudes are allowed: other rows of the column may be larger.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

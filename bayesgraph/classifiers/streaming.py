@@ -1,4 +1,4 @@
-"""Naive Bayes for data streams: one pass, bounded memory, exponents learned on the way."""
+"""Naive Bayes for data streams, learned in one pass with bounded memory."""
 
 from __future__ import annotations
 
@@ -54,74 +54,79 @@ from bayesgraph.variables import Discrete, Name, Variable, plain
 
 @estimator
 class StreamingNaiveBayesClassifier(GraphClassifier):
-    """Naive Bayes that sees each row once and keeps summaries of bounded size.
+    """Naive Bayes for data streams: it learns each row once and keeps summaries of bounded size.
 
-    Numeric columns are summarised by class; a second layer makes intervals and their probabilities
-    of the summaries whenever a quarter of the stream is new. Rows enter the summaries in blocks
-    after fixed numbers of rows, so that the model is the same however the rows are batched. Between
-    two looks at the summaries, predictions use the densities of the last one: `partial_fit` and
-    `learn_one` alone leave out up to a quarter of the rows, the latest. `refresh` looks now, and
-    `fit` ends with it.
+    Numeric columns are summarised for each class. Class-conditional densities, such as intervals
+    with their probabilities, are estimated from the summaries and refreshed whenever the stream has
+    grown by about a quarter. Rows enter the summaries in blocks of fixed sizes, so that the model
+    does not depend on how the rows are batched. Predictions use the densities of the last refresh:
+    after `partial_fit` or `learn_one` they may lack the latest rows, up to a quarter. `refresh`
+    includes these rows; `fit` ends with a refresh.
 
-    Parameters are those with which the stream began; `set_params` counts from the next `fit`.
-    Weights count rows: with weights that sum to 1 there is no evidence for any interval.
+    The parameters at the beginning of the stream apply until the next `fit`, whatever `set_params`
+    changes (except `unseen`, and `categorical` for new columns). Weights count rows: weights that
+    sum to 1 are too little evidence for any interval.
 
     Parameters
     ----------
     summary : {"gk", "pid", "gaussian"}
-        Of numeric columns: Greenwald and Khanna's quantiles with class counts, Gama and Pinto's
-        histogram, or a Gaussian of each class.
+        Summary of a numeric column. "gk": Greenwald and Khanna's quantile summary with class
+        counts; "pid": Gama and Pinto's histogram; "gaussian": a Gaussian for each class.
     size : int
-        Tuples or bins of a summary.
+        Number of tuples or bins of a summary.
     epsilon : float, optional
-        For "gk": greatest relative error of a rank, in place of a fixed size.
+        For "gk": maximum relative error of a rank, in place of a fixed size.
     discretizer : str or Discretizer
-        How a summary becomes intervals: "smooth", so that the ratios of the classes change smoothly
-        with the rank, or a key of `bayesgraph.discretize.cells.CELL_METHODS`, such as "modl", or an
-        object such as ``EqualFrequency(5)``.
+        Method that forms intervals from a summary: "smooth", which lets the ratios of the class
+        densities change smoothly with the rank, a key of
+        `bayesgraph.discretize.cells.CELL_METHODS`, such as "modl", or an object such as
+        ``EqualFrequency(5)``.
     bins : int
-        Intervals, for discretisers by name that do not choose how many.
+        Number of intervals, for a discretiser given by name that does not choose it.
     smoothing : float or Smoothing, default "dirichlet"
-        Its `alpha`, or a number alone, is the number of rows added to each interval, state and
-        class; its `shrinkage` and `var_smoothing` are those of Gaussians.
+        Its `alpha`, or a plain number, is the pseudo-count of each interval, state and class; its
+        `shrinkage` and `var_smoothing` apply to Gaussians.
     decay : float
-        Factor of the weight of all that was seen after each further row, in (0, 1]: 0.9999 forgets
-        half in about 6,900 rows. A row enters the summaries with the others of its block, up to 256
-        rows later, faded by then.
+        Factor in (0, 1] by which each row multiplies the weight of all earlier rows: 0.9999 halves
+        a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
+        later, with its weight decayed accordingly.
     window : int, optional
-        What was seen is that of the last so many rows, in 8 panes of which the oldest is dropped:
-        between seven eighths and all of them, and 8 times the memory. A column of more than
-        `max_categories` values has no panes: it fades by an eighth with each.
+        Length of a sliding window in rows. The window consists of 8 panes, of which the oldest is
+        dropped as a whole: the model holds between 7/8 of `window` and `window` rows, and takes 8
+        times the memory. A column with more than `max_categories` values has no panes; instead its
+        counts decay by 1/8 with each new pane.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
-        Of drift: `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any object with `update(error)`
-        and `drift_detected` (river's; such a model cannot be saved). A copy is fed with the error
-        (0 or 1) of the prediction made before each row. Alarms take effect when the block of rows
-        is full, at most 256 rows later.
+        Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any
+        object with `update(error)` and `drift_detected`, such as river's (the model then cannot be
+        saved). A copy of the detector gets the error (0 or 1) of the prediction of each row before
+        the row is learned. Alarms take effect when the block of rows is full, at most 256 rows
+        later.
     on_drift : {"forget", "quicken", "note"}
-        What an alarm brings. "forget": what was seen before weighs 50 rows from then on, and
-        exponents begin anew; "quicken": only the steps of exponents and their averages begin anew;
-        "note": nothing but an entry in `drifts_`. On sudden changes "forget" measured best; a slow
-        one is followed better by `decay` or a window, which cost accuracy on a steady stream.
+        Reaction to an alarm. "forget": the weight of the earlier rows is reduced to 50 rows, and
+        exponents are reset; "quicken": only the step sizes and averages of the exponents are reset;
+        "note": the row is only listed in `drifts_`. For abrupt drift "forget" had the best measured
+        accuracy; gradual drift is followed better by `decay` or `window`, which reduce the accuracy
+        on a stationary stream.
     categorical : names, positions or "all", optional
-        Numeric columns that are discrete. Text and booleans are, whatever this says.
+        Numeric columns to treat as discrete. Text and booleans are always discrete.
     unseen : {"missing", "error"}
-        What becomes of a category that was never learned.
+        Treatment of categories that were never learned.
     max_categories : int
-        States of a column. When a column has had more, its most frequent values are found by
-        Misra and Gries' list of this length, and become groups of values that say the same of the
-        class (MODL); the others are one state, "(other)", to which every value that is not in the
-        list belongs from then on, learned or not.
+        Maximum number of states of a column. A column with more values keeps a list of this length
+        of its most frequent values (Misra and Gries), which MODL groups by their class
+        distribution. All other values, learned or not, belong to the state "(other)".
 
     Attributes
     ----------
     classes_ : ndarray
-        Those that were announced ascending, as `fit` does, others in the order of their arrival.
+        Classes announced by ``classes=`` (`fit` announces all) in ascending order; others in the
+        order of their arrival.
     star_ : StreamingStar
-        Counts, summaries, densities in force and exponents.
-    network_ : WeightedNetwork
-        What the model is now.
+        Counts, summaries, current densities and exponents.
+    network_ : BayesianNetwork or WeightedNetwork
+        The current model; a WeightedNetwork if exponents are learned.
     drifts_ : ndarray of int
-        Rows that brought an alarm, counted from 0 over all rows of positive weight.
+        Indices of the rows that raised an alarm, from 0 over all rows of positive weight.
 
     Examples
     --------
@@ -179,7 +184,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn anew from a table, row by row in its order, and refresh.
+        """Fit on a table, row by row in its order, and refresh the densities.
 
         Parameters
         ----------
@@ -205,18 +210,19 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:
-        """Learn from more rows, in their order; batches of any size make the same model.
+        """Learn from more rows, in their order; batches of any size give the same model.
 
-        Predictions know the latest rows after the next look at the summaries, or `refresh`.
+        Predictions use the latest rows after the next refresh of the densities; see `refresh`.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Categories and classes may be new. Tables have the columns of the first
-            one; where features came with single rows (`learn_one`), tables may lack some and have
-            new ones, matched by name, which are there from the first row of the batch.
+            As in `fit`. Categories and classes may be new. Tables must have the columns of the
+            first table. But if features came with single rows (`learn_one`), columns are matched by
+            name: a table may lack columns and have new columns, which become features from the
+            first row of the batch on.
         classes : array_like, optional
-            Classes that have no rows yet. Others are there from the row that brings them.
+            Classes to add before the first row. Other classes are added with their first row.
 
         Returns
         -------
@@ -226,7 +232,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self
 
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
-        """Learn anew from batches of rows, in their order, and refresh.
+        """Fit on batches of rows, in their order, and refresh the densities.
 
         Parameters
         ----------
@@ -260,19 +266,21 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Returns
         -------
         predictions : ndarray, shape (n_rows,)
-            Before any class is known, that of the row itself: count it as an error.
+            Predicted classes. Before any class is known, the prediction is the class of the row
+            itself and has to be counted as an error.
         probabilities : ndarray, shape (n_rows, n_classes)
-            Of the classes known at the end; 0 for one up to the row that brings it, so that the
-            first row of a stream whose classes are not named has zeros only.
+            Probabilities of the classes that are known at the end. A class has probability 0 up to
+            and including its first row: without `classes`, the first row of a stream has only
+            zeros.
         """
         found = self._learn(X, y, classes, sample_weight, predict=True)
         return self.classes_[found.argmax(axis=1)], found
 
     def refresh(self) -> Any:
-        """Look at the summaries now: predictions then know all rows that were learned.
+        """Refresh the densities now, so that predictions use all rows learned so far.
 
-        Later blocks begin after it, so that a stream that is refreshed on the way goes on a little
-        differently from one that is not. Refresh a copy for a look that leaves no trace.
+        A refresh shifts the blocks of the rows that follow, so that the stream continues slightly
+        differently than without it. To leave the stream unaffected, refresh a copy.
         """
         check_fitted(self, "star_")
         self.star_.refresh()
@@ -316,7 +324,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             at = self._label_codes(joined, labels)
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
-        # Nothing can be refused any more.
+        # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
         if star.n_classes < len(known):
@@ -342,13 +350,13 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
     ) -> StreamingStar:
-        """Set up an empty model for columns of the kinds found, and return its star."""
+        """Set up an empty model for columns of the types found, and return its star."""
         check_unseen(self.unseen)
         settings = self._settings()
         layout = make_layout(found.typed(), None, self.categorical)
         columns = StreamColumns.of(found, layout.categorical)
         together = joined_classes(None, labels, classes)
-        # Classes come with their rows unless they are announced, whatever the batches.
+        # A class that is not announced is added with its first row, independently of the batches.
         first = labels[:1] if classes is None else labels[:0]
         known = joined_classes(None, first, classes).astype(together.dtype)
         n_numbers, n_states = len(columns.numbers), len(columns.states)
@@ -361,12 +369,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     @property
     def is_open(self) -> bool:
-        """Whether tables may lack columns and have new ones, as features came with single rows."""
+        """Whether tables may lack columns or have new ones, as single rows brought features."""
         check_fitted(self, "star_")
         return self._is_open
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
-        """Return a table as the columns that are known, and those that are new if it is learned."""
+        """Return a table as Columns, and the new columns among them (none without `n_labels`)."""
         names, fresh = self.layout_.columns, StreamColumns()
         if not self._is_open or not is_frame(X):
             found = known_columns(self, X, names, sparse=False)
@@ -382,7 +390,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return found, fresh
 
     def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:
-        """Make room for new features, which are named in the order in which they came."""
+        """Add new columns to the features, in the order of their arrival."""
         self._columns = columns
         if not fresh:
             return
@@ -394,7 +402,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._is_open = True
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Return the known classes, those that are announced, and new ones by their first rows."""
+        """Return the known classes, then announced ones, then new ones in order of first rows."""
         together = joined_classes(self.classes_, labels, classes)
         if len(together) == len(self.classes_):
             return self.classes_
@@ -422,7 +430,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         weights: Floats,
         predict: bool,
     ) -> Floats:
-        """Learn rows in stretches, each of which begins where a class is new."""
+        """Learn rows in slices; each slice after the first begins with the first row of a class."""
         out = np.zeros((len(at) if predict else 0, len(classes)))
         star, first, brings = self.star_, 0, False
         while first < len(at):
@@ -433,7 +441,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             part = np.empty((last - first, known)) if predict else None
             star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
             if part is not None:
-                # The row that brings a class was predicted without it.
+                # The first row of a class was predicted before the class was added.
                 out[first + brings : last, :known] = part[int(brings) :]
             first, brings = last, last < len(at)
             if brings:
@@ -452,7 +460,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Parameters
         ----------
         x : mapping from name to value
-            What is not named, or missing, is not observed. New names are new features.
+            Features that are not named, or missing, are not observed. New names are new features.
         y : label
         w : float
             Weight of the row.
@@ -481,7 +489,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self
 
     def _learn_open(self, X: Any, y: Any) -> None:
-        """Learn from a table whose columns may be others than before, or from none."""
+        """Learn from a table, perhaps the first, whose columns may differ from earlier tables."""
         if not len(X) and not len(y):
             return
         with self._as_before_if_refused():
@@ -500,14 +508,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
-        """Return the probability of each class for one row; empty before anything was learned."""
+        """Return the probability of each class for one row; empty if nothing was learned yet."""
         if not hasattr(self, "star_"):
             return {}
         shares = normalised(self._scores_one(x)[None])[0]
         return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Name, Any]) -> Any:
-        """Return the most probable class of one row; None before anything was learned."""
+        """Return the most probable class of one row; None if nothing was learned yet."""
         if not hasattr(self, "star_"):
             return None
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
@@ -525,7 +533,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------ the model
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """See GraphClassifier; the star scores its own densities, which is faster."""
+        """See GraphClassifier; the star computes the scores, which is faster than the network."""
         check_fitted(self, "star_")
         for rows, n_rows, found in chunks(self._table(X)[0]):
             encoded = self._columns.known(found, self.star_, self.unseen)
@@ -539,20 +547,20 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     @property
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
-        """The features as the densities in force know them, in the order of the columns."""
+        """The features with the states of the current densities, in the order of the columns."""
         check_fitted(self, "star_")
         found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
-        """Rows that brought an alarm."""
+        """Indices of the rows that raised an alarm."""
         check_fitted(self, "star_")
         return np.array(self.star_.watch.rows, dtype=np.int64)
 
     @property
     def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]
-        """The model as it is now: a star, with exponents and biases if they are learned."""
+        """The current model: a naive Bayes, with exponents and biases if they are learned."""
         if not hasattr(self, "star_"):
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
         if self._network is None:

@@ -15,7 +15,7 @@ from bayesgraph.classifiers.validation import target_column
 from bayesgraph.errors import BayesGraphWarning, ModelError
 from bayesgraph.learning.streaming import StreamSettings
 
-# Rows of which it matters that they are sorted.
+# Number of rows above which `fit` warns of rows that are sorted by class.
 _SORTED = 500
 
 
@@ -23,34 +23,37 @@ _SORTED = 500
 class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     """Naive Bayes for streams whose exponents are learned by stochastic gradient in the same pass.
 
-    The score of class k is ``log P(k) + b_k + sum_i w_ik log p(x_i | k)``; each row first moves
-    exponents and biases by one step on the negative log likelihood, with the densities as they were
-    before it, and then enters the summaries (Salperwyck, Lemaire, Hue 2014).
+    The score of class k is ``log P(k) + b_k + sum_i w_ik log p(x_i | k)``. For each row, exponents
+    and biases first take one gradient step on the negative log likelihood, with the densities
+    before that row; then the row enters the summaries (Salperwyck, Lemaire, Hue 2014).
 
-    One exponent for each class and feature converges slowly in one pass. By default an exponent is
-    what all classes share and a deviation of the class that moves slower (``"mixed"``). Steps are
-    those of AdaGrad: 0.1 over the root of 1 and the sum of the squared gradients of each exponent,
-    and shorter for a feature whose log densities are more than 2 nats apart (root mean square), as
-    Gaussians of few rows are; exponents are near 1 and without unit, so there is nothing to tune.
-    The model answers with a weighted average of all steps, in which late ones count most.
-    ``network_.exponents`` and ``network_.bias`` are what was learned, classes as in `classes_`.
+    Independent exponents for each class and feature converge slowly in one pass. By default
+    (``"mixed"``) an exponent is the sum of a part that all classes share and a deviation of the
+    class that changes more slowly. Step sizes are those of AdaGrad: 0.1 divided by the square root
+    of 1 plus the sum of the squared gradients of the exponent. They are smaller for a feature whose
+    log densities differ by more than 2 nats (root mean square), as those of Gaussians with few rows
+    do. Exponents are dimensionless and near 1, so that no step size needs to be tuned. Predictions
+    use a weighted average of the exponents over all steps, in which late steps weigh most.
+    ``network_.exponents`` and ``network_.bias`` are these averages, classes as in `classes_`.
 
-    Order matters to exponents, as to all that is learned by stochastic gradient. Ten orders of
-    3,000 rows of two classes gave accuracies of 0.810 to 0.815 where naive Bayes has 0.813; rows
-    sorted by class gave 0.53, and on the digits 0.89 for 0.93: exponents follow the class that came
-    last. Shuffle a table that is sorted, or take StreamingNaiveBayesClassifier, which lost nothing
-    on the digits and 0.006 above. `fit` warns of many rows sorted by class.
+    Exponents depend on the order of the rows, as all parameters learned by stochastic gradient do.
+    Ten orders of 3,000 rows of two classes gave accuracies of 0.810 to 0.815, where naive
+    Bayes has 0.813; rows sorted by class gave 0.53. On the digits, sorting changed the accuracy
+    from 0.93 to 0.89: exponents adapt to the last class. Shuffle a sorted table, or use
+    StreamingNaiveBayesClassifier, which lost 0.006 on the rows of two classes and nothing on the
+    digits. `fit` warns of many rows sorted by class.
 
     Parameters
     ----------
     exponents : {"mixed", "variable", "class"}
-        One for each feature, one for each feature and class, or both.
+        "variable" has an exponent for each feature, "class" an exponent for each feature and class,
+        "mixed" the sum of both.
     step : float, optional
-        A fixed step in place of the adaptive ones; with ``exponents="class"`` the form of the 2014
-        study to the letter.
+        Fixed step size in place of adaptive ones; with ``exponents="class"`` this is exactly the
+        method of the 2014 study.
     domain : {"free", "nonnegative"}
-        Exponents below zero turn a feature's evidence round. They help where features are
-        correlated, and may surprise a reader.
+        Negative exponents reverse the evidence of a feature. They improve predictions if features
+        are correlated, but are hard to interpret.
     {parameters}
 
     Attributes
@@ -73,7 +76,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     domain: str = "free"
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn anew from a table, row by row in its order, and refresh.
+        """Fit on a table, row by row in its order, and refresh the densities.
 
         Parameters
         ----------
@@ -88,7 +91,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         Warns
         -----
         BayesGraphWarning
-            If the rows of each class follow each other: exponents would be those of the last class.
+            If the rows are sorted by class: exponents would adapt to the last class.
         """
         labels, _ = target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])

@@ -32,7 +32,8 @@ class TANClassifier(ColumnClassifier):
     Parameters
     ----------
     root : name, optional
-        Root of the tree; by default the first discrete feature, or the first one.
+        Root of the tree; by default the first discrete feature, or the first feature if none is
+        discrete.
     {parameters}
 
     Attributes
@@ -57,31 +58,31 @@ class TANClassifier(ColumnClassifier):
 
 @estimator
 class AveragedTANClassifier(ColumnClassifier):
-    """Tree-augmented naive Bayes averaged over trees, as probable as the data make them.
+    """Tree-augmented naive Bayes averaged over trees that are drawn from their posterior.
 
-    The posterior probability of every tree over the features is known in closed form, and with it
-    that of every edge (the matrix-tree theorem; Meila and Jaakkola 2006). The model is a mixture of
-    trees drawn exactly from that posterior. With few rows many trees are plausible; with many rows
-    one tree has nearly all the probability, and the model is that of TANClassifier.
+    The posterior probabilities of every tree over the features and of every edge are known in
+    closed form (matrix-tree theorem; Meila and Jaakkola 2006). The model is a mixture of trees
+    drawn exactly from that posterior. With few rows many trees are plausible; with many rows one
+    tree has nearly all the probability, and the model is that of TANClassifier.
 
     Parameters
     ----------
     n_trees : int, default 50
-        Trees to draw; those that are drawn more than once count as often.
+        Number of draws. The weight of a tree is proportional to the number of times it is drawn.
     ess : float, optional
-        Equivalent sample size of the Dirichlet prior behind the probabilities of the trees: the
-        rows that it is worth. By default half a row for each cell of the table of two features and
-        the class, on average.
+        Equivalent sample size, in rows, of the Dirichlet prior of the tree posterior. By default
+        half a row for each cell of the table of two features and the class, averaged over the pairs
+        of features.
     random_state : int or numpy Generator, default 0
-        Of the draws; an int draws anew with the same seed whenever the model is updated.
+        Source of the draws; with an int every update of the model draws from the same seed again.
     {parameters}
 
     Attributes
     ----------
     {attributes}
     edge_probabilities_ : ndarray, shape (n_features, n_features)
-        Posterior probability of each edge of the tree, over all trees: exact, whatever was drawn.
-        Drawn as the opacity of the arcs.
+        Exact posterior probability of each edge over all trees, independent of the draws. Pictures
+        show it as the opacity of the arcs.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Growing and pruning: scikit-learn's trees, taken over split by split.
+"""Growing and pruning of trees by scikit-learn, and their conversion to `Tree`.
 
-scikit-learn learns on single-precision columns. A continuous column is given to it as the ranks of
-its values, so that neither the unit of the column nor its precision matters; the threshold is then
-the middle between the largest value that went left and the smallest that went right. A discrete
-column becomes one column for each state (one for both, if there are two).
+scikit-learn learns on single-precision columns. A continuous column is replaced by the ranks of its
+values, so that neither the unit nor the precision of the column matters. The threshold is then the
+middle between the largest value that goes left and the smallest value that goes right. A discrete
+column becomes one indicator column for each state (a single column if there are two states).
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from bayesgraph.variables import Discrete, Variable
 
 Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
 
-# Subtrees that cross-validation compares; of longer sequences it takes evenly spaced ones.
+# Maximum number of subtrees that cross-validation compares; longer sequences are thinned evenly.
 _MAX_SUBTREES = 50
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A table as scikit-learn's trees take it.
+    """A table encoded for scikit-learn's trees.
 
     Attributes
     ----------
     table : Table
     matrix : ndarray of float32, shape (n_rows, n_columns)
         NaN where missing.
-    meaning : list of (position of the feature, code of a state or None)
-        Of each column: whether the feature has the state, or the rank of its value.
+    meaning : list of (index of the feature, code of a state or None)
+        Contents of each column: the indicator of a state, or (None) the ranks of values.
     """
 
     table: Table
@@ -49,7 +49,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Pruning:
-    """How much of a grown tree stays.
+    """Options of the pruning of a grown tree.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Pruning:
     one_standard_error : bool
         Take the smallest tree whose error is within one standard error of the minimum.
     random_state : int
-        Of the folds.
+        Seed of the folds.
     """
 
     ccp_alpha: float | str
@@ -78,7 +78,7 @@ class Pruning:
 
 
 def encoded(table: Table) -> Encoded:
-    """Return a table as scikit-learn's trees take it."""
+    """Return a table encoded for scikit-learn's trees."""
     columns: list[Floats] = []
     meaning: list[tuple[int, int | None]] = []
     for place, variable in enumerate(table.variables):
@@ -89,18 +89,18 @@ def encoded(table: Table) -> Encoded:
             candidates = [(None, _ranks(np.asarray(column, dtype=np.float64)))]
         for state, values in candidates:
             seen = values[~np.isnan(values)]
-            # Even what cannot split would have a say in how ties are broken.
+            # Constant columns are left out: they would change how ties are broken.
             if len(seen) and seen.min() < seen.max():
                 columns.append(values)
                 meaning.append((place, state))
-    # A tree wants a column, even if there is nothing to split.
+    # scikit-learn's trees need at least one column.
     columns = columns or [np.zeros(table.n_rows)]
     return Encoded(table, np.array(columns, dtype=np.float32).T, meaning)
 
 
 def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | None, Floats]]:
-    """Return which rows have each state, NaN where missing; of two states one says it all."""
-    # Not by code: tables of other libraries list the same states in other orders, and ties are
+    """Return an indicator column for each state, NaN where missing; one column for two states."""
+    # States are not ordered by code: the order of codes differs between libraries, and ties are
     # broken by the order of the columns.
     states = sorted(range(variable.cardinality), key=lambda code: repr(variable.states[code]))
     shown = states[1:] if len(states) <= 2 else states
@@ -129,7 +129,7 @@ def grow(
 ) -> tuple[Tree, tuple[Variable, ...], float]:
     """Return a tree, the features that it splits on, and the complexity parameter of pruning.
 
-    The tree has no values yet: its column of them is zero.
+    The values at the nodes of the tree are zero; the caller replaces them.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def grow(
         Codes of classes, or numbers.
     weights : ndarray, shape (n_rows,)
     parameters : mapping
-        Of the learner.
+        Parameters of the learner.
     pruning : Pruning
     """
     if isinstance(pruning.ccp_alpha, str):
@@ -169,10 +169,10 @@ def grow(
 
 
 def _taken_over(grown: Any, data: Encoded) -> Tree:
-    """Return scikit-learn's arrays as ours, features by their position in the table.
+    """Return a scikit-learn tree as a Tree, with features as indices of the table's variables.
 
-    A split that only separates missing values from others (its threshold is infinite) is left out:
-    here a missing value says nothing of its own, and others go left.
+    A split that only separates missing from observed values (its threshold is infinite) is replaced
+    by its left child, to which observed values go: a missing value is not treated as evidence.
     """
     order, below = _reached(grown)
     n = len(order)
@@ -200,7 +200,7 @@ def _taken_over(grown: Any, data: Encoded) -> Tree:
 
 
 def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
-    """Return scikit-learn's nodes that stay, each after the one above, and what is below them."""
+    """Return scikit-learn's nodes to keep, parents before children, and the children of splits."""
 
     def skipped(node: int) -> int:
         while np.isposinf(grown.threshold[node]):
@@ -209,7 +209,7 @@ def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
 
     order = [skipped(0)]
     below: dict[int, tuple[int, int]] = {}
-    for node in order:  # grows while it is walked through
+    for node in order:  # the list grows during the loop
         if grown.children_left[node] >= 0:
             children = grown.children_left[node], grown.children_right[node]
             below[node] = skipped(int(children[0])), skipped(int(children[1]))
@@ -222,7 +222,7 @@ def _middle(column: Floats, rows: Any, left: int, right: int) -> float:
     low = float(np.nanmax(column[rows.indices[rows.indptr[left] : rows.indptr[left + 1]]]))
     high = float(np.nanmin(column[rows.indices[rows.indptr[right] : rows.indptr[right + 1]]]))
     middle = low + (high - low) / 2
-    # Between neighbouring floats there is nothing: the larger must not go left.
+    # The middle of neighbouring floats may round to the larger one, which must not go left.
     return middle if middle < high else low
 
 
@@ -239,9 +239,9 @@ def _cross_validated(
 ) -> float:
     """Return the complexity parameter of minimum cross-validated error (Breiman et al. 1984, 3.4).
 
-    Each subtree in the sequence of the whole data stands for the geometric mean of the parameters
-    at which it begins and ends. Errors are misclassified shares or squares. Of equal ones the
-    smaller tree is taken.
+    Each subtree in the pruning sequence of all rows is represented by the geometric mean of the
+    limits of its parameter. Errors are misclassification rates or mean squares. Of parameters with
+    equal errors, the one of the smaller tree is returned.
     """
     path = learner(**parameters).cost_complexity_pruning_path(matrix, y, sample_weight=weights)
     alphas = np.unique(np.maximum(path.ccp_alphas, 0.0))
@@ -264,7 +264,7 @@ def _cross_validated(
     error = share @ losses
     best = int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
     if pruning.one_standard_error:
-        # The variance of a weighted mean of independent losses.
+        # Standard error of a weighted mean of independent losses.
         spread = np.sqrt(np.sum((share * (losses[:, best] - error[best])) ** 2))
         best = int(np.flatnonzero(error <= error[best] + spread)[-1])
     return float(candidates[best])

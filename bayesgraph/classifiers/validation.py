@@ -50,28 +50,28 @@ from bayesgraph.variables import (
     is_missing,
 )
 
-# Frames of up to so many rows are encoded as one array: splitting them into columns would take
-# longer than everything else.
+# Maximum number of rows of a frame that is encoded as one array: splitting a small frame into
+# columns would take most of the time.
 _FEW_ROWS = 32
-# No row of a stream counts for more: squares of weights stay finite.
+# Maximum weight of a row of a stream, with which squares of weights are finite.
 MAX_WEIGHT = 1e100
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is a data frame of any library (or a mapping from name to column)."""
-    # The common types first: a query of every library takes longer than the prediction of a row.
+    """Return whether X is a data frame of any library (or a mapping from name to column)."""
+    # Common types first: a check against every library takes longer than predicting a row.
     if isinstance(X, np.ndarray):
         return False
     if nw.dependencies.is_pandas_dataframe(X):
         return True
     if isinstance(X, Mapping):
-        return not hasattr(X, "toarray")  # a sparse matrix in dictionary form is one too
+        return not hasattr(X, "toarray")  # SciPy's dok_matrix is a mapping too
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What was passed as X: named columns, or one matrix of numbers or objects.
+    """The argument X: named columns, or one matrix of numbers or objects.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Columns:
     matrix: Any
 
     def take(self, rows: slice | NDArray[np.intp]) -> Columns:
-        """Return some of the rows."""
+        """Return the Columns of the given rows."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         if self.columns is None:
             return Columns(self.names, n_rows, None, self.matrix[rows])
@@ -95,20 +95,20 @@ class Columns:
         return Columns(self.names, n_rows, columns, None)
 
     def as_columns(self) -> dict[Name, Column]:
-        """Return named columns, whatever it was."""
+        """Return the named columns; a matrix is split into columns."""
         if self.columns is not None:
             return dict(self.columns)
         return columns_of(self.matrix, self.names)
 
     def cells(self) -> Any:
-        """Return all values as one array, None if that takes longer than a look at each column.
+        """Return all values as one array, or None if encoding each column is faster.
 
-        The types of named columns may be lost in it.
+        The types of named columns may be lost in the array.
         """
         return self.columns.cells() if isinstance(self.columns, _FrameColumns) else self.matrix
 
     def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
-        """Return the columns if their types may differ, else their names."""
+        """Return the columns if their types may differ; only their names if all are numbers."""
         if self.columns is None and self.matrix.dtype.kind in "biuf":
             return self.names
         return self.as_columns()
@@ -121,7 +121,7 @@ class _FrameColumns(Mapping[Name, Column]):
     ----------
     frame : pandas.DataFrame
     names : tuple of names
-        Of its columns.
+        Names of its columns.
     """
 
     def __init__(self, frame: Any, names: tuple[Name, ...]) -> None:
@@ -129,7 +129,7 @@ class _FrameColumns(Mapping[Name, Column]):
         self._names = names
 
     def cells(self) -> NDArray[Any] | None:
-        """Return all values as one array; None if some are infinite, for which there are errors."""
+        """Return all values as one array; None if one is infinite, which the columns report."""
         cells: NDArray[Any] = self._frame.to_numpy()
         return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
 
@@ -150,10 +150,10 @@ class _FrameColumns(Mapping[Name, Column]):
 def fit_columns(
     estimator: Any, X: Any, n_labels: int | None, *, sparse: bool, items: Any = None
 ) -> Columns:
-    """Return X as columns, noting their names and number on the estimator.
+    """Return X as columns, and set the attributes of their names and number on the estimator.
 
-    There are as many labels as rows, if the estimator takes labels. `items` names the columns of
-    an array or a sparse matrix, which have no names of their own.
+    `n_labels` is the number of labels, which must be that of the rows, or None without labels.
+    `items` names the columns of an array or a sparse matrix, which have no names of their own.
     """
     estimator._frame = frame_kind(X)
     if is_frame(X):
@@ -179,11 +179,12 @@ def fit_columns(
 
 
 def _n_rows(columns: Mapping[Name, Column]) -> int:
-    """Return the number of rows of a table's columns, which has some.
+    """Return the number of rows of a table, given its columns.
 
     Raises
     ------
     DataError
+        If there are no rows.
     """
     n_rows = length(next(iter(columns.values())))
     if not n_rows:
@@ -197,7 +198,7 @@ def plain_items(items: Any) -> list[Name]:
 
 
 def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:
-    """Return X as columns, which must be those of fitting."""
+    """Return X as columns, after checking that they are those of fitting."""
     if is_frame(X):
         check_columns_of_dict(estimator, X)
         is_small = nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
@@ -211,7 +212,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
         return Columns(names, _n_rows(columns), columns, None)
     matrix = _checked_array(estimator, X, sparse=sparse)
     if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-        # An array has no names: where there were none in fitting, there is nothing to compare.
+        # An array has no names: there is nothing to compare if there were none in fitting.
         _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, matrix, reset=False)
     return Columns(names, matrix.shape[0], None, matrix)
@@ -239,7 +240,7 @@ def fit_table(found: Columns, layout: Layout) -> Table:
 def weighted(
     found: Columns, y: NDArray[Any], sample_weight: ArrayLike | None, class_weight: Any = None
 ) -> tuple[Columns, NDArray[Any], Floats | None]:
-    """Return the rows that have a weight, what is known of them, and their weights, if any."""
+    """Return the rows of positive weight, their y, and their weights (None if all are 1)."""
     if class_weight is None and sample_weight is None:
         return found, y, None
     weights = checked_weights(sample_weight, len(y))
@@ -248,7 +249,7 @@ def weighted(
         weights = checked_weights(balance * weights if len(weights) else balance, len(y))
     if weights.all():
         return found, y, weights
-    # A row of no weight must not even add a state.
+    # A row of weight 0 must not add a state.
     rows = np.flatnonzero(weights)
     return found.take(rows), y[rows], weights[rows]
 
@@ -268,9 +269,9 @@ def training_table(
     sparse: bool = False,
     distributions: Any = None,
 ) -> tuple[Table, NDArray[Any], Floats | None]:
-    """Return the rows that have a weight as an encoded table, their y, and their weights, if any.
+    """Return the rows of positive weight as an encoded table, their y, and their weights (or None).
 
-    Notes names, number and layout of the columns on the estimator.
+    Sets the attributes of the names, number and layout of the columns on the estimator.
     """
     found = fit_columns(
         estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
@@ -301,7 +302,7 @@ def known_table(
 def grown_variables(
     found: Columns, layout: Layout, variables: Sequence[Variable]
 ) -> tuple[Variable, ...]:
-    """Return the variables with the states that are new in some columns added."""
+    """Return the variables with the new states of some columns appended."""
     if not any(isinstance(v, Discrete) for v in variables):
         return tuple(variables)
     columns = layout.grouped(found.as_columns())
@@ -319,7 +320,7 @@ def _vector_table(matrix: Any, vector: CountVector) -> Table:
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
-        # A row, a column and real numbers are all that check_array would look for, at length.
+        # This is all that check_array would verify, more slowly: two axes, not empty, real numbers.
         return X
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
@@ -327,7 +328,7 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
         if isinstance(nw.from_native(X, allow_series=True, pass_through=True), nw.Series):
             raise no_table(estimator, f"a {type(X).__name__}, which is one column or row")
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
-            # NumPy makes text of the numbers beside text; as objects each column keeps its type.
+            # NumPy converts numbers beside text to text; as objects they keep their type.
             X = np.array(X, dtype=object)
     checked = check_array(
         X,
@@ -344,7 +345,7 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
 
 
 def note_names(estimator: Any, names: list[Name]) -> None:
-    """Set scikit-learn's attributes of the features; names are set if all are text."""
+    """Set `n_features_in_`, and `feature_names_in_` if all names are strings."""
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -355,7 +356,7 @@ def note_names(estimator: Any, names: list[Name]) -> None:
 def _matching(
     estimator: Any, columns: dict[Name, Column], expected: Sequence[Name]
 ) -> dict[Name, Column]:
-    """Return the columns of a frame under the names of the features, or refuse them.
+    """Return the columns of a frame by the names of the features, after checking their names.
 
     A model fitted on an array has no names to compare: the columns are taken by position.
     """
@@ -373,7 +374,7 @@ def _matching(
 
 
 def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
-    """Return the values of a series or a frame of one column, else None; and the name of y."""
+    """Return the values of a series or a one-column frame (else None), and the name of y."""
     if y is None:
         raise DataError(
             f"This {kind} requires y to be passed, but the target y is None: supervised "
@@ -393,9 +394,9 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     Raises
     ------
     DataError
-        For a missing label.
+        If a label is missing or infinite, or if y is None.
     ValueError
-        As scikit-learn raises it: no labels, several columns, a continuous target.
+        As raised by scikit-learn: no labels, several columns, a continuous target.
     """
     values, name = _single_column(y, "classifier", "label")
     if values is None:
@@ -435,9 +436,9 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     Raises
     ------
     DataError
-        For no numbers at all.
+        If y is None.
     ValueError
-        As scikit-learn raises it: a missing or infinite number, several columns, text.
+        As raised by scikit-learn: a missing or infinite number, several columns, text.
     """
     values, name = _single_column(y, "regressor", "number")
     y = y if values is None else values
@@ -447,7 +448,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
-    """Return the name of the class variable: that of y, else "class", made unlike the features'."""
+    """Return the name of the class variable: that of y or "class", different from all features."""
     taken = {v.name for v in features}
     chosen: Name = "class" if name is None else name
     if name is not None and name in taken:
@@ -461,18 +462,19 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
 
 
 def unlike(name: Name, taken: Collection[Name]) -> Name:
-    """Return a name with underscores added until it is none of those taken."""
+    """Return `name` with underscores appended until it is not in `taken`."""
     while name in taken:
         name = f"{name}_"
     return name
 
 
 def check_fitted(estimator: Any, attribute: str | None = None) -> None:
-    """Refuse an estimator that has learned nothing, naming the methods with which it learns.
+    """Check that an estimator is fitted; the error names the methods that fit it.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
+        If it is not fitted.
     """
     if attribute in vars(estimator):
         return
@@ -489,11 +491,12 @@ def check_fitted(estimator: Any, attribute: str | None = None) -> None:
 
 
 def check_columns_of_dict(estimator: Any, X: Any) -> None:
-    """Refuse a dict of single values: a row, not columns.
+    """Check that a dict as X holds columns.
 
     Raises
     ------
     DataTypeError
+        If it holds single values, so that it is a row.
     """
     if not isinstance(X, Mapping):
         return
@@ -503,7 +506,7 @@ def check_columns_of_dict(estimator: Any, X: Any) -> None:
 
 
 def no_table(estimator: Any, found: str) -> DataTypeError:
-    """Return the error for what is a row, several rows one by one, or one column."""
+    """Return the error for an X that is a single row, a list of dicts, or a single column."""
     single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
     hint = f" A single row to query goes to {single}, as a dict." if single else ""
     return DataTypeError(
@@ -513,18 +516,19 @@ def no_table(estimator: Any, found: str) -> DataTypeError:
 
 
 def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None:
-    """Refuse columns that are not those of fitting, in their order.
+    """Check that columns are those of fitting, in the same order.
 
     Raises
     ------
     DataError
+        If they are not.
     """
     if names == expected:
         return
     unseen = [name for name in names if name not in expected]
     missing = [name for name in expected if name not in names]
     if unseen or missing:
-        # scikit-learn's words, so that code which looks for them finds them.
+        # These are scikit-learn's words, for code that searches for them.
         message = "The feature names should match those that were passed during fit.\n"
         if unseen:
             message += f"Feature names unseen at fit time:\n- {quoted(unseen)}\n"
@@ -551,7 +555,7 @@ def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None
 
 
 def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    """Return the weight of each row."""
+    """Return the weight of each row; an error if a weight is above `MAX_WEIGHT`."""
     weights = checked_weights(sample_weight, n_rows)
     if len(weights) and weights.max() > MAX_WEIGHT:
         raise DataError(f"Weights count rows: at most {MAX_WEIGHT:g}; got {weights.max():g}.")
@@ -559,7 +563,7 @@ def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
 
 
 def single_weight(w: Any) -> float:
-    """Return the weight of a single row."""
+    """Return the weight of a single row; an error if it is not from 0 to `MAX_WEIGHT`."""
     if not isinstance(w, Real) or not 0.0 <= float(w) <= MAX_WEIGHT:
         raise DataError(f"The weight of a row is a number from 0 to {MAX_WEIGHT:g}; got {w!r}.")
     return float(w)

@@ -1,4 +1,4 @@
-"""Naive Bayes whose features have exponents."""
+"""Naive Bayes with exponents of the features."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from bayesgraph.variables import Discrete
 
 @estimator
 class WeightedNaiveBayesClassifier(ColumnClassifier):
-    """Naive Bayes whose features speak by exponents: redundant ones less, irrelevant ones not.
+    """Naive Bayes with exponents that reduce the influence of redundant and irrelevant features.
 
-    P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``. Numbers become intervals
-    by MDLP unless `discretizer` says otherwise. `network_` is a WeightedNetwork.
+    P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``. Numeric columns are
+    discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork.
 
     Parameters
     ----------
     exponents : str, default "variable"
-        * "variable": one in [0, 1] for each feature, of the highest conditional likelihood (WANBIA;
-          Zaidi, Cerquides, Carman, Webb 2013);
-        * "class": one for each feature and class, and a bias for each class;
-        * "mixed": a backbone that the classes share, and deviations drawn towards zero;
-        * "selective": averages over naive Bayes on subsets of the features, weighted by how much
-          they compress the classes (Boullé 2007);
-        * "fractional": few, by a prior that prefers zero (Hue, Boullé, Lemaire 2017);
+        * "variable": one exponent in [0, 1] for each feature, maximising the conditional likelihood
+          (WANBIA; Zaidi, Cerquides, Carman, Webb 2013);
+        * "class": one exponent for each feature and class, and a bias for each class;
+        * "mixed": one exponent for each feature, plus deviations of the classes shrunk to zero;
+        * "selective": average over naive Bayes classifiers on subsets of the features, weighted by
+          their compression of the class labels (Boullé 2007);
+        * "fractional": sparse exponents, by a prior that prefers zero (Hue, Boullé, Lemaire 2017);
         * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
         * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
-          filters, which look at the features one by one;
-        * "tree_depth": by how early trees split on a feature (Hall 2007).
+          closed-form scores of the features (filters);
+        * "tree_depth": from the depth at which trees split on a feature (Hall 2007).
     {parameters}
 
     Attributes
@@ -69,7 +69,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         return MDLP() if self.discretizer is None else super()._discretizer()
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> WeightedNetwork:
-        assert isinstance(source, TableSource)  # there is no other way to fit
+        assert isinstance(source, TableSource)  # without `partial_fit` there is no other source
         network = super()._network(source, smoothing, target)
         return weighted_network(network, source, self.exponents)
 

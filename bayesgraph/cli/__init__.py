@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except Exception as error:
-        # Errors of the option parser, whose module typer keeps to itself.
+        # Errors of the option parser, whose class typer does not export.
         if not hasattr(error, "format_message"):
             raise
         _fail(error.format_message())

@@ -12,7 +12,7 @@ import typer.core
 from rich.console import Console
 from rich.progress import Progress
 
-# The package's names load when they are used: --help and --version answer at once.
+# The package imports its names at their first use, so that --help and --version are fast.
 import bayesgraph as bg
 from bayesgraph.cli import models, printing
 from bayesgraph.cli.evidence import evidence_of, named, values_of
@@ -80,10 +80,10 @@ def _of_streams(text: str) -> Any:
 
 
 class _NamesModels(typer.core.TyperCommand):
-    """A command whose help lists models and families, which takes to import them all."""
+    """A command whose help lists the models and families, which are imported for the help only."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with the names of models and families in their place."""
+        """Write the help, with ``{models}`` and ``{families}`` replaced by lists of names."""
         for parameter in self.params:
             text = getattr(parameter, "help", None) or ""
             text = text.replace("{models}", f"Models: {', '.join(models.models())}.")
@@ -93,7 +93,7 @@ class _NamesModels(typer.core.TyperCommand):
 
 
 def _console() -> Console:
-    # Made when needed: the stream may have been replaced since the module was imported.
+    # Created at each use: the stream may have been replaced since the module was imported.
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -183,7 +183,7 @@ def update(
     ] = None,
     missing: Missing = None,
 ) -> None:
-    """Learn from the rows of another table, which has the column with the classes too."""
+    """Learn from the rows of another table, which must also have the column with the classes."""
     destination = model if output is None else output
     _check_output(destination, (".bayesgraph",))
     classifier = _load_classifier(model)
@@ -401,7 +401,10 @@ def _known_table(
     *,
     labelled: bool = False,
 ) -> Any:
-    """Return the columns of a table that a classifier knows, and the classes as the last one."""
+    """Read a table; return the columns of a classifier's features, and the classes if `labelled`.
+
+    The column of the classes is the last one.
+    """
     variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
     table = bg.read_table(
         data,
@@ -440,7 +443,7 @@ def _network(loaded: Any) -> Model:
 
 
 def _check_output(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse a path that cannot be written before the work is done, not after."""
+    """Raise an error for an output path that cannot be written, before the work begins."""
     if not path.name.lower().endswith(suffixes):
         raise FileFormatError(f"{str(path)!r}: the suffix must be one of {quoted(suffixes)}.")
     if not path.parent.is_dir():

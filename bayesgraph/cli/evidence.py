@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def named(model: Model, text: str) -> Name:
-    """Return the variable name that a text stands for; names need not be strings."""
+    """Return the name of a variable, given as text; names need not be strings."""
     fitting = [name for name in model.names if str(name) == text]
     if len(fitting) > 1:
         raise EvidenceError(
@@ -27,13 +27,13 @@ def named(model: Model, text: str) -> Name:
 
 
 def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
-    """Return the evidence of texts such as ``wet=yes`` and ``wet=yes:4,no:1``."""
+    """Return the evidence that texts such as ``wet=yes`` and ``wet=yes:4,no:1`` give."""
     given: dict[Name, Any] = {}
     for item in items or ():
         text, equals, value = item.partition("=")
         if not equals:
             raise EvidenceError(f"Evidence is NAME=VALUE; got {item!r}.")
-        # Names may have "=" in them: the longest one that fits is meant.
+        # Names may contain "=": the longest name that matches is taken.
         fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
         if fitting:
             text = max(fitting, key=len)
@@ -83,9 +83,9 @@ def _state(variable: Discrete, text: str) -> Any:
 
 
 def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
-    """Return likelihoods or counts, which a text such as ``yes:4,no:1`` stands for."""
+    """Return the likelihoods or counts of a text such as ``yes:4,no:1``."""
     found = {}
-    # A comma before a space is one inside an interval or a group.
+    # A comma before a space is part of an interval or a group.
     for item in re.split(r",(?! )", text):
         key, _, number = item.rpartition(":")
         try:
@@ -99,5 +99,5 @@ def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[
 
 
 def values_of(variable: Discrete) -> tuple[Any, ...]:
-    """Return the values that may be observed of a variable: those of its groups, or its states."""
+    """Return the values that evidence may have: the states, or the members of grouped states."""
     return variable.values if isinstance(variable, Grouped) else variable.states

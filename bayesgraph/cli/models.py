@@ -22,7 +22,7 @@ def estimators() -> dict[str, Callable[..., GraphClassifier]]:
 
 
 def models() -> dict[str, Callable[..., GraphClassifier]]:
-    """Return all models: the estimators, and the structure learners that have none of their own."""
+    """Return all models: the estimators, and the structure learners without an estimator."""
     learners = {
         name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
         for name in bg.BayesianNetworkClassifier.learners
@@ -35,17 +35,18 @@ def _takes(model: str, parameter: str) -> bool:
 
 
 def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
-    """Refuse an unknown model, and an option that was given and that none of the models takes.
+    """Check that models exist, and that each option that was given is taken by some of them.
 
     Parameters
     ----------
     names : names of models
     options : mapping from parameter of an estimator to value
-        None where it was not given.
+        The value of an option that was not given is None.
 
     Raises
     ------
     DataError
+        If a model is unknown, or none of the models takes an option.
     """
     for name in names:
         if name not in models():
@@ -67,16 +68,16 @@ def make_classifier(
     alpha: float | None,
     options: Mapping[str, Any],
 ) -> GraphClassifier:
-    """Return the classifier of a name, with those of the options that it takes.
+    """Return the unfitted classifier `model`, with those of the options that it takes.
 
     Parameters
     ----------
     model : str
     categorical : names, or ["all"], or None
     alpha : float, optional
-        Pseudo-count, instead of the one of the model's smoothing.
+        Pseudo-count, instead of the default of the model's smoothing.
     options : mapping from parameter to value
-        Those of `check_taken`; None where one was not given.
+        As for `check_taken`.
     """
     named: Any = list(categorical) if categorical else None
     chosen = {n: v for n, v in options.items() if v is not None and _takes(model, n)}
@@ -93,7 +94,7 @@ def families(items: Sequence[str] | None) -> str | dict[str, str] | None:
     Raises
     ------
     DataError
-        For text that is no COLUMN=FAMILY, beside others.
+        If one of several texts is not COLUMN=FAMILY.
     """
     if not items:
         return None

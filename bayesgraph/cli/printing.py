@@ -21,7 +21,7 @@ _MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "param
 def _table(
     texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str]], **look: Any
 ) -> RichTable:
-    """Return a table of some columns of text and then some of numbers, which are flush right."""
+    """Return a table with columns of text, followed by right-aligned columns of numbers."""
     table = RichTable(**look)
     for name in texts:
         table.add_column(str(name))
@@ -33,7 +33,7 @@ def _table(
 
 
 def measures_table(results: Sequence[Evaluation]) -> RichTable:
-    """Return a row of measures for each model."""
+    """Return a table with a row of measures for each model."""
     rows = []
     for r in results:
         measures = (r.accuracy, r.log_loss, r.brier, r.calibration_error)
@@ -44,7 +44,7 @@ def measures_table(results: Sequence[Evaluation]) -> RichTable:
 
 
 def confusion_table(result: Evaluation) -> RichTable:
-    """Return the confusion matrix of a model."""
+    """Return the confusion matrix of a model as a table."""
     rows = [
         [
             str(name),
@@ -56,14 +56,14 @@ def confusion_table(result: Evaluation) -> RichTable:
 
 
 def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
-    """Return a row for each arc that has a score, the highest first."""
+    """Return a table with a row for each arc that has a score, the highest score first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     rows = [[str(parent), str(child), f"{score:.6f}"] for (parent, child), score in ranked]
     return _table(["parent", "child"], ["score"], rows, title="Arcs by score (nats a row)")
 
 
 def variables_table(network: Model) -> RichTable:
-    """Return a row for each variable of a model."""
+    """Return a table with a row for each variable of a model."""
     exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
     known = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
     cpds = {cpd.variable: cpd for cpd in known}

@@ -1,7 +1,8 @@
-"""Files of models: each format has a module, chosen by the suffix.
+"""Files of models: the suffix of a path selects the format.
 
-A module holds the card of its format, and `FORMATS` is the one list of suffixes and cards. A card
-is imported when a file of its suffix is first met, so that the list itself costs nothing.
+Each format has a module with its card, a frozen record of the format's name, reader and writer.
+`FORMATS` maps suffixes to cards. A card is imported when a file of its suffix is first used, so
+that the list itself imports no format.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class FileFormat:
     Attributes
     ----------
     name : str
-        For messages.
+        Name of the format in messages.
     read : callable or None
         Called with ``(path, **options)``; None for a format that is only written.
     write : callable or None
@@ -46,19 +47,19 @@ FORMATS: dict[str, str] = {
 
 
 def register_format(suffix: str, home: str) -> None:
-    """Add a format, or replace the one of a suffix.
+    """Add a format for a suffix, or replace the format of the suffix.
 
     Parameters
     ----------
     suffix : str
-        With its dot; it may have several parts, as ``.bif.gz`` has.
+        The suffix with its dot; it may have several parts, such as ``.bif.gz``.
     home : str
         ``"module:name"`` of a :class:`FileFormat`.
 
     Raises
     ------
     ValueError
-        For a suffix without a dot.
+        If the suffix does not start with a dot.
     """
     if not suffix.startswith("."):
         raise ValueError(f"A suffix starts with a dot, such as '.bif'; got {suffix!r}.")
@@ -68,14 +69,14 @@ def register_format(suffix: str, home: str) -> None:
 def load(path: PathLike, **options: Any) -> Any:
     """Load a model or a fitted estimator from a file of the format that the suffix names.
 
-    Nothing in a file is executed: it is safe to load one that came from elsewhere.
+    Nothing in a file is executed: it is safe to load a file that came from elsewhere.
 
     Parameters
     ----------
     path : str or path
         With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
-        Of the format's reader, such as ``normalize=False``; see
+        Options of the format's reader, such as ``normalize=False``; see
         :func:`bayesgraph.io.bif.read_bif` and :func:`bayesgraph.io.uai.read_uai`.
 
     Returns
@@ -90,7 +91,7 @@ def load(path: PathLike, **options: Any) -> Any:
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        For a suffix that is not known or not read, and for a file that is damaged.
+        If the suffix is unknown, its format cannot be read, or the file is damaged.
     """
     card = _format_of(path)
     if card.read is None:
@@ -107,18 +108,18 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
     Parameters
     ----------
     model : model or fitted estimator
-        ``.bayesgraph``, the native format, holds estimators; of them the other formats get the
-        network alone.
+        ``.bayesgraph``, the native format, holds estimators; the other formats hold only the
+        network of an estimator.
     path : str or path
         With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
-        Of the format's writer, such as ``strict=False``; see
+        Options of the format's writer, such as ``strict=False``; see
         :func:`bayesgraph.io.bif.write_bif` and :func:`bayesgraph.io.uai.write_uai`.
 
     Raises
     ------
     FileFormatError
-        For a suffix that is not known or not written.
+        If the suffix is unknown, or its format cannot be written.
     LossyExportError
         If the format cannot hold the model; the message lists what it cannot hold.
     FileNotFoundError
@@ -134,7 +135,7 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
 
 def _format_of(path: PathLike) -> FileFormat:
     name = path_text(path).lower()
-    # The longest suffix first: .bif.gz before a .gz that somebody may register.
+    # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
             card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])

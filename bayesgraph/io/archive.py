@@ -1,12 +1,12 @@
 """The container of native files: a zip of one JSON header and NumPy arrays, with a checksum.
 
-* ``header.json`` is ASCII. Its entries ``format``, ``version`` and ``kind`` say how to read
-  ``model``, the rest.
-* ``<group>.npy`` is a one-dimensional array: all arrays of a group, one after the other. The header
-  refers to a part of it as ``{"array": group, "at": offset, "shape": [...]}``. A network of a
-  thousand tables is one member, not a thousand.
+* ``header.json`` is ASCII. Its entries ``format``, ``version`` and ``kind`` define how its other
+  entry, ``model``, is read.
+* ``<group>.npy`` is a one-dimensional array: the concatenation of all arrays of a group. The header
+  refers to an array as ``{"array": group, "at": offset, "shape": [...]}``. A thousand tables are
+  one member of the zip, not a thousand.
 * The comment of the zip is ``sha256:`` and the hash of every byte before the hash itself, so that
-  no truncation and no altered byte goes unseen, in the bookkeeping of the zip included.
+  truncation and altered bytes are detected, also in the zip's own records.
 
 Members are stored, not compressed, with a fixed time: the same model gives the same bytes
 everywhere. Nothing is ever unpickled.
@@ -36,10 +36,10 @@ _MARK = b"sha256:"
 _DIGITS = 64
 _CHUNK = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_LOCAL_HEADER = 30  # bytes before the member's name, which an extra field follows
+_LOCAL_HEADER = 30  # bytes before a member's name, which is followed by an extra field
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
 _NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
-# Errors of reading content that is not as the format says.
+# Exceptions that reading content may raise if the content violates the format.
 INVALID = (
     zipfile.BadZipFile,
     struct.error,
@@ -68,14 +68,14 @@ class ArrayWriter:
         Parameters
         ----------
         group : str
-            Arrays of one meaning, such as ``"table.values"``; all of one dtype.
+            Name for arrays with the same meaning, such as ``"table.values"``, and the same dtype.
         values : array_like
-            Of booleans, integers or floats, of any shape.
+            Booleans, integers or floats of any shape.
 
         Raises
         ------
         TypeError
-            For another dtype, or one that differs from the group's.
+            If the dtype is another, or differs from that of the group.
         """
         array = np.asarray(values)
         if array.dtype.kind not in _NUMBERS:
@@ -91,7 +91,7 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Finds the arrays of a model by their references.
+    """Returns the arrays of a model, given their references.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ class ArrayReader:
     def view(self, reference: Any) -> NDArray[Any]:
         """Return an array as a view of the file's bytes: read-only and perhaps not aligned.
 
-        For those who copy it anyway.
+        It is meant for callers that copy the array.
 
         Raises
         ------
         ValueError
-            For a reference to nothing.
+            If the reference is not to an array of the file.
         """
         group = self._groups.get(reference["array"])
         if group is None:
@@ -126,7 +126,7 @@ class ArrayReader:
         return group[at : at + size].reshape(shape)
 
     def take(self, reference: Any) -> NDArray[Any]:
-        """Return an array of its own, aligned and writeable; see `view`."""
+        """Return a copy of an array, aligned and writeable; see `view`."""
         return self.view(reference).copy()
 
 
@@ -136,10 +136,10 @@ def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: Ar
     Parameters
     ----------
     stream : binary file
-        Empty, and open for reading too.
+        An empty file, open for writing and reading.
     kind : str
     model : dict
-        What JSON can hold; floats finite.
+        Content that JSON can hold, with finite floats.
     arrays : ArrayWriter
     """
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "model": model}
@@ -164,7 +164,7 @@ def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]
     size = sum(part.size for part in parts)
     head = {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (size,)}
     info = _info(_member(group))
-    info.file_size = size * parts[0].dtype.itemsize + _CHUNK  # lets zipfile choose ZIP64 in time
+    info.file_size = size * parts[0].dtype.itemsize + _CHUNK  # zipfile chooses ZIP64 by this size
     with archive.open(info, "w") as member:
         npy.write_array_header_1_0(member, head)
         for part in parts:
@@ -173,7 +173,7 @@ def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]
 
 def _info(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _EPOCH)
-    info.create_system = 3  # else it depends on the system that writes
+    info.create_system = 3  # the default depends on the operating system
     info.external_attr = 0o644 << 16
     return info
 
@@ -188,7 +188,7 @@ def read_archive(data: bytes, source: str) -> tuple[str, Any, ArrayReader]:
     Raises
     ------
     FileFormatError
-        For a file that is not of this format, truncated, altered or of a newer version.
+        If the file is not of this format, truncated, altered or of a newer version.
     """
     if not data.startswith(b"PK"):
         raise FileFormatError(f"{source} {_NOT_OURS}" if data else f"{source} is empty.")
@@ -205,7 +205,7 @@ def read_archive(data: bytes, source: str) -> tuple[str, Any, ArrayReader]:
     except FileFormatError:
         raise
     except INVALID as error:
-        # The checksum is right: whoever wrote this did not write what the format says.
+        # The checksum matches, but the content that was written violates the format.
         raise FileFormatError(f"{source} {_NOT_OURS} ({error})") from error
 
 
@@ -228,20 +228,20 @@ def _diagnose(data: bytes, source: str) -> NoReturn:
     """Raise the error of a file whose checksum does not match."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
-            # More than this is not the header of any file; a bomb would be.
+            # The limit prevents decompression bombs: no valid header is larger.
             header = json.loads(member.read(64 * len(data)))
         _check_header(header, source)
     except FileFormatError:
         raise
     except Exception as error:
-        # Anything can go wrong in a file that is known to be broken.
+        # A damaged file may raise any exception.
         ours = FORMAT.encode() in data[:4096]
         raise FileFormatError(f"{source} {_DAMAGED if ours else _NOT_OURS}") from error
     raise FileFormatError(f"{source} {_DAMAGED}")
 
 
 def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
-    """Return the bytes of a member without a copy."""
+    """Return the bytes of a member, without copying them."""
     if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
         raise ValueError(f"the member {info.filename!r} is compressed")
     at = info.header_offset
@@ -254,7 +254,7 @@ def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
 
 
 def _array(part: memoryview) -> NDArray[Any]:
-    """Return the one-dimensional array in the bytes of a ``.npy`` member without a copy."""
+    """Return the one-dimensional array of a ``.npy`` member, without copying its bytes."""
     stream = io.BytesIO(part[:_CHUNK])
     if npy.read_magic(stream) != (1, 0):
         raise ValueError("a member is not an array of .npy version 1.0")

@@ -1,7 +1,7 @@
 """BIF, the Interchange Format for Bayesian Networks (Cozman 1998), plain or gzipped.
 
-The format knows names and states as text, and tables. Networks in it are read by most programs in
-this field; the repository of bnlearn (https://www.bnlearn.com/bnrepository/) uses it.
+The format holds names and states as text, and conditional probability tables. Most programs of the
+field read it; the repository of bnlearn (https://www.bnlearn.com/bnrepository/) uses it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayesgraph.io.lossy import check_lossless, tables_of
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 
-# Text that other programs read without quotes. Words of the format itself are quoted too.
+# Pattern of text that other programs read without quotes. Keywords of the format are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _KEYWORDS = {
     "network",
@@ -47,18 +47,18 @@ def read_bif(
     ----------
     path : str or path
     normalize : bool
-        Whether rows that are off by up to 0.02 (printed with few digits) are divided by their
-        sum, with one warning that names the tables and the deviation, or refused. Rows off by at
-        most 1e-6 are never changed; others are refused.
+        Whether rows whose sum is off by up to 0.02 (printed with few digits) are divided by their
+        sum, with one warning that names the tables and the deviation; if false, they are refused.
+        Rows off by at most 1e-6 are never changed; rows off by more than 0.02 are always refused.
     encoding : str
-        Of the text.
+        Encoding of the text.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line and the expected text.
+        If the file is not valid BIF; the message has the line and the expected text.
     """
     source = path_text(path)
     data = read_unzipped(path)
@@ -79,7 +79,7 @@ def parse_bif(text: str, *, normalize: bool = True) -> BayesianNetwork:
     Raises
     ------
     FileFormatError
-        With the line and the expected text.
+        If the text is not valid BIF; the message has the line and the expected text.
 
     Examples
     --------
@@ -104,16 +104,17 @@ def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "u
     model : BayesianNetwork
     path : str or path
     strict : bool
-        BIF holds names and states as text. True refuses others; False writes ``str(state)`` and
-        warns with a list of the changes.
+        Whether names and states that are not text are refused. If false, they are written as
+        ``str(state)``, with a warning that lists the changes.
     name : str
-        Of the network, in the file's head.
+        Name of the network in the file.
 
     Raises
     ------
     LossyExportError
-        With a list of all that BIF cannot hold: continuous variables, names and states that are
-        not text (unless `strict` is false and they remain distinct), quotes and line breaks.
+        If BIF cannot hold the model. The message lists all problems: continuous variables, names
+        and states that are not text (unless `strict` is false and they remain distinct), quotes and
+        line breaks.
     """
     write_text(path, format_bif(model, strict=strict, name=name))
 
@@ -124,7 +125,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
     Raises
     ------
     LossyExportError
-        With a list of all that BIF cannot hold.
+        If BIF cannot hold the model; the message lists all problems.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
         )
     tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)
-    # The level is that of the caller of the network's method `save`.
+    # Stack level of the caller of the network's method `save`.
     check_lossless("BIF", problems + words.problems, words.changes + changes, 6)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
@@ -164,12 +165,12 @@ class _Words:
     network : str
         The network's name.
     strict : bool
-        Names and states that are not text are problems; otherwise they are changes.
+        Whether names and states that are not text are problems; otherwise they are changes.
 
     Attributes
     ----------
     problems, changes : list of str
-        Names and states that cannot be written, and those that are written as others.
+        Descriptions of names and states that cannot be written, and of those that are changed.
     """
 
     def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:
@@ -213,7 +214,7 @@ class _Words:
         return text if bare else f'"{text}"'
 
     def _check_distinct(self, words: list[str], title: str) -> None:
-        # In strict mode the values that collapse have been listed as not being text.
+        # In strict mode, different values with the same text are already listed as not being text.
         if not self._strict and len(set(words)) < len(words):
             same = sorted({word for word in words if words.count(word) > 1})
             self.problems.append(f"different {title} have the same text {', '.join(same)}")
@@ -230,7 +231,7 @@ def _unquotable(text: str) -> str | None:
 
 
 def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
-    """Yield the pieces of the block that gives a table."""
+    """Yield the probability block of a table, in pieces of text."""
     head = words.names[cpd.variable]
     if not cpd.parents:
         yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"

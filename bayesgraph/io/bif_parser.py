@@ -1,8 +1,8 @@
-"""The parser of BIF: from text to a network.
+"""Parser of BIF text.
 
-Names are short and are read in small steps, whose errors are precise; numbers are many and are read
-by one regular expression a row. Comments are replaced by blanks first, so that positions in the
-text still give the line.
+Names are parsed in small steps, which gives precise errors; the many numbers are parsed by one
+regular expression per row. Comments are replaced by blanks first, so that positions in the text
+still give the line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from bayesgraph.io.row_sums import RoundedRows, first_bad_row, network_of, sum_t
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
-# Text without braces outside quotes. Possessive: it never backtracks, so reading is linear.
+# Pattern of text without braces outside quotes. It is possessive: without backtracking, the time is
+# linear.
 _FLAT = r'[^"{}]*+(?:"[^"]*+"[^"{}]*+)*+'
 _BLOCK = re.compile(
     rf"\s*(?P<kind>network|variable|probability)\b(?P<head>{_FLAT})"
@@ -53,9 +54,9 @@ def parse(text: str, *, source: str, normalize: bool) -> BayesianNetwork:
     ----------
     text : str
     source : str
-        For messages: the path.
+        Path for messages.
     normalize : bool
-        Divide rows that are off by at most 0.02 by their sum, with a warning, or refuse them.
+        Whether rows whose sum is off by at most 0.02 are divided by it, with a warning, or refused.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def parse(text: str, *, source: str, normalize: bool) -> BayesianNetwork:
 
 @dataclass
 class _Block:
-    """A block: its head, and where it starts and where its body is in the text."""
+    """A block of the text: the position of its start, its head, and the range of its body."""
 
     start: int
     head: str
@@ -82,7 +83,7 @@ class _Entries:
     rows : dict from int to int
         From the index of a row to its position in the text, in the order of the file.
     numbers : list of float
-        Of all rows, one after the other.
+        Numbers of all rows, concatenated.
     default, whole : list of float, optional
         The numbers after ``default`` and after ``table``.
     """
@@ -117,7 +118,7 @@ class _Parser:
         return _NOT_NEWLINE.sub(" ", found)
 
     def _after_blanks(self, at: int) -> int:
-        return _BLANK.match(self.text, at).end()  # type: ignore[union-attr] # it matches nothing too
+        return _BLANK.match(self.text, at).end()  # type: ignore[union-attr] # matches empty text too
 
     def _seen(self, at: int, end: int | None = None) -> str:
         """Return the text at a position, for messages."""
@@ -133,14 +134,14 @@ class _Parser:
             child, parents = self._family(block, variables)
             if child.name in cpds:
                 raise self._error(block.start, f"{child.name!r} has a second probability block.")
-            assert isinstance(child.name, str)  # all names of a BIF file are
+            assert isinstance(child.name, str)  # as all names of a BIF file
             cpds[child.name] = self._cpd(block, child, parents, rounded)
         without = [name for name in variables if name not in cpds]
         if without:
             raise self._error(
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
-        # In the order of the declarations, which is the order of the variables.
+        # The order of the CPDs is that of the declarations, which becomes that of the variables.
         return network_of([cpds[name] for name in variables], rounded, self.source, 5)
 
     def _blocks(self) -> dict[str, list[_Block]]:
@@ -260,7 +261,7 @@ class _Parser:
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
         entries = self._entries(block, child, parents)
-        # Numbers that overflow a sum are refused like any others that do not sum to one.
+        # Rows whose sum overflows are refused like all rows that do not sum to one.
         with np.errstate(over="ignore", invalid="ignore"):
             values = rounded.repaired(child.name, self._table(block, entries, child, parents))
         try:
@@ -319,7 +320,7 @@ class _Parser:
     def _configuration(
         self, text: str, codes: list[dict[str, int]], parents: list[Discrete], at: int
     ) -> int:
-        """Return the index of a row, the last parent varying fastest."""
+        """Return the row index of a parent configuration; the last parent varies fastest."""
         states = [part.strip() for part in text.split(",")]
         if len(states) != len(codes) or '"' in text:
             fitting = [names for names in _readings(text) if len(names) == len(codes)]
@@ -355,7 +356,7 @@ class _Parser:
         if len(entries.rows) < n_rows and entries.default is None:
             missing = next(row for row in range(n_rows) if row not in entries.rows)
             states: list[str] = []
-            for parent in reversed(parents):  # the last one varies fastest
+            for parent in reversed(parents):  # the last parent varies fastest
                 missing, code = divmod(missing, parent.cardinality)
                 states.append(str(parent.states[code]))
             row = ", ".join(reversed(states))
@@ -374,7 +375,7 @@ class _Parser:
 
 
 def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
-    """Return why a table was refused, with the likely mistake in the file."""
+    """Return the message of a refused table, with the likely mistake in the file."""
     whole = entries.whole
     if whole and values.ndim > 1 and sum_to_one(np.array(whole).reshape(-1, values.shape[-1])):
         return (
@@ -385,7 +386,7 @@ def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str
 
 
 def _split_bar(text: str) -> tuple[str, str]:
-    """Split a head at its first bar outside quotes."""
+    """Split the head of a block at its first ``|`` outside quotes."""
     for match in _WORD.finditer(text):
         if match[2]:
             return text[: match.start()], text[match.end() :]
@@ -393,11 +394,11 @@ def _split_bar(text: str) -> tuple[str, str]:
 
 
 def _readings(text: str) -> list[list[str]]:
-    """Return the ways to read a list of names, the most literal first.
+    """Return the possible readings of a list of names, the most literal reading first.
 
-    Names are separated by commas or blanks, and quoted ones keep everything between the quotes.
-    Some programs write names with blanks without quotes: a second reading, where it differs,
-    separates by commas alone.
+    Names are separated by commas or blanks; a quoted name is everything between the quotes. Some
+    programs write names with blanks without quotes: a second reading, if it differs, separates by
+    commas alone.
     """
     words = [match[1] if match[1] is not None else match[0] for match in _WORD.finditer(text)]
     parts = [part.strip() for part in text.split(",")]

@@ -27,16 +27,16 @@ from bayesgraph.learning.loglinear import Candidate, Choice
 from bayesgraph.learning.structure import LEARNERS, card_of
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Objects of our own that are parameters.
+# Classes of bayesgraph whose objects may be parameters, by kind and name.
 _OBJECTS: dict[str, Mapping[str, Any]] = {
     "discretizer": DISCRETIZERS,
     "detector": DETECTORS,
     "smoothing": {"Smoothing": Smoothing},
 }
 _REGRESSOR = "DecisionTreeNetworkRegressor"
-# Parameters of 0.1.0 that are now values of a Smoothing, which has them under the same names.
+# Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
 _OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}
-# Classes of 0.1.0 that are others with an argument.
+# Classes of version 0.1.0, each with the class and the arguments that replace it.
 _FORMER: dict[str, tuple[str, dict[str, Any]]] = {
     "LinearDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "shared"}),
     "QuadraticDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "class"}),
@@ -76,7 +76,7 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _encode_choice(choice: Choice) -> dict[str, Any]:
-    """Return the candidates of discriminative training and their losses."""
+    """Return the candidates of discriminative training, their weights and losses as JSON."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
         [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
@@ -125,7 +125,7 @@ def _decode(item: Any, arrays: ArrayReader) -> Any:
 
 
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """Return an estimator; names and parameters of 0.1.0 become those of today."""
+    """Return an estimator; names and parameters of version 0.1.0 are translated."""
     if name in _FORMER:
         name, fixed = _FORMER[name]
         parameters |= fixed
@@ -153,7 +153,7 @@ def encode_estimator(model: Any) -> dict[str, Any]:
 
 
 def decode_columns(model: Any, item: Mapping[str, Any]) -> None:
-    """Give a new estimator the columns that `encode_estimator` encoded."""
+    """Set the columns that `encode_estimator` encoded as attributes of a new estimator."""
     model.layout_ = _decode_layout(item["layout"])
     model.n_features_in_ = len(model.layout_.columns)
     if item["named"]:
@@ -202,7 +202,7 @@ def encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"list": [encode_parameter(name, item) for item in value.tolist()]}
     if isinstance(value, (set, frozenset)):
-        # A set has no order, and files of the same model are the same.
+        # A set has no order; sorting gives the same bytes for the same model.
         return {"set": [encode_parameter(name, item) for item in sorted(value, key=repr)]}
     if isinstance(value, list):
         return {"list": [encode_parameter(name, item) for item in value]}
@@ -219,7 +219,7 @@ def _decode_options(item: Any) -> dict[str, Any]:
     return {key: decode_parameter(value) for key, value in item["options"].items()}
 
 
-# Options of drift detectors in files of 0.1.0, which has them all in the file.
+# Present names of the options of drift detectors in files of version 0.1.0.
 _EARLIER = {
     "adwin": {"buckets": "max_buckets", "least": "min_window_length", "grace": "grace_period"},
     "ddm": {
@@ -232,14 +232,14 @@ _EARLIER = {
 
 
 def _as_of_today(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of an object, of which drift detectors of 0.1.0 have other names."""
+    """Return the options of an object; those of drift detectors of version 0.1.0 are translated."""
     if "least" not in options:
         return options
     found = {_EARLIER[name].get(key, key): value for key, value in options.items()}
     if name == "adwin":
         found["mode"] = "both" if found.pop("falls") else "up"
     elif name == "ddm":
-        found["warm_start"] -= 1  # rows before the first alarm; it was the first row of one
+        found["warm_start"] -= 1  # rows before a possible alarm; was the first row that may alarm
     else:
         found["alpha"] = 1.0
     return found
@@ -272,7 +272,7 @@ def decode_parameter(item: Any) -> Any:
 
 
 def _holds(model: Any) -> bool:
-    """Return whether a file of this kind holds a model: an estimator of ours that is no stream."""
+    """Return whether a model is an estimator of bayesgraph, but not a streaming classifier."""
     name = type(model).__name__
     ours = name in classifiers.__all__ and getattr(classifiers, name) is type(model)
     return ours and not isinstance(model, StreamingNaiveBayesClassifier)

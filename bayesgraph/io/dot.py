@@ -1,4 +1,4 @@
-"""Networks and factor graphs in Graphviz' DOT language, with states, tables or beliefs."""
+"""Networks and factor graphs in Graphviz' DOT language, with states, tables or posteriors."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#
 _SHADE, _SHADE_LINE = "#d5dce5", "#64748b"
 _TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 
-# Sums of weights that are one.
+# Tolerance within which the probability of an arc counts as 1.
 _ROUNDING = 1e-9
-# An arc of a mixture that needs no number.
+# Probability from which an arc of a mixture is drawn without a number.
 _CERTAIN = 0.995
-# Of an arc of the smallest probability.
+# Opacity of an arc of probability 0.
 _MIN_OPACITY = 0.15
-# A parent of at least so many others, all there are, is drawn as a box around them.
+# Minimum number of children for which a parent of all other variables has one arrow to a box.
 _PLATE_FROM = 13
-# The same where the arrows have scores or exponents.
+# Minimum number of children for the box if the arrows to them have scores or exponents.
 _PLATE_FROM_NUMBERED = 26
-# The maximum number of exponents of one feature that are written out.
+# Maximum number of exponents of one feature that are written out.
 _MAX_EXPONENTS = 4
-# Digits of exponents on arcs and in boxes.
+# Number of digits of exponents on arcs and in boxes.
 _DIGITS = 2
-# The maximum number of nodes without arcs in one row.
+# Maximum number of nodes without arcs in one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
 
@@ -68,12 +68,12 @@ def to_dot(
 ) -> str:
     """Return a model as a graph in the DOT language.
 
-    Discrete variables are boxes and continuous ones ellipses (boxes where they hold bars or a
-    table). Vectors of counts are plates: boxes of two outlines with the number of their items. In a
-    factor graph the factors are small squares that carry their exponent where it is not 1. A
-    mixture of networks is drawn as all arcs of all networks, the less probable the paler, in one
-    line where they go both ways. In a weighted network the arcs from the class carry the exponents.
-    The same model and options give the same text.
+    Discrete variables are boxes, and continuous variables are ellipses (boxes if they show a
+    density or a table). Vectors of counts are plates: boxes with two outlines and the number of
+    their items. In a factor graph the factors are small squares with their exponent if it is not 1.
+    A mixture shows the arcs of all its networks, the less probable the paler; arcs in both
+    directions are one line. In a weighted network the exponents are on the arcs from the class. The
+    same model and options give the same text.
 
     Parameters
     ----------
@@ -86,24 +86,25 @@ def to_dot(
     states : bool
         List the states under the names.
     beliefs : bool
-        Draw the posterior of every variable given the evidence: a bar for each state; mean ±
-        standard deviation and the density of a continuous variable. Where there is no exact
-        posterior, as of a continuous feature of a tree, nothing is drawn.
+        Draw the posterior of every variable given the evidence: a bar for each state, or mean ±
+        standard deviation and density of a continuous variable. Nothing is drawn for a variable
+        without an exact posterior, such as a continuous feature of a tree.
     tables : bool
-        Write the conditional distributions (the factors' tables) into the nodes; of a mixture, draw
-        one of its networks to see them.
+        Write the conditional distributions (the tables of factors) into the nodes. To see those of
+        a mixture, draw one of its networks.
     scores : bool
-        Label the arcs that have a score with it, in nats, and scale their width by it; in a
-        mixture, label them with their probability where that differs.
+        Label arcs with their scores, in nats, and scale their widths by them; in a mixture, label
+        arcs with their probabilities if these differ.
     plate : bool, optional
         Draw a variable that is a parent of all others, such as the class of a TAN, with a single
-        arrow to a box around them; the scores of its own arcs are then left out, and exponents
-        stand under the names. By default from 13 others on, or 26 where its arcs have numbers.
+        arrow to a box around the others. The scores of its arcs are then left out, and exponents
+        are written under the names. By default for at least 13 other variables, or 26 if its arcs
+        have numbers.
     rankdir : {"TB", "BT", "LR", "RL"}
-        Where arcs point: from top to bottom, and so on.
+        Direction of the arcs: "TB" is from top to bottom, and so on.
     max_states, max_rows : int
-        How much of long lists and tables is shown; the rest is counted. Bars are drawn for
-        the most probable states.
+        Maximum numbers of states and of table rows to show; the number of the others is written
+        below. Bars are drawn for the most probable states.
 
     Raises
     ------
@@ -164,14 +165,14 @@ def _posteriors(
     found: dict[Variable, Any] = {}
     for variable in model.variables:
         if variable not in given:
-            # A continuous feature of a tree has none: its node is drawn without.
+            # A continuous feature of a tree has no exact posterior: its node shows none.
             with suppress(UnsupportedModelError):
                 found[variable] = model.query(variable.name, evidence)
     return found
 
 
 def defaults(rankdir: str) -> list[str]:
-    """Return the statements that set the look of a picture."""
+    """Return the statements that set the default attributes of graph, nodes and edges."""
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": labels.NOTE_SIZE,
@@ -193,7 +194,7 @@ _Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | Weighted
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The options of a drawing, and the statements of its nodes, arcs and factors."""
+    """The options of a drawing, with methods that return its DOT statements."""
 
     titles: Mapping[Variable, str]
     ids: Mapping[Variable, str]
@@ -210,7 +211,7 @@ class _Drawing:
     # --------------------------------------------------------------------------- whole graphs
 
     def network(self, net: _Net, plate: bool | None) -> list[str]:
-        """Return the statements of a Bayesian network, a mixture of some, or a weighted one."""
+        """Return the statements of a Bayesian network, a mixture, or a weighted network."""
         hub = _hub(net)
         if plate and hub is None:
             raise GraphError(
@@ -219,7 +220,7 @@ class _Drawing:
             )
         if plate is False or (plate is None and len(net.variables) <= _max_arrows(net, hub)):
             hub = None
-        # By name: members of an average may have fewer states than it has.
+        # Variables are matched by name: those of an average's members may have fewer states.
         pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
         arcs = [
             (net.variable(parent), net.variable(child))
@@ -252,7 +253,7 @@ class _Drawing:
         if isinstance(net, (NetworkMixture, PosteriorAverage)):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
-        # Number, label, its text in the tooltip.
+        # Value, label and tooltip text of the number on each arc.
         numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
         if not isinstance(net, WeightedNetwork):
             scores = net.arc_scores if self.scores else {}
@@ -287,7 +288,7 @@ class _Drawing:
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]
     ) -> tuple[list[str], list[str]]:
-        """Return the arcs of a mixture, the less probable the paler, and their caption."""
+        """Return the statements of a mixture's arcs, pale if improbable, and their caption."""
         joined: dict[frozenset[Variable], float] = {}
         for arc, probability in arcs.items():
             joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
@@ -295,7 +296,7 @@ class _Drawing:
         lines = []
         for parent, child in arcs:
             if frozenset((parent, child)) not in joined:
-                continue  # drawn as the arc the other way
+                continue  # already drawn with the opposite arc
             probability = joined.pop(frozenset((parent, child)))
             both = (child, parent) in arcs
             opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
@@ -330,19 +331,19 @@ class _Drawing:
         ]
 
     def arrow_to_box(self, hub: Variable, tops: Sequence[Variable]) -> list[str]:
-        """Return one arrow to the box, and invisible ones that centre it over the first row."""
+        """Return an arrow to the box, and invisible arrows that centre the hub over its top row."""
         lines = []
         for i, top in enumerate(tops):
             attributes = {"style": "invis"}
             if i == len(tops) // 2:
-                # The weight makes it upright.
+                # The high weight makes the arrow vertical.
                 attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
                               "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
             lines.append(self.arc(hub, top, attributes))
         return lines
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
-        """Return invisible edges that set nodes without arcs in rows, not in one endless line."""
+        """Return invisible edges that arrange nodes without arcs in several rows."""
         return [
             self.arc(upper, lower, {"style": "invis"})
             for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
@@ -354,7 +355,7 @@ class _Drawing:
         for i, term in enumerate(model.terms):
             lines.append(statement(f"f{i}", self.factor(term)))
         for i, term in enumerate(model.terms):
-            # Parents above the factor and the child below it, as in the network it came from.
+            # Parents are above the factor and the child below it, as in a Bayesian network.
             lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
             lines += [f"f{i} -- {self.ids[variable]};" for variable in term.scope[-1:]]
         if not self.tables and any((term.exponent != 1).any() for term in model.terms):
@@ -388,7 +389,7 @@ class _Drawing:
             parts.insert(1, labels.font(note, size=labels.NOTE_SIZE, colour=labels.MUTED))
         attributes: dict[str, str] = {"label": labels.stack(parts)}
         if isinstance(variable, CountVector):
-            # Square corners, and a second outline for the many that it stands for.
+            # Square corners and a second outline mark a vector of many counts.
             attributes |= {"style": "filled", "peripheries": "2"}
         if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
             attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
@@ -438,7 +439,7 @@ class _Drawing:
         return f"= {number(float(value))}"
 
     def belief(self, variable: Variable) -> str:
-        """Return the posterior as bars; an empty string if there is none to draw."""
+        """Return the posterior as bars or a density; an empty string if there is none to draw."""
         colour = labels.ORANGE if variable == self.target else labels.BLUE
         posterior = self.posteriors.get(variable)
         if isinstance(posterior, GaussianMixture):
@@ -446,7 +447,7 @@ class _Drawing:
         if not self.beliefs or not isinstance(variable, Discrete):
             return ""
         if posterior is None and variable not in self.evidence:
-            return ""  # as in a factor graph over counts that are not observed
+            return ""  # no posterior, as in a factor graph over counts that are not observed
         if posterior is not None:
             return labels.bars(variable, posterior.probabilities, colour, self.max_states)
         certain = np.zeros(variable.cardinality)
@@ -455,7 +456,7 @@ class _Drawing:
 
 
 def _cpd(net: _Net, variable: Variable) -> CPD | None:
-    """Return the CPD of a variable; None in a mixture, which has several."""
+    """Return the CPD of a variable; None in a mixture, which has several CPDs of it."""
     if isinstance(net, WeightedNetwork):
         net = net.network
     return net[variable.name] if isinstance(net, BayesianNetwork) else None
@@ -465,7 +466,7 @@ def _hub(net: _Net) -> Variable | None:
     """Return the variable that is a parent of all others, if there is one."""
     others = len(net.variables) - 1
     arcs = net.graph.edges
-    if isinstance(net, (NetworkMixture, PosteriorAverage)):  # of every network
+    if isinstance(net, (NetworkMixture, PosteriorAverage)):  # arcs of every member
         arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
     below = Counter(parent for parent, _ in arcs)
     found = [v for v in net.variables if others and below[v.name] == others]
@@ -473,9 +474,9 @@ def _hub(net: _Net) -> Variable | None:
 
 
 def _max_arrows(net: _Net, hub: Variable | None) -> int:
-    """Return the maximum number of variables of a graph whose hub has an arrow to each other one.
+    """Return the maximum number of variables for which the hub has an arrow to each other variable.
 
-    More where these arrows carry numbers.
+    It is larger if these arrows have numbers.
     """
     numbered = False
     if isinstance(net, WeightedNetwork):
@@ -486,7 +487,7 @@ def _max_arrows(net: _Net, hub: Variable | None) -> int:
 
 
 def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
-    """Return the exponents of features whose arcs are one arrow to the box around them."""
+    """Return the exponents of features as texts, if one arrow to their box replaces the arcs."""
     if not isinstance(net, WeightedNetwork) or hub != net.target or _is_plain(net):
         return {}
     return {
@@ -497,12 +498,12 @@ def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
 
 
 def _is_plain(net: WeightedNetwork) -> bool:
-    """Return whether all exponents are 1, so that none of them needs a number."""
+    """Return whether all exponents are 1, so that no number needs to be drawn."""
     return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
 
 
 def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
-    """Return a caption of exponents, with their classes where they read differently by class."""
+    """Return the caption of exponents, with the classes if exponents differ between them."""
     if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
         return "exponents"
     states = texts(net.target.states, 16)
@@ -512,12 +513,12 @@ def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
 
 
 def _row_length(n: int) -> int:
-    """Return the number of nodes in a row, of n without arcs."""
+    """Return the number of nodes in a row, if there are n nodes without arcs."""
     return n if n <= _ROW else math.ceil(math.sqrt(n))
 
 
 def _exponent(values: Floats, digits: int = 4) -> str:
-    """Return an exponent as text: one number, a few, or their range; empty if it is 1."""
+    """Return exponents as text: one number, a list, or a range; empty if all are 1."""
     if (values == 1).all():
         return ""
     shown = _exponent_texts(values, digits)
@@ -527,7 +528,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
 
 
 def _exponent_texts(values: Floats, digits: int) -> list[str]:
-    """Return numbers as texts, only one if all of them read the same."""
+    """Return exponents as texts; a single text if all of them are the same text."""
     flat = values.reshape(-1)
     digits = digits if (flat == flat[0]).all() else min(digits, 3)
     shown = [number(float(value), digits) for value in flat]
@@ -539,7 +540,7 @@ def _caption(note: str) -> str:
 
 
 def statement(subject: str, attributes: Mapping[str, str]) -> str:
-    """Return a statement about a node or an arc (or ``graph``, ``node`` and ``edge`` in general).
+    """Return the statement of a node or an arc, or the defaults of ``graph``, ``node`` or ``edge``.
 
     Parameters
     ----------
@@ -553,6 +554,6 @@ def statement(subject: str, attributes: Mapping[str, str]) -> str:
 
 def _value(key: str, text: str) -> str:
     if key == "tooltip":
-        # Graphviz looks for placeholders in these twice.
+        # Graphviz replaces placeholders in tooltips twice.
         text = text.replace("\\", "\\\\")
     return text if isinstance(text, labels.Html) else labels.quoted_string(text)

@@ -1,7 +1,7 @@
 """Labels of the nodes of a picture: text, tables and bars as Graphviz' HTML-like labels.
 
-HTML-like labels need one kind of escaping only (that of XML) and their tables draw bars, so every
-label is one. Functions here know variables, local distributions and posteriors, but no graphs.
+Every label is HTML-like, because such labels need only the escaping of XML, and their tables can
+draw bars. The functions take variables, local distributions and posteriors, but no graphs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
 
-# Blue and orange stay apart for every common kind of colour blindness; shading, line width and bold
-# type say the same a second time. All text has a contrast of at least 4.5 on its ground.
+# Blue and orange are distinguishable for every common kind of colour blindness; shading, line width
+# and bold type repeat what colours show. All text has a contrast of at least 4.5 to its background.
 INK, MUTED = "#1f2937", "#566273"
 BLUE, ORANGE, SLATE = "#4c78a8", "#e58a2b", "#475569"
 _TRACK, _TINT, _GROUND = "#e3e9f0", (164, 196, 230), (255, 255, 255)
@@ -44,7 +44,7 @@ class Html(str):
 def escape(text: str) -> str:
     r"""Return text for an HTML-like label, with characters that XML cannot hold as escapes.
 
-    Graphviz reads ``\N`` and the like as placeholders even there: every backslash is doubled.
+    Graphviz replaces placeholders such as ``\N`` in these labels too: every backslash is doubled.
     """
     return html.escape(_printable(text).replace("\\", "\\\\"), quote=True)
 
@@ -85,7 +85,7 @@ def title(text: str) -> str:
 
 
 def percentage(share: float) -> str:
-    """Return a probability in per cent that shows as 0 or 100 only if it is."""
+    """Return a probability in per cent; "0%" and "100%" stand only for exactly 0 and 1."""
     if 0 < share < 0.0005:
         return "<0.1%"
     if 0.9995 <= share < 1:
@@ -94,7 +94,7 @@ def percentage(share: float) -> str:
 
 
 def score(value: float) -> str:
-    """Return the score of an arc: three decimals, or two digits where these would be zeros."""
+    """Return the score of an arc: three decimals, fewer from 100 on, two digits below 0.001."""
     if not math.isfinite(value):
         return str(value)
     if abs(value) >= 100:
@@ -107,12 +107,12 @@ def score(value: float) -> str:
 
 
 def with_spread(mean: float, sd: float) -> str:
-    """Return ``mean ± sd``, rounded where the standard deviation has two digits."""
+    """Return ``mean ± sd``, both rounded to two significant digits of the standard deviation."""
     return f"{_to_scale(mean, sd)} ± {_to_scale(sd, sd, digits=2)}"
 
 
 def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
-    """Return a number with the decimals that matter beside a standard deviation."""
+    """Return a number rounded to two significant digits of a standard deviation, as text."""
     if math.isfinite(value) and math.isfinite(sd) and sd > 0:
         decimals = 1 - math.floor(math.log10(sd))
         if -4 < decimals <= 6 and abs(value) < 1e6:
@@ -123,7 +123,7 @@ def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
 
 
 def tooltip(variable: Variable) -> str:
-    """Return the full name and states, for whatever the label cuts."""
+    """Return the full name and states of a variable, which the label may shorten."""
     if isinstance(variable, Continuous):
         kind = "a count" if isinstance(variable, Count) else "continuous"
         return f"{variable.name}: {kind}"
@@ -137,7 +137,7 @@ def tooltip(variable: Variable) -> str:
 
 
 def value_list(variable: Variable, maximum: int) -> list[str]:
-    """Return the values that a variable takes as an HTML-like text; nothing for any number."""
+    """Return the values of a variable as HTML-like texts; none for a continuous variable."""
     if isinstance(variable, Discrete):
         return [_several(state_texts(variable, LONGEST_STATE), maximum, variable.cardinality)]
     if isinstance(variable, CountVector):
@@ -147,7 +147,7 @@ def value_list(variable: Variable, maximum: int) -> list[str]:
 
 
 def item_number(variable: CountVector) -> str:
-    """Return the number of items as an HTML-like text."""
+    """Return the number of items of a vector as an HTML-like text."""
     n = len(variable.items)
     return _muted(f"counts of {n:,} item{'s' * (n > 1)}")
 
@@ -171,7 +171,7 @@ def _muted(text: str) -> str:
 
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
-    """Return a maximum of n texts in lines of moderate length, as an HTML-like text."""
+    """Return at most `maximum` of n texts as an HTML-like text with lines of moderate length."""
     shown = values[:maximum]
     rest = n - len(shown)
     lines = [""]
@@ -188,7 +188,7 @@ def _several(values: Sequence[str], maximum: int, n: int) -> str:
 
 
 def stack(parts: Sequence[str]) -> Html:
-    """Return a label of parts one below the other."""
+    """Return a label that stacks parts from top to bottom."""
     if len(parts) == 1:
         return Html(f"<{parts[0]}>")
     padding = 2 if any(part.startswith("<TABLE") for part in parts) else 1
@@ -244,21 +244,21 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
 
 
 def _bar(share: float, colour: str) -> str:
-    # The bar of anything possible has a width, that of anything impossible none.
+    # A positive probability has a bar of at least width 1, a probability of zero has none.
     full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
     blocks = [(full, colour), (_BAR_WIDTH - full, _TRACK)]
     return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')
 
 
 def density(mixture: GaussianMixture, colour: str) -> str:
-    """Return mean ± standard deviation of one variable above its density over 99.6 % of it."""
+    """Return mean ± standard deviation above a plot of the central 99.6 % of the density."""
     mean, sd = float(mixture.mean), math.sqrt(float(mixture.variance))
     text = font(with_spread(mean, sd), bold=True)
     low, high = mixture.quantile(0.002), mixture.quantile(0.998)
     rows = [text]
     if high > low:
         edges = np.linspace(low, high, _CURVE_COLUMNS + 1)
-        # The mass of each column: a narrow peak between two points of a grid is not lost.
+        # Columns show probability masses: a density on a grid might miss a narrow peak.
         heights = np.diff(np.asarray(mixture.cdf(edges)))
         heights = heights / heights.max()
         columns = "".join(_column(round(_CURVE_HEIGHT * float(h)), colour) for h in heights)
@@ -272,7 +272,7 @@ def _ends(low: float, high: float, sd: float, width: int) -> str:
     """Return the numbers at both ends of an axis."""
     shown = [_to_scale(end, sd) for end in (low, high)]
     left, right = (font(end, size=NOTE_SIZE, colour=MUTED) for end in shown)
-    # Very long numbers need more room than the curve.
+    # Very long numbers need more width than the curve.
     half = max(width // 2, 7 * max(map(len, shown)))
     cells = (
         f'<TD WIDTH="{half}" ALIGN="LEFT">{left}</TD><TD WIDTH="{half}" ALIGN="RIGHT">{right}</TD>'

@@ -1,4 +1,4 @@
-"""Reading and writing of bytes; a file is replaced as a whole or not at all."""
+"""Reading and writing of files; a file is replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def read_unzipped(path: PathLike) -> bytes:
-    """Return the content of a file that may be gzipped, as its first bytes show.
+    """Return the content of a file, decompressed if its first bytes are those of gzip.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def read_unzipped(path: PathLike) -> bytes:
 
 @contextlib.contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
-    """Give the path of a new file to fill, and put that file in the place of `path` at the end.
+    """Yield the path of a temporary file to write, which replaces the file at `path` at the end.
 
-    The new file is in the same directory and has the same suffix. It takes the place of the old
-    file in one step, after it has reached the disk; if anything fails before that, the old file is
-    as it was and the new one is gone. A file that is replaced keeps its permission bits; a link
-    keeps pointing to it.
+    The temporary file is in the same directory and has the same suffix. It replaces the old file in
+    one step, after it has been flushed to disk. If anything fails before that, the old file is
+    unchanged and the temporary file is removed. A file that is replaced keeps its permission bits,
+    and a symbolic link keeps pointing to it.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path_text(path)))
     _check_target(target)
-    # A device or a pipe cannot be replaced and need not be.
+    # A device or a pipe cannot be replaced: its content is written at the end.
     special = target.exists() and not target.is_file()
     directory = Path(tempfile.gettempdir()) if special else target.parent
     temporary = directory / f".bayesgraph-{secrets.token_hex(8)}{target.suffix}"
@@ -113,7 +113,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Give a stream to write, and replace the file at the end; see `atomic_path`."""
+    """Yield a stream to write; its content replaces the file at the end, see `atomic_path`."""
     with atomic_path(path) as temporary, temporary.open("w+b") as stream:
         yield stream
 
@@ -128,7 +128,7 @@ def write_text(path: PathLike, text: str) -> None:
     """Write a text as a whole or not at all, gzipped if the path ends in ``.gz``."""
     data = text.encode()
     if path_text(path).lower().endswith(".gz"):
-        # Without the time in its head, the same text gives the same file.
+        # Without the time in the header, the same text gives the same bytes.
         data = gzip.compress(data, mtime=0)
     write_bytes(path, data)
 
@@ -141,12 +141,12 @@ def _check_target(target: Path) -> None:
             errno.ENOENT, "There is no such directory; create it first", str(target.parent)
         )
     if target.exists() and not os.access(target, os.W_OK):
-        # Replacing needs the directory's permission only; the file's own is respected too.
+        # Replacing needs only the permission of the directory; that of the file is checked too.
         raise PermissionError(errno.EACCES, "The file is read-only", str(target))
 
 
 def _sync_directory(directory: Path) -> None:
-    """Have the new name of a file reach the disk, where the system can do that."""
+    """Flush a directory to disk, after a file was renamed in it, where the system supports it."""
     if os.name != "posix":
         return
     with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """Names and states as JSON, with their type.
 
-JSON itself has text, booleans, small integers and None. Any other type is an object of one entry,
-from the type's tag to text (or to a list, for a tuple) that reads back as the same value.
+Text, booleans, small integers and None are JSON values. A value of another type is a JSON object of
+one entry, from the tag of the type to a text (for a tuple, a list) that reads back as the value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bayesgraph.variables import plain
 
 Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
-# Beyond this, JSON readers other than Python's may round an integer.
+# Magnitude from which JSON readers other than Python's may round an integer.
 _SAFE_INTEGER = 2**53
 
 
@@ -68,7 +68,7 @@ def encode_value(value: object, what: str = "value", owner: object = None) -> Js
     Raises
     ------
     LossyExportError
-        For a type that is not held, or a value of it that would not read back as it is (such as a
+        If the type is not supported, or the value would not read back as the same value (such as a
         time in a named zone).
     """
     value = plain(value)
@@ -99,7 +99,7 @@ def decode_value(value: Json) -> Any:
     Raises
     ------
     ValueError
-        For anything else.
+        If `encode_value` never returns such a value.
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value

@@ -12,7 +12,7 @@ from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
 
 def no_table(variable: Variable) -> str:
-    """Return why a variable has no table of states, for messages."""
+    """Return the reason why a variable cannot have a table of states, for messages."""
     if isinstance(variable, CountVector):
         return f"{variable.name!r} is a vector of counts of {len(variable.items):,} items"
     kind = "a count" if isinstance(variable, Count) else "continuous"
@@ -20,7 +20,7 @@ def no_table(variable: Variable) -> str:
 
 
 def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
-    """Return the tables of a network, the CPDs that are no tables, and the omissions of formats."""
+    """Return the tables of a network, messages on its other CPDs, and messages on omissions."""
     tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
     problems = [
         f"{cpd.variable.name!r} has a {type(cpd).__name__}"
@@ -35,20 +35,20 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
 def check_lossless(
     name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
 ) -> None:
-    """Refuse models that a format cannot hold and warn of changes to others.
+    """Raise an error that lists the problems of a model with a format, or warn of the changes.
 
     Parameters
     ----------
     name : str
-        Of the format.
+        Name of the format.
     problems, changes : sequence of str
     stacklevel : int
-        Of the caller.
+        Stack level of the warning, as counted in the caller.
 
     Raises
     ------
     LossyExportError
-        With all problems.
+        If there are problems.
     """
     if problems:
         raise LossyExportError("\n  ".join([f"{name} cannot hold this model:", *problems]))

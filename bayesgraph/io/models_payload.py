@@ -1,7 +1,7 @@
 """Models made of networks in native files: mixtures, weighted networks and averages.
 
-A mixture names the CPDs that its networks share once, and which network has which. The members of
-an average are held as files of their own would hold them.
+A mixture lists each CPD once, although networks share CPDs, and the indices of the CPDs of each
+network. The members of an average are encoded as in files of their own.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
 MIXTURE = Kind(lambda model: type(model) is NetworkMixture, _encode_mixture, _decode_mixture)
 WEIGHTED = Kind(lambda model: type(model) is WeightedNetwork, _encode_weighted, _decode_weighted)
 AVERAGE = Kind(lambda model: type(model) is PosteriorAverage, _encode_average, _decode_average)
-# Models that are held inside of another file, by the name that it gives them.
+# Kinds of models that a file of another kind may contain, by their name in that file.
 MODELS: dict[str, Kind] = {
     "network": NETWORK,
     "factor graph": FACTOR_GRAPH,

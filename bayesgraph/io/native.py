@@ -1,8 +1,8 @@
 """The native format: every name, state and number exactly, in a zip of JSON and NumPy arrays.
 
-See `bayesgraph.io.archive` for the container. Each file holds a model of one *kind*. The table
-of kinds names an encoder, from model to JSON and arrays, and a decoder. The module of a kind is
-imported when a file of that kind is read, or when a model is none of the kinds before it.
+See `bayesgraph.io.archive` for the container. Each file holds a model of one *kind*. A kind has an
+encoder, from model to JSON and arrays, and a decoder. Its module is imported when a file of that
+kind is read, or when a model to write is of none of the kinds listed before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS: dict[str, str] = {
     "average": "bayesgraph.io.models_payload:AVERAGE",
     "stream": "bayesgraph.io.stream_payload:STREAM",
 }
-# Kinds that are read no more, and the last version that reads them.
+# Kinds that are no longer read, and the last version that reads them.
 REMOVED: dict[str, str] = {"bag": "0.1.0"}
 
 
@@ -37,7 +37,7 @@ def _kind(name: str) -> Kind:
 
 
 def write_native(model: Any, path: PathLike) -> None:
-    """Write a model so that `read_native` gives back the same.
+    """Write a model to a file, from which `read_native` returns an equal model.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def write_native(model: Any, path: PathLike) -> None:
     Raises
     ------
     LossyExportError
-        For a model, a CPD, a name or a state of a type that the format does not hold.
+        If the model, a CPD, a name or a state is of a type that the format does not hold.
     FileNotFoundError
         If there is no such directory.
 
@@ -88,14 +88,14 @@ def read_native(path: PathLike) -> Any:
     Returns
     -------
     model or estimator
-        Whatever was written.
+        The model that was written.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        For a file that is not of this format, truncated, altered, or of a newer bayesgraph.
+        If the file is not of this format, truncated, altered, or of a newer bayesgraph.
     """
     source = path_text(path)
     name, payload, arrays = read_archive(read_bytes(path), source)
@@ -115,7 +115,7 @@ def read_native(path: PathLike) -> Any:
     except RemovedKind as error:
         raise FileFormatError(f"{source} holds {error}") from None
     except (BayesGraphError, *INVALID) as error:
-        # As in read_archive: the checksum is right, but the content is not as the format says.
+        # As in read_archive: the checksum matches, but the content violates the format.
         raise FileFormatError(
             f"{source} does not hold a valid model of the kind {name!r}: {error}"
         ) from error

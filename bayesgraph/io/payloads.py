@@ -1,6 +1,6 @@
 """Networks and factor graphs in native files: JSON and arrays.
 
-The variables of a model are listed once; everything else names them by their position in that list.
+The variables of a model are listed once; other entries refer to them by their index in that list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bayesgraph.variables import (
 
 
 class RemovedKind(Exception):  # noqa: N818 - it is no fault of the file
-    """Part of a file is of a kind that later versions read no more; the text says which."""
+    """Raised if part of a file is of a kind that is no longer read; the message names the kind."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Kind:
     Attributes
     ----------
     holds : callable
-        Whether a model is of this kind, exactly: a subclass may have more to save.
+        Returns whether a model is exactly of this kind: a subclass may have more to save.
     encode : callable
         From model and ArrayWriter to a dict that JSON can hold.
     decode : callable
         From that dict and ArrayReader to the model. May raise LookupError, TypeError, ValueError
-        for content that `encode` never makes.
+        for content that `encode` never returns.
     """
 
     holds: Callable[[object], bool]
@@ -55,7 +55,7 @@ class Kind:
     decode: Callable[[Any, ArrayReader], Any]
 
 
-# CPDs by the names that files have for them.
+# Classes of CPDs by their names in files.
 STORED: dict[str, type[CPD]] = {
     **{name: kind for family in FAMILIES.values() for name, kind in family.stored.items()},
     "joint_gaussian": JointGaussianCPD,
@@ -84,7 +84,7 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
     Raises
     ------
     LossyExportError
-        For a name or a state of a type that files do not hold.
+        If a name or a state is of a type that files do not hold.
     """
 
     def encoded(values: Iterable[Any]) -> list[Json]:
@@ -113,7 +113,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
 
 
 def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
-    """Return the place of each variable."""
+    """Return the index of each variable."""
     return {variable: i for i, variable in enumerate(variables)}
 
 
@@ -121,12 +121,12 @@ def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
 
 
 def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dict[str, Any]:
-    """Return a CPD as JSON, its variables as positions.
+    """Return a CPD as JSON, with its variables as indices.
 
     Raises
     ------
     LossyExportError
-        For a class that is not in `STORED`.
+        If the class of the CPD is not in `STORED`.
     """
     name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
     if name is None:
@@ -158,14 +158,14 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key in stored.arrays:
         array = values[key]
-        # A number that the class would spread over a huge table is not what `encode_cpd` writes.
+        # `encode_cpd` never writes a small array that the class would broadcast to a huge table.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
     return stored.from_arrays(children, parents, values)
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
-    """Return the variable at a position that a file names."""
+    """Return the variable at an index that was read from a file."""
     if type(position) is not int or position < 0:
         raise ValueError(f"expected the position of a variable; got {position!r:.80}")
     return variables[position]

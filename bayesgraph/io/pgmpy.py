@@ -1,4 +1,4 @@
-"""To pgmpy and back, with names, states and numbers intact.
+"""Conversion of models to pgmpy and back, with the same names, states and numbers.
 
 pgmpy is optional: ``pip install 'bayesgraph[pgmpy]'``. The correspondence:
 
@@ -10,8 +10,8 @@ BayesianNetwork, continuous    LinearGaussianBayesianNetwork
 FactorGraph, discrete          DiscreteMarkovNetwork
 =============================  ==================================================
 
-A factor graph does not become pgmpy's FactorGraph, whose nodes are its factors: there, two equal
-factors are one node. DiscreteMarkovNetwork keeps the list of factors as it is.
+A factor graph is not converted to pgmpy's FactorGraph, in which factors are nodes and two equal
+factors would be one node. DiscreteMarkovNetwork keeps the list of factors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
-# Attributes that pgmpy's graph carries along for `from_pgmpy` and has no place for itself.
+# Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
 _VARIANCE = "variance"
 _SCORE = "score"
 
@@ -58,31 +58,31 @@ def to_pgmpy(model: Any) -> Any:
     ----------
     model : BayesianNetwork, FactorGraph or WeightedNetwork
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
-        A weighted network goes as its factor graph, which answers as it does where all features
-        are observed.
+        A weighted network is converted by way of its factor graph, which gives the same answers if
+        all features are observed.
 
     Returns
     -------
     pgmpy.models.DiscreteBayesianNetwork
     pgmpy.models.LinearGaussianBayesianNetwork
-        pgmpy holds standard deviations: the square roots, rounded, of the variances. The exact
-        variances go along as the node attribute ``"variance"``, which `from_pgmpy` reads.
+        pgmpy holds standard deviations, the rounded square roots of the variances. The exact
+        variances are in the node attribute ``"variance"``, which `from_pgmpy` reads.
     pgmpy.models.DiscreteMarkovNetwork
         From a factor graph, with its factors in their order. Exponents become part of the tables
-        (a warning says so); logarithms become plain numbers, to the rounding of the exponential.
+        (a warning says so); log values become plain numbers, up to the rounding of exp.
 
     Raises
     ------
     LossyExportError
-        For models that pgmpy cannot hold: discrete and continuous variables together, states of one
+        If pgmpy cannot hold the model: discrete and continuous variables together, states of one
         variable that are equal (``True`` and ``1``), numbers outside the range of floats.
     DataTypeError
-        For something that is not a model.
+        If `model` is not a model.
     MissingDependencyError
         If pgmpy is not installed.
     """
     if isinstance(model, WeightedNetwork):
-        # Exact where all features are observed: pgmpy sums what is missing out of powered tables.
+        # Exact only if all features are observed: pgmpy sums missing ones out of powered tables.
         model = model.to_factor_graph()
     if isinstance(model, FactorGraph):
         return _to_markov_network(model)
@@ -113,7 +113,7 @@ def _mixed(cpds: Iterable[CPD]) -> LossyExportError:
 
 
 def _check_states(variables: Iterable[Variable]) -> None:
-    """Refuse states that Python's equality takes for one: pgmpy looks states up by it."""
+    """Raise an error for states that are equal in Python, such as True and 1, as pgmpy uses ==."""
     equal = [
         variable
         for variable in variables
@@ -130,8 +130,8 @@ def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
     factors = _pgmpy("factors.discrete")
     result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
     for cpd in cpds:
-        # pgmpy's matrix has the child's states as rows and one column for each configuration of
-        # the parents, the last of them varying fastest.
+        # pgmpy's matrix has the child's states as rows and the parent configurations as columns,
+        # the last parent varying fastest.
         values = np.moveaxis(cpd.values, -1, 0).reshape(cpd.variable.cardinality, -1)
         converted = factors.TabularCPD(
             cpd.variable.name,
@@ -164,8 +164,10 @@ def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> 
 
 
 def _with_graph(result: Any, model: BayesianNetwork) -> Any:
-    """Add nodes and arcs; parents come before their children, so that pgmpy's search for a cycle
-    at each arc ends at once."""
+    """Add the nodes, arcs and arc scores of a model to a pgmpy network.
+
+    Arcs are added in topological order, in which pgmpy's search for a cycle at each arc is fast.
+    """
     result.add_nodes_from(model.names)
     for name in nx.topological_sort(model.graph):
         result.add_edges_from([(parent.name, name) for parent in model[name].parents])
@@ -201,7 +203,7 @@ def _to_markov_network(model: FactorGraph) -> Any:
             "pgmpy's factors have no exponents; they are now part of the tables. Factors with an "
             f"exponent other than 1: {powered}.",
             LossyExportWarning,
-            stacklevel=5,  # above the method to_pgmpy
+            stacklevel=5,  # the caller of the method to_pgmpy
         )
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
@@ -220,7 +222,7 @@ def _to_markov_network(model: FactorGraph) -> Any:
 
 
 def _term_values(term: Term) -> Floats:
-    """Return a powered table as plain numbers: the CPD's own where the exponent is one."""
+    """Return a powered table as plain numbers; exactly the table of a CPD if its exponent is 1."""
     if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
         return term.source.values
     assert term.table is not None  # checked before
@@ -257,8 +259,9 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
         DiscreteBayesianNetwork or LinearGaussianBayesianNetwork, or one of their subclasses with
         such CPDs (NaiveBayes); DiscreteMarkovNetwork or FactorGraph.
     normalize : bool
-        pgmpy takes probabilities that sum to one within 0.01. Those off by at most 1e-6 are kept
-        exactly; others, up to 0.02, are divided by their sum with one warning, or refused if false.
+        Treatment of probabilities whose sum is off by more than 1e-6 and up to 0.02 (pgmpy accepts
+        0.01): they are divided by their sum with one warning, or refused if false. Smaller
+        deviations are kept exactly.
 
     Returns
     -------
@@ -270,11 +273,11 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
     Raises
     ------
     DataTypeError
-        For another kind of model.
+        If it is another kind of model.
     ModelError
-        For a node without CPD, or CPDs that do not fit each other.
+        If a node has no CPD, or CPDs are inconsistent.
     CPDError
-        For probabilities that do not sum to one, or a standard deviation that is not positive.
+        If probabilities do not sum to one, or a standard deviation is not positive.
     MissingDependencyError
         If pgmpy is not installed.
     """
@@ -331,7 +334,7 @@ def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
         values = np.moveaxis(_values(cpd), 0, -1)
         cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
     network = BayesianNetwork(cpds, arc_scores=_scores(model))
-    rounded.warn("The pgmpy model", stacklevel=3)  # above from_pgmpy
+    rounded.warn("The pgmpy model", stacklevel=3)  # the caller of from_pgmpy
     return network
 
 
@@ -347,12 +350,12 @@ def _from_linear_gaussian(model: Any) -> BayesianNetwork:
 
 
 def _variance(attributes: dict[str, Any], cpd: Any) -> float:
-    """Return the variance that `to_pgmpy` sent along, unless the deviation was changed since."""
+    """Return the variance that `to_pgmpy` stored, if the standard deviation is still its root."""
     deviation = float(cpd.std)
     sent = attributes.get(_VARIANCE)
     if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:
         return sent
-    # A negative deviation must not pass for its square.
+    # A negative standard deviation gives a negative variance, which the CPD refuses.
     return math.copysign(deviation * deviation, deviation)
 
 
@@ -377,5 +380,5 @@ def _scope(factor: Any) -> list[Discrete]:
 
 
 def _values(factor: Any) -> Floats:
-    # A tensor of pgmpy's torch backend becomes an array too.
+    # This also converts a tensor of pgmpy's torch backend.
     return np.asarray(factor.values, dtype=np.float64)

@@ -14,15 +14,16 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
 
-# Two printed digits and a handful of states are off by less than this; more is a mistake.
+# Maximum deviation of a sum from 1 that two printed digits of a few states explain.
 ROUNDING_LIMIT = 0.02
 
 
 class RoundedRows:
-    """Divides rows that were rounded by their sums, and warns of them once at the end.
+    """Normalises rows of rounded probabilities, and warns of them once at the end.
 
-    Rows that TableCPD takes (off by at most 1e-6) are kept exactly. Rows off by less than 0.02 are
-    divided by their sum, unless `normalize` is false. Others stay: TableCPD refuses them.
+    Rows whose sum is off by at most 1e-6, which TableCPD accepts, are kept exactly. Rows off by at
+    most 0.02 are divided by their sum, unless `normalize` is false. Other rows are kept, and
+    TableCPD refuses them.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class RoundedRows:
         self._changed: dict[Name, float] = {}
 
     def repaired(self, name: Name, values: Floats) -> Floats:
-        """Return the table of a variable, child on the last axis, with its rows repaired."""
+        """Return the table of a variable (child on the last axis) with rounded rows normalised."""
         sums = values.sum(axis=-1, keepdims=True)
         deviation = np.abs(sums - 1.0)
         rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit)
@@ -66,7 +67,7 @@ def network_of(
     Raises
     ------
     FileFormatError
-        For CPDs that are no network.
+        If the CPDs do not form a network.
     """
     try:
         network = BayesianNetwork(cpds)
@@ -77,7 +78,7 @@ def network_of(
 
 
 def first_bad_row(values: Floats) -> int:
-    """Return the first row, child on the last axis, that `TableCPD` refuses; 0 if there is none."""
+    """Return the index of the first row (last axis) that `TableCPD` refuses; 0 if all are valid."""
     rows = values.reshape(-1, values.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
@@ -85,5 +86,5 @@ def first_bad_row(values: Floats) -> int:
 
 
 def sum_to_one(rows: Floats) -> bool:
-    """Return whether all rows sum to one up to rounding, as in a table with confused axes."""
+    """Return whether all rows sum to one up to rounding; it reveals a table with swapped axes."""
     return np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING_LIMIT)

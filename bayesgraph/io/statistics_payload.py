@@ -1,7 +1,7 @@
-"""Statistics that a model was fitted to, in native files: requests and arrays.
+"""Sufficient statistics of fitted models in native files: requests and arrays.
 
-With them a loaded classifier learns more rows and forgets some, as the saved one would.
-A new summary is one entry of the table `SUMMARIES`. Variables are positions in the list of the
+They let a loaded classifier learn more rows and forget rows, as the saved classifier would. A new
+type of summary needs one entry in `SUMMARIES`. Variables are stored as indices in the list of the
 model's variables.
 """
 
@@ -39,7 +39,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
 class _Writer:
-    """Turns variables into positions, arrays into references, and dataclasses into dicts."""
+    """Encodes variables as indices, arrays as references, and dataclasses as dicts."""
 
     def __init__(self, variables: Sequence[Variable], arrays: ArrayWriter) -> None:
         self._at = {variable: i for i, variable in enumerate(variables)}
@@ -49,21 +49,21 @@ class _Writer:
         """Return a value as JSON; `name` is the group of an array."""
         if isinstance(value, Variable):
             return self._at[value]
-        if isinstance(value, (np.ndarray, np.floating)):  # a number where there are no axes
+        if isinstance(value, (np.ndarray, np.floating)):  # np.floating is an array without axes
             return self._arrays.add(f"statistics.{name}", np.asarray(value, dtype=np.float64))
         if isinstance(value, tuple):
             return [self.encode(item) for item in value]
         if not is_dataclass(value):
             return encode_value(value)
         entries = {f.name: self.encode(getattr(value, f.name), f.name) for f in fields(value)}
-        # The entries of a summary's request stand beside its own.
+        # The entries of a summary's request are merged with the other entries.
         return entries.pop("request", {}) | entries
 
 
 class _Reader:
-    """Finds variables and arrays again, and refuses whatever no writer writes.
+    """Decodes variables and arrays, and checks them.
 
-    Everything raises ValueError, TypeError or LookupError.
+    Methods raise ValueError, TypeError or LookupError for content that `_Writer` never writes.
     """
 
     def __init__(self, variables: Sequence[Variable], arrays: ArrayReader) -> None:
@@ -87,11 +87,11 @@ class _Reader:
         return found
 
     def head(self, item: Any, kind: Any = (Discrete, Continuous)) -> tuple[Any, Any]:
-        """Return the columns of a request and their given variable."""
+        """Return the columns of a request, and the variable they are conditioned on, if any."""
         return self.variables(item["columns"], kind), self.given(item["given"])
 
     def array(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
-        """Return an array of finite numbers of one of some shapes, if any are named."""
+        """Return an array of finite floats; its shape must be one of `shapes` if there are any."""
         array = self._arrays.take(reference)
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise ValueError(f"statistics are finite floats; got {array.dtype}")
@@ -100,14 +100,14 @@ class _Reader:
         return array
 
     def weights(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
-        """Return an array of numbers that are not negative."""
+        """Return an array of finite floats that are not negative; see `array`."""
         array = self.array(reference, *shapes)
         if (array < 0).any():
             raise ValueError("a weight or a sum of squares is negative")
         return array
 
     def moments(self, item: Any, shape: tuple[int, int]) -> GroupMoments:
-        """Return moments of columns by groups."""
+        """Return the moments of columns in each group."""
         return GroupMoments(
             self.weights(item["count"], shape),
             self.array(item["mean"], shape),
@@ -115,7 +115,7 @@ class _Reader:
         )
 
     def pair_moments(self, item: Any, n_groups: int, d: int) -> PairMoments:
-        """Return moments of pairs of columns by groups."""
+        """Return the moments of pairs of columns in each group."""
         full, short = (n_groups, d, d), (n_groups, d, 1)
         return PairMoments(
             self.weights(item["count"], (n_groups, 1, 1), full),
@@ -147,7 +147,7 @@ def _decode_singles(item: Any, read: _Reader) -> SinglesSummary:
 
 def _encode_pairs(summary: PairsSummary, out: _Writer) -> dict[str, Any]:
     entries = out.encode(summary)
-    # Those of the request are in the singles.
+    # The entries of the request are part of "singles".
     return {name: entries[name] for name in ("singles", "pair_counts", "pair_moments", "mixed")}
 
 
@@ -195,7 +195,7 @@ def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
 
 def _decode_transformed(item: Any, read: _Reader) -> MomentsSummary:
     columns, given = read.head(item, Continuous)
-    functions = tuple(item.get("functions", ["log"]))  # version 0.1.0 knew no other
+    functions = tuple(item.get("functions", ["log"]))  # version 0.1.0 had no other function
     if not set(functions) <= TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
     shape = (_n_groups(given), len(columns) * len(functions))
@@ -267,9 +267,9 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
 
 
 class _Codec(NamedTuple):
-    """The type of a summary, its decoder, and its encoder unless `_Writer.encode` is.
+    """The type of a summary, its decoder, and its encoder (by default `_Writer.encode`).
 
-    A decoder gets what the encoder returned, a dict that JSON can hold, and a _Reader.
+    A decoder takes the dict that the encoder returned, and a _Reader.
     """
 
     type: type[Any]
@@ -299,7 +299,7 @@ def encode_statistics(
     ----------
     statistics : Statistics
     variables : sequence of Variable
-        All that the requests name.
+        Variables of the model, among them all variables of the requests.
     arrays : ArrayWriter
     """
     out = _Writer(variables, arrays)
@@ -318,7 +318,7 @@ def decode_statistics(
     Raises
     ------
     ValueError, TypeError, LookupError
-        For content that it never encodes.
+        If the content is not such an encoding.
     """
     read = _Reader(variables, arrays)
     kinds = [_RENAMED.get(item["summary"], item["summary"]) for item in items]

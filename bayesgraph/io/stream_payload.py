@@ -1,4 +1,4 @@
-"""Streaming classifiers in native files, with their whole state: they continue exactly."""
+"""Streaming classifiers in native files, with the complete state to continue the stream."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
     kind.__name__: kind
     for kind in (StreamingNaiveBayesClassifier, StreamingWeightedNaiveBayesClassifier)
 }
-# Summaries that are read no more, and the last version that reads them.
+# Summaries that are no longer read, and the last version that reads them.
 _REMOVED = {"kll": "0.1.0"}
 _NAMES = {"method": "discretizer", "n_intervals": "bins"}
-# Parameters of 0.1.0 that are now values of a Smoothing, which has them under the same names.
+# Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
 _OF_SMOOTHING = ("alpha", "shrinkage", "var_smoothing")
 # Settings that are objects.
 _OBJECTS = ("detector", "smoothing")
@@ -53,7 +53,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
             _encoded(name, (state for _, state in vocabulary))
             for name, vocabulary in zip(found.states, found.vocabularies, strict=True)
         ],
-        # Those in force: parameters may have been set since.
+        # The current settings of the stream; the parameters may have been set since it began.
         "settings": asdict(star.settings)
         | {name: encode_parameter(name, getattr(star.settings, name)) for name in _OBJECTS},
         "summary": star.summaries.kind.name,
@@ -62,7 +62,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
 
 
 def _group(name: str) -> str:
-    """Return the group of an array: tables of counts are together, however many there are."""
+    """Return the group of an array in the file; all tables of counts are in one group."""
     if name.startswith("panes.pane_"):
         return "stream.pane"
     return "stream.table" if name.startswith("table_") else f"stream.{name}"
@@ -109,7 +109,7 @@ def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
 
 
 def _renamed(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters, of which files of 0.1.0 have some under other names."""
+    """Return parameters with the names of version 0.1.0 replaced by the present names."""
     found = {_NAMES.get(name, name): value for name, value in parameters.items()}
     if "smoothing" not in found:
         found["smoothing"] = Smoothing(**{name: found.pop(name) for name in _OF_SMOOTHING})
@@ -145,7 +145,7 @@ def _labels(items: Any, label_type: Any) -> Any:
 
 
 def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
-    """Refuse a star of other columns or classes than the model's."""
+    """Raise an error if the columns or classes of the star are not those of the model."""
     star = model.star_
     found = (star.n_classes, star.summaries.n_features, len(star.counts))
     if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):

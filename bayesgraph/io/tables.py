@@ -12,7 +12,7 @@ from bayesgraph.errors import DataError, FileFormatError, quoted
 from bayesgraph.io.files import replacing
 from bayesgraph.optional import optional_module
 
-# Cells of a CSV file without a value.
+# Texts of CSV cells that mean a missing value.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
@@ -42,17 +42,17 @@ def read_table(
     path : str or path
         .csv, .tsv (both optionally .gz), .parquet or .pq.
     missing : sequence of str
-        Cells of a CSV file that mean missing.
+        Texts of CSV cells that mean a missing value.
     text : sequence of str
-        Columns of a CSV file that are text, whatever they look like.
+        Columns of a CSV file to read as text, even if all values look like numbers.
 
     Raises
     ------
     FileNotFoundError
     FileFormatError
-        For another suffix, or a file of another format than its suffix.
+        If the suffix is unknown, or the file is not of the format that it names.
     DataError
-        For a file without rows.
+        If the file has no rows.
     """
     suffix = _suffix(path)
     name = os.fspath(path)
@@ -86,7 +86,7 @@ def _read_csv(path: str, suffix: str, missing: Sequence[str], text: Sequence[str
 
 
 def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write columns to a CSV or Parquet file, whole or not at all.
+    """Write columns to a CSV or Parquet file, which is replaced as a whole or not at all.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
         if suffix in _PARQUET:
             _arrow(".parquet").write_table(_table(columns), stream)
         elif suffix.endswith(".gz"):
-            # No time of day in the header: the same table gives the same bytes.
+            # Without the time in the header, the same table gives the same bytes.
             with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as packed:
                 print_table(columns, packed, tabs="tsv" in suffix)
         else:

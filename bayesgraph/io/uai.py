@@ -1,8 +1,8 @@
 """UAI, the format of the inference competitions: models, evidence and results.
 
-A model file has a word for its kind, numbers of states, scopes and tables, and nothing else: no
-names and no states. The last variable of a scope varies fastest, and in a Bayesian network it is
-the child. Line breaks are blanks. The formats are described at
+A model file has a word for its kind, the numbers of states, the scopes and the tables; it has no
+names of variables or states. The last variable of a scope varies fastest, and in a Bayesian network
+it is the child. Line breaks count as blanks. The formats are described at
 https://uaicompetition.github.io/uci-2022/file-formats/; lines that start with the word ``c`` are
 comments, as in 2016.
 """
@@ -43,9 +43,10 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
 _KINDS = ("MARKOV", "BAYES")
-# NumPy arrays have 64 axes, and a factor uses one of them for the rows of a batch.
+# Maximum number of variables in a scope: NumPy arrays have at most 64 axes, and a factor uses one
+# of them for the rows of a batch.
 _MAX_VARIABLES = 63
-# Of a variable whose states no table of the file vouches for.
+# Maximum number of states of a variable that is in no scope, so that no table confirms the number.
 _MAX_FREE_STATES = 10**6
 _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
@@ -55,20 +56,21 @@ def read_uai(
 ) -> BayesianNetwork | FactorGraph:
     """Read a UAI model file; gzip is recognised by its content.
 
-    Variables come in the order of their numbers, so that those of evidence and result files mean
-    the same. Where the scopes of a ``MARKOV`` file name the variables in another order, or not at
-    all, factors of ones over single variables come before the others.
+    The variables are in the order of their indices in the file, which evidence and result files
+    also refer to. If the scopes of a ``MARKOV`` file have the variables in another order, or lack
+    variables, factors of ones over single variables are added.
 
     Parameters
     ----------
     path : str or path
     variables : sequence of Discrete, optional
-        The variables of the numbers, such as ``model.variables`` of the model that was written. By
-        default the variables are ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
+        The variables in the order of their indices, such as ``model.variables`` of the model that
+        was written. By default ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
     normalize : bool
-        Whether rows of a ``BAYES`` file that are off by up to 0.02 (printed with few digits) are
-        divided by their sum, with one warning that names the tables and the deviation, or refused.
-        Rows off by at most 1e-6 are never changed; others are refused.
+        Whether rows of a ``BAYES`` file whose sum is off by up to 0.02 (printed with few digits)
+        are divided by their sum, with one warning that names the tables and the deviation; if
+        false, they are refused. Rows off by at most 1e-6 are never changed; rows off by more than
+        0.02 are always refused.
 
     Returns
     -------
@@ -82,9 +84,9 @@ def read_uai(
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, the expected text and the text there.
+        If the file is invalid; the message has the line, the expected text and the text there.
     ModelError
-        For `variables` that do not fit the file.
+        If `variables` do not match the file.
     """
     return _parse(
         read_unzipped(path), source=path_text(path), variables=variables, normalize=normalize
@@ -109,25 +111,25 @@ def parse_uai(
 def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
     """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
 
-    A BayesianNetwork becomes ``BAYES``, a FactorGraph ``MARKOV`` with the exponents applied to its
-    tables (one warning says so) and its CPDs as factors. Variables are numbered in the order of
-    ``model.variables``. Numbers are written so that they read back as the same floats. The file is
-    replaced as a whole or not at all.
+    A BayesianNetwork becomes ``BAYES``. A FactorGraph becomes ``MARKOV``, with the exponents
+    applied to its tables (one warning says so) and its CPDs as factors. Variables are numbered in
+    the order of ``model.variables``. Numbers are written so that they read back as the same floats.
+    The file is replaced as a whole or not at all.
 
     Parameters
     ----------
     model : BayesianNetwork or FactorGraph
     path : str or path
     strict : bool
-        UAI holds neither names nor states. True refuses those that `read_uai` would not give
-        (``"x0"``, ``"x1"``, ... and 0, 1, ...); False writes the numbers alone and warns.
-        ``read_uai(path, variables=model.variables)`` puts them back.
+        UAI holds neither names nor states. If true, names and states are refused unless they are
+        the defaults of `read_uai` (``"x0"``, ``"x1"``, ... and 0, 1, ...); if false, they are left
+        out with a warning. ``read_uai(path, variables=model.variables)`` restores them.
 
     Raises
     ------
     LossyExportError
-        With a list of all that UAI cannot hold: continuous variables, numbers beyond the range
-        of floats and (unless `strict` is false) names and states.
+        If UAI cannot hold the model. The message lists all problems: continuous variables, numbers
+        beyond the range of floats and (unless `strict` is false) names and states.
     """
     write_text(path, format_uai(model, strict=strict))
 
@@ -164,7 +166,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
         problems += [f"{item} (strict=False writes their numbers)" for item in lost]
     else:
         changes = lost + changes
-    # The level is that of the caller of the model's method `save`.
+    # Stack level of the caller of the model's method `save`.
     check_lossless("UAI", problems, changes, 6)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
@@ -173,7 +175,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
 
 
 class _Table(NamedTuple):
-    """A table: its scope, and where its entries start among the numbers of a file that is read."""
+    """A table with its scope, and the index of its first entry among the numbers of a file."""
 
     scope: list[Discrete]
     values: Floats
@@ -292,7 +294,7 @@ def _variables(
 
 
 def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
-    """Return which variables need a factor of ones before and after the factors of the file.
+    """Return the variables that need a factor of ones before, and after, the factors of the file.
 
     A factor graph takes its variables, and their order, from its factors.
     """
@@ -306,7 +308,7 @@ def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
 
 def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
-    # Numbers that overflow a sum are refused like any others that do not sum to one.
+    # Rows whose sum overflows are refused like all rows that do not sum to one.
     with np.errstate(over="ignore", invalid="ignore"):
         values = rounded.repaired(child.name, table.values)
         try:
@@ -337,7 +339,7 @@ def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[s
 
 
 def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str]]:
-    """Return the powered tables of a graph, the problems and the changes of writing them."""
+    """Return the powered tables of a graph, and the problems and changes in writing them."""
     tables: list[_Table] = []
     problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     for term in model.terms:
@@ -360,11 +362,11 @@ def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str
 
 
 def _numbers(log_values: Floats) -> Floats:
-    """Return numbers that have exactly these logarithms, which is all that a factor keeps.
+    """Return numbers whose logarithms are exactly `log_values`, the values that a factor stores.
 
     exp alone is off by some units in the last place: logarithms would change from file to file, and
-    0.3 show as 0.30000000000000004. A number of at most fifteen digits is preferred. Where no float
-    has the logarithm, as is usual in powered tables, exp it is.
+    0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
+    no float has exactly that logarithm, as is usual in powered tables, the value of exp is taken.
     """
     with np.errstate(all="ignore"):
         values = np.exp(log_values)
@@ -380,14 +382,14 @@ def _numbers(log_values: Floats) -> Floats:
 
 
 def _is_held(values: Floats, log_values: Floats) -> bool:
-    """Return whether no number became zero, infinite or one of few digits."""
+    """Return whether all numbers represent their logarithms, without under- or overflow."""
     with np.errstate(all="ignore"):
         change = np.abs(np.log(values) - log_values)
     return bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all())
 
 
 def _lost_words(variables: Sequence[Discrete]) -> list[str]:
-    """Return which names and states are not their own numbers."""
+    """Return messages on the names and states that differ from the defaults of `read_uai`."""
     names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
     states = [
         v.name
@@ -401,7 +403,7 @@ def _lost_words(variables: Sequence[Discrete]) -> list[str]:
 
 
 def _rows(values: Floats) -> Iterator[str]:
-    """Yield lines of text, the last axis along them."""
+    """Yield lines of text, each with the values along the last axis."""
     for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
         # repr gives the shortest decimal that reads back as the same float.
         yield " ".join(map(repr, row))

@@ -1,9 +1,9 @@
-"""Evidence and result files of the UAI competitions, which refer to variables by number.
+"""Evidence and result files of the UAI competitions, which refer to variables by index.
 
-Evidence is the number of observed variables and then pairs of variable and state. A result file
-starts with its task (marginals, most probable explanation, partition function), and then comes a
-solution. The files of 2010 and 2011 have the number of samples of evidence before both; those of
-one sample are read; the layout of all other years is written.
+An evidence file has the number of observed variables, and then pairs of variable and state. A
+result file starts with its task (marginals, most probable explanation or partition function),
+followed by a solution. In files of 2010 and 2011 the number of evidence samples precedes the
+evidence or the solution: files with one sample are read. The layout of all other years is written.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
     ----------
     path : str or path
     model : BayesianNetwork or FactorGraph
-        Its variables are those that the file refers to by number, in the order of
-        ``model.variables``.
+        The file refers to a variable by its index in ``model.variables``.
 
     Returns
     -------
     dict from name to state
-        For ``query``, ``most_probable`` and ``log_probability``. In the order of the file.
+        Evidence for ``query``, ``most_probable`` and ``log_probability``, in the order of the file.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, the expected text and the text there; for a file of several samples.
+        If the file is invalid or has several samples; the message has the line, the expected text
+        and the text there.
     UnsupportedModelError
-        For a model with continuous variables.
+        If the model has continuous variables.
     """
     variables = discrete_variables(model)
     _, numbers = open_numbers(read_unzipped(path), path_text(path))
     n = numbers.count("the number of observed variables")
     values = numbers.values
     if len(values) != 1 + 2 * n:
-        # One sample of 2010 or 2011: its number, 1, comes first.
+        # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
         if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
             raise FileFormatError(
                 f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as many "
@@ -93,17 +93,17 @@ def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: 
     evidence : mapping from name to state
         None and NaN mean not observed.
     model : BayesianNetwork or FactorGraph
-        Variables and states are written as their numbers in ``model.variables``.
+        Variables and states are written as their indices in ``model.variables``.
     path : str or path
 
     Raises
     ------
     UnknownVariableError, UnknownStateError
-        With the known names and the nearest match.
+        If a name or a state is unknown; the message has the nearest match.
     LossyExportError
-        For soft evidence, which UAI cannot hold.
+        If there is soft evidence, which UAI cannot hold.
     UnsupportedModelError
-        For a model with continuous variables.
+        If the model has continuous variables.
     """
     codes = observed_codes(evidence, model)
     pairs = [f"{i} {codes[v]}" for i, v in enumerate(discrete_variables(model)) if v in codes]
@@ -120,7 +120,7 @@ def discrete_variables(model: Model) -> list[Discrete]:
 
 
 def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
-    """Return the numbers of the observed states."""
+    """Return the codes of the observed states; an error for soft evidence."""
     encoded = model.encode(evidence)
     if encoded.likelihoods:
         raise LossyExportError(
@@ -148,13 +148,13 @@ class UAIResult(NamedTuple):
 def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> UAIResult:
     """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word is its kind.
 
-    Of several solutions, with ``-BEGIN-`` between them, the last one counts.
+    If there are several solutions, separated by ``-BEGIN-``, the last one is returned.
 
     Parameters
     ----------
     path : str or path
     model : BayesianNetwork or FactorGraph
-        Its variables are those of the file, in the order of ``model.variables``.
+        The file has the variables in the order of ``model.variables``.
     normalize : bool
         Whether marginals that do not sum to one are divided by their sum; as in
         :func:`bayesgraph.io.uai.read_uai`.
@@ -170,9 +170,9 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        With the line, the expected text and the text there.
+        If the file is invalid; the message has the line, the expected text and the text there.
     UnsupportedModelError
-        For a model with continuous variables.
+        If the model has continuous variables.
     """
     # Some years call the most probable explanation MAP.
     kind, numbers = open_numbers(read_unzipped(path), path_text(path), (*_TASKS, "MAP"))
@@ -229,16 +229,16 @@ def write_uai_result(
     Raises
     ------
     ValueError
-        For another kind.
+        If `kind` is another one.
     EvidenceError
-        For a variable without a result, one that is both in the result and observed, and numbers
-        that are no probabilities.
+        If a variable has no result, if it is both in the result and observed, or if numbers are not
+        probabilities.
     UnknownVariableError, UnknownStateError
-        For names and states that the model does not have.
+        If the model does not have a name or a state.
     LossyExportError
-        For soft evidence.
+        If there is soft evidence.
     UnsupportedModelError
-        For a model with continuous variables.
+        If the model has continuous variables.
     """
     task = str(kind).upper()
     if task not in _TASKS:

@@ -1,4 +1,4 @@
-"""The numbers of UAI files, in which line breaks are blanks."""
+"""Reading of the numbers of UAI files, in which line breaks count as blanks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesgraph.factors.algebra import Floats, Ints
 _BLANKS = b" \t\r\n\f\v"
 _WORD = re.compile(rb"\S+")
 _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
-# float() also takes nan, infinity and 1_000.
+# Characters of valid numbers; float() would also accept nan, infinity and 1_000.
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
@@ -30,21 +30,21 @@ class Numbers:
     data : bytes
         Content of the file.
     source : str
-        For messages: the path.
+        Path for messages.
     start : int
-        Where the numbers start in the content.
+        Position of the first number in the content.
 
     Attributes
     ----------
     values : ndarray of float
         All numbers.
     position : int
-        Number of those that have been taken.
+        How many of the values have been taken.
 
     Raises
     ------
     FileFormatError
-        For a word that is not a number, with its line.
+        If a word is not a number; the message has its line.
     """
 
     def __init__(self, data: bytes, source: str, start: int = 0) -> None:
@@ -64,17 +64,17 @@ class Numbers:
 
     @property
     def left(self) -> int:
-        """Number of numbers that have not been taken."""
+        """How many of the values have not been taken yet."""
         return len(self.values) - self.position
 
     def line(self, index: int) -> int:
-        """Return the line of a number, that of the end of the file for an index past the last."""
+        """Return the line of the number at an index; past the last number, the last line."""
         word = self._word(index)
         at = len(self._data.rstrip()) if word is None else word.start()
         return self._data.count(b"\n", 0, at) + 1
 
     def error(self, index: int, expected: str, advice: str = "") -> FileFormatError:
-        """Return the error that something else was expected in place of a number."""
+        """Return the error that `expected` should be in place of the number at an index."""
         word = self._word(index)
         if word is None:
             got = "the end of the file; it may be truncated"
@@ -121,7 +121,7 @@ class Numbers:
         return values
 
     def finish(self, after: str) -> None:
-        """Check that nothing is left."""
+        """Check that all values have been taken."""
         if self.left:
             raise self.error(
                 self.position, f"the end of the file after {after}", f" {self.left} are too many."
@@ -133,24 +133,24 @@ def _text(word: bytes) -> str:
 
 
 def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[str, Numbers]:
-    """Return the first word of a file, if it has one, and the numbers after it.
+    """Return the first word of a file (empty without `kinds`), and the numbers after it.
 
-    Lines that start with the word ``c`` are comments. Of several solutions of a result file, with
-    ``-BEGIN-`` between them, the last one counts.
+    Lines that start with the word ``c`` are comments. If a result file has several solutions,
+    separated by ``-BEGIN-``, the numbers are those of the last one.
 
     Parameters
     ----------
     data : bytes
         Content of the file.
     source : str
-        For messages: the path.
+        Path for messages.
     kinds : sequence of str
-        What the first word may be, in upper case; none for files of numbers alone.
+        Allowed first words, in upper case; empty for files of numbers alone.
 
     Raises
     ------
     FileFormatError
-        For another first word, or a word that is no number.
+        If the first word is another one, or a later word is not a number.
     """
     data = data.removeprefix(_BOM)
     data = _COMMENT.sub(b"", data) if b"c" in data else data

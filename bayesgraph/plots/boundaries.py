@@ -1,4 +1,4 @@
-"""Decision boundaries of a classifier over two continuous features, the others summed out."""
+"""Decision boundaries of a classifier over two continuous features, the others marginalised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bayesgraph.variables import Continuous, Name
 if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
-# Points on a side: the lines between classes are interpolated, so these need not be pixels.
+# Number of grid points on a side; lines between classes are interpolated between grid points.
 _GRID_POINTS = 160
 _MARGIN = 0.08
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -39,9 +39,9 @@ def plot_decision_boundary(
 ) -> Axes:
     """Draw the most probable class over two continuous features, and the rows of a table.
 
-    The background has the colour of the most probable class, the deeper the more probable it is;
-    lines are where two classes are equally probable. Features that are neither drawn nor given are
-    not observed: they are summed out exactly.
+    The background has the colour of the most probable class, the deeper the more probable it is.
+    Lines show where the two most probable classes are equally probable. Features that are neither
+    drawn nor given are not observed: they are marginalised exactly.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def plot_decision_boundary(
     X : table, shape (n_rows, n_features)
         Rows to draw as points; rows without both features are left out.
     y : array_like, shape (n_rows,)
-        Their labels.
+        Labels of the rows.
     features : pair of names
-        Of continuous features: the horizontal and the vertical one.
+        Names of the continuous features on the horizontal and on the vertical axis.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, such as one of several axes of a figure, one for each model; by default the
-        only axes of a new figure, ``ax.figure``.
+        Axes to draw on; by default the only axes of a new figure, ``ax.figure``. Several models can
+        be drawn on several axes of one figure.
     evidence : mapping from name to value, optional
         Values of other features.
     title : str, optional
@@ -67,10 +67,10 @@ def plot_decision_boundary(
     Raises
     ------
     UnknownVariableError
-        For a feature that the classifier does not have.
+        If the classifier does not have a feature.
     DataError
-        For features that are not two continuous ones, or given ones among them; more than seven
-        classes; no row with both features; labels that are not classes.
+        If `features` are not two continuous features or are also in `evidence`, if there are more
+        than seven classes, if no row has both features, or if a label is not a class.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -90,7 +90,7 @@ def plot_decision_boundary(
         n = log_proba.shape[-1]
         for k in range(n if n > 2 else 1):
             rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
-            # Bounded, so that a line is drawn beside a class that is impossible.
+            # Clipped, so that a line is also drawn at the border of an impossible class.
             lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
             if lead.min() < 0 < lead.max():
                 ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
@@ -151,10 +151,10 @@ def _points(
 
 
 def _limits(points: Floats) -> Floats:
-    """Return the lower and upper end of both axes, shape (2, 2)."""
+    """Return the lower and upper limit of both axes, shape (2, 2)."""
     low, high = points.min(axis=0), points.max(axis=0)
     margin = _MARGIN * np.where(high > low, high - low, 1.0)
-    # Features without negative values are drawn without: these may have no probability.
+    # Without negative values there is no margin below 0, where the density may be zero.
     minimum = np.where(low > 0, 0.5 * low, np.where(low == 0, 0.0, -np.inf))
     return np.stack([np.maximum(low - margin, minimum), high + margin], axis=1)
 
@@ -176,7 +176,7 @@ def _log_proba(
 
 
 def _background(proba: Floats) -> Floats:
-    """Return colours, shape (n_y, n_x, 3): white where all classes are equal, then deeper."""
+    """Return colours, shape (n_y, n_x, 3): the more probable the best class, the deeper."""
     n = proba.shape[-1]
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
     palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
@@ -185,7 +185,7 @@ def _background(proba: Floats) -> Floats:
 
 
 def _note(clf: GraphClassifier, fixed: Mapping[Name, Any]) -> str:
-    """Return which features are given and how many are not observed."""
+    """Return a text with the given features and the number of features that are not observed."""
     shown = [f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in fixed.items()]
     n_free = len(clf.features_) - 2 - len(fixed)
     if n_free:

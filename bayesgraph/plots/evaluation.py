@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
-    """Return one figure for several models, a row for each.
+    """Return a figure with a row of three panels for each model.
 
-    A row has the confusion matrix, the ROC curves and the calibration curve: of two classes for
-    the second one, of more for each class against the rest and for the predicted class.
+    The panels are the confusion matrix, the ROC curves and the calibration curve. With two classes,
+    both curves are those of the second class. With more classes there is a ROC curve of each class
+    against the rest, and the calibration is that of the predicted class.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
     Raises
     ------
     DataError
-        For no results.
+        If there are no results.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -62,7 +63,7 @@ def _draw_roc(axes: Axes, result: Evaluation) -> None:
     names = shown_names(result.classes)
     for code, name in enumerate(names):
         if binary and code == 0:
-            continue  # the mirror image of the other
+            continue  # its curve mirrors that of the second class
         RocCurveDisplay.from_predictions(
             result.y_true == result.classes[code], result.proba[:, code], name=name, ax=axes
         )
@@ -81,7 +82,7 @@ def _draw_calibration(axes: Axes, result: Evaluation) -> None:
     else:
         positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
         what = "probability of the predicted class"
-    # Rounding may leave a little more than one, which scikit-learn refuses.
+    # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
     CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
     axes.set(xlabel=what, ylabel="share that came true", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.get_legend().remove()

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 _POINTS = 100.0
 _WIDTH, _ROW = 8.6, 0.62
-# Points that one character of a label takes, and the minimum gap between two labels.
+# Width of a character of a label, and minimum gap between two labels, in points of the nomogram.
 _CHARACTER, _GAP = 1.05, 1.2
 _LEVELS = (0.2, -0.2, 0.42, -0.42)
 _BRANCH = 0.1
 _SAMPLES = 801
-# The tails that a ruler of a continuous feature leaves out.
+# Probability of each of the two tails that the ruler of a continuous feature leaves out.
 _TAIL = 0.005
-# Beyond these log odds the ruler of the probability ends.
+# Maximum magnitude of the log odds on the ruler of the probability.
 _LARGEST_ODDS = 5.5
 _PROBABILITIES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
@@ -67,18 +67,19 @@ def nomogram_figure(
 ) -> Figure:
     """Return a nomogram: points for every value, whose sum shows the probability of a class.
 
-    A continuous feature whose log odds rise and fall has two branches: values on the rising one are
-    written above its ruler, those on the falling one below. An open diamond marks the points of a
-    feature that is not observed.
+    The ruler of a continuous feature whose log odds rise and fall has two branches: values of the
+    rising branch are written above it, values of the falling branch below. An open diamond marks
+    the points of a feature that is not observed.
 
     Parameters
     ----------
     clf : NetworkClassifier
-        Fitted; a naive Bayes, that is, the class is the only parent of every feature.
+        A fitted naive Bayes: the class must be the only parent of every feature.
     positive, negative : label, optional
         The classes to compare; by default the second of two against the first.
     max_features : int
-        Features to draw, those whose points differ most; others count as not observed.
+        Maximum number of features to draw, those with the largest range of points. The other
+        features count as not observed.
     title : str, optional
 
     Returns
@@ -88,11 +89,11 @@ def nomogram_figure(
     Raises
     ------
     UnsupportedModelError
-        For a feature with other parents than the class, or of another family than Gaussian and
+        If a feature has other parents than the class, or its family is neither Gaussian nor
         categorical.
     DataError
-        For more than two classes without `negative`, a value that a class rules out, or
-        `max_features` below 1.
+        If there are more than two classes and no `negative`, if a value is impossible in a class,
+        or if `max_features` is below 1.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -127,7 +128,7 @@ def nomogram_figure(
 
 @dataclass(frozen=True, eq=False)
 class _Ruler:
-    """The log odds of a feature's values.
+    """The values of a feature and their log odds.
 
     Attributes
     ----------
@@ -143,16 +144,16 @@ class _Ruler:
 
     @cached_property
     def low(self) -> float:
-        """The smallest log odds: no points."""
+        """Minimum of the log odds, which corresponds to 0 points."""
         return float(self.log_odds.min())
 
     @cached_property
     def span(self) -> float:
-        """By how much the log odds vary."""
+        """Range of the log odds: maximum minus minimum."""
         return float(self.log_odds.max()) - self.low
 
     def branches(self) -> list[slice]:
-        """Return the stretches of the grid on which the log odds rise or fall throughout."""
+        """Return the slices of the grid on which the log odds are monotonic."""
         signs = np.sign(np.diff(self.log_odds))
         turns = np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1
         edges = [0, *turns.tolist(), len(self.values) - 1]
@@ -232,7 +233,7 @@ def _line(axes: Axes, y: float, start: float, end: float, colour: str) -> None:
 
 def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str = INK) -> None:
     """Draw a tick and its label, above the ruler if the level is positive."""
-    # Rows count downwards: up is minus.
+    # Rows are numbered downwards, so that up is negative.
     axes.plot([x, x], [y, y - level * 0.75], color=colour, linewidth=0.7, zorder=2, clip_on=False)
     axes.text(
         x, y - level, label, ha="center", va="bottom" if level > 0 else "top", fontsize=7.5,
@@ -243,7 +244,7 @@ def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str 
 def _labels(
     axes: Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
 ) -> None:
-    """Write labels where they do not touch; labels that fit on no level become a bare tick."""
+    """Write labels without overlap; a label that fits on no level becomes a tick without text."""
     ends = dict.fromkeys(levels, -math.inf)
     for at in np.argsort(places, kind="stable"):
         x, label = float(places[at]), labels[at]
@@ -257,7 +258,7 @@ def _labels(
 
 
 def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
-    """Draw one ruler, or two that meet where the log odds turn."""
+    """Draw the ruler of a continuous feature, with a branch for each monotonic slice."""
     ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
     values = ruler.values
     ticks = ticker.MaxNLocator(nbins=12).tick_values(values[0], values[-1])
@@ -278,9 +279,9 @@ def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
 
 
 def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
-    """Draw total points above the probability, where that is not as good as 0 or 1."""
+    """Draw the rulers of total points and of the probability, except where it is near 0 or 1."""
     low, high = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
-    if low >= high:  # all sums lie beyond
+    if low >= high:  # all sums are outside the limits
         low, high = offset, offset + max(span, 1e-12)
 
     def place(log_odds: Floats) -> Floats:

@@ -31,7 +31,7 @@ _MEASURES = {
     "kappa_majority": "kappa against the majority class",
     "kappa_no_change": "kappa against the last class",
 }
-# Of the name of a model: pipelines are long.
+# Maximum length of the name of a model; the names of pipelines are long.
 _LONGEST_NAME = 60
 
 
@@ -45,17 +45,17 @@ def prequential_figure(
     changes: ArrayLike = (),
     title: str = "Test, then train",
 ) -> Figure:
-    """Return a figure of predictions of the rows of a stream, each made before the row is learned.
+    """Return a figure of the prequential performance of models on a stream, a curve for each.
 
-    Alarms of drift are dotted lines in the colour of their model.
+    Drift alarms are dotted lines in the colour of their model.
 
     Parameters
     ----------
     results : PrequentialResult, several, or mapping from name to PrequentialResult
-        Of :func:`bayesgraph.prequential`, of one model or of a mapping of models.
+        Results of :func:`bayesgraph.prequential` for one model or several models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
     changes : array_like of rows, optional
-        Where the stream is known to change; grey lines.
+        Rows at which the stream is known to change; they are drawn as grey lines.
     title : str
 
     Returns
@@ -65,9 +65,9 @@ def prequential_figure(
     Raises
     ------
     DataError
-        For no results, another measure, or changes that are no rows.
+        If there are no results, `measure` is another one, or `changes` are not rows.
     DataTypeError
-        For another object than a result.
+        If an object is not a PrequentialResult.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -93,7 +93,7 @@ def prequential_figure(
 
 
 def _named(results: Any) -> Named:
-    """Return names and results of any form of the argument."""
+    """Return pairs of name and result, from any form of the argument `results`."""
     if isinstance(results, Mapping):
         named = [(str(name), result) for name, result in results.items()]
     else:
@@ -124,7 +124,7 @@ def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
 
 
 def _shown(named: Named) -> list[str]:
-    """Return the names as text, repeated ones with a number."""
+    """Return the names as texts; repeated names get a number."""
     names, seen = [], dict.fromkeys((name for name, _ in named), 0)
     for name, _ in named:
         seen[name] += 1
@@ -139,7 +139,7 @@ def _columns(named: Named) -> int:
 
 
 def _dress(axes: Axes, named: Named, measure: str) -> None:
-    """Write scales, labels and the legend, which stands below: names may be long."""
+    """Set limits and labels of the axes, and draw the legend below, where long names fit."""
     axes.set_xlabel("rows", labelpad=6)
     axes.set_ylabel(_MEASURES[measure], labelpad=6)
     axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))

@@ -36,11 +36,11 @@ from bayesgraph.optional import optional_module
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
 _TEXTS = (".dot", ".gv")
 
-# A notebook shows text rather than wait longer than this for the layout of a huge graph.
+# Maximum time for the layout of a graph in a notebook, which shows text if it takes longer.
 _NOTEBOOK_SECONDS = 10.0
 
-# The script of the other process where there is no `dot`: its arguments are a format and a
-# resolution, its input is DOT.
+# Script of the subprocess if there is no `dot`: its arguments are a format and a resolution, its
+# standard input is DOT.
 _PYGRAPHVIZ = """
 import sys
 import pygraphviz
@@ -62,7 +62,7 @@ def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) 
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     path : str or path
         The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
         language.
@@ -78,7 +78,7 @@ def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) 
     MissingDependencyError
         If there is neither a ``dot`` on the PATH nor pygraphviz.
     RenderError
-        If Graphviz fails, with its own words.
+        If Graphviz fails; the message has its error output.
     """
     render_text(lambda: to_dot(model, **dot_options), path, dpi=dpi)
 
@@ -89,7 +89,7 @@ def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> No
     Parameters
     ----------
     dot : callable
-        Returns the text; not called for a file that cannot be drawn.
+        Returns the text; it is not called if the file cannot be drawn.
     path : str or path
     dpi : int
     """
@@ -110,11 +110,11 @@ def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> No
 
 
 def to_graphviz(model: Model, **dot_options: Any) -> graphviz.Source:
-    """Return a model as an object of the graphviz package, for its own ways to show and store.
+    """Return a model as a Source of the graphviz package, which can show and save it.
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     **dot_options
         See :func:`bayesgraph.io.dot.to_dot`.
     """
@@ -128,14 +128,14 @@ def to_svg(model: Model, **dot_options: Any) -> str | None:
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
     **dot_options
         See :func:`bayesgraph.io.dot.to_dot`.
 
     Raises
     ------
     RenderError
-        If Graphviz fails, with its own words.
+        If Graphviz fails; the message has its error output.
     """
     try:
         command = _command("svg", "")
@@ -151,12 +151,12 @@ def to_svg(model: Model, **dot_options: Any) -> str | None:
 
 
 def _command(file_format: str, dpi: str) -> list[str]:
-    """Return the command that turns DOT on its input into a picture on its output."""
+    """Return the command that converts DOT on standard input to a picture on standard output."""
     dot = shutil.which("dot")
     if dot is not None:
         return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
     optional_module("pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}")
-    # -P keeps files of the working directory from passing for modules.
+    # -P keeps files of the working directory from being imported as modules.
     return [sys.executable, "-P", "-c", _PYGRAPHVIZ, file_format, dpi]
 
 
@@ -169,7 +169,7 @@ def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> byt
             check=False,
             timeout=timeout,
             env=environment,
-            # On Windows, a console window would flash up.
+            # Without the flag, a console window would appear on Windows.
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     if done.returncode or not done.stdout:
@@ -178,16 +178,16 @@ def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> byt
             f"Graphviz ({Path(command[0]).name}) could not draw the graph: "
             f"{said[-2000:] or f'exit code {done.returncode}, no output'}"
         )
-    # Of the same length, so that the offsets in the file remain right.
+    # The new date has the same length, so that the offsets in the file remain valid.
     return _PDF_DATE.sub(b"20000101000000", done.stdout)
 
 
 @contextmanager
 def _environment() -> Iterator[dict[str, str]]:
-    """Give the environment for Graphviz: this process' modules, and fonts if there are none.
+    """Yield the environment variables of the Graphviz process: module path, and fonts if needed.
 
-    A bare Linux container has no fonts at all and text would come out as empty boxes; matplotlib
-    brings DejaVu Sans along.
+    A bare Linux container has no fonts, and text would be drawn as empty boxes: then the DejaVu
+    Sans of matplotlib is used.
     """
     environment = {
         **os.environ,

@@ -22,7 +22,8 @@ Figure: TypeAlias = Any
 Axes: TypeAlias = Any
 
 INK, MUTED, FRAME, GRID = "#1f2937", "#566273", "#b4c0ce", "#d8dfe8"
-# Okabe and Ito (2008) without black, which is the average, and yellow, too faint for a line.
+# Palette of Okabe and Ito (2008) without black and yellow, which is too pale for lines; the last
+# colour is not theirs.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 LONGEST_LABEL = 20
@@ -30,7 +31,7 @@ LONGEST_LABEL = 20
 PANEL = 4.2
 
 _FORMATS: dict[str, dict[str, Any]] = {
-    # Without dates the same figure is the same file.
+    # Without dates, the same figure gives the same bytes.
     ".svg": {"metadata": {"Date": None}},
     ".png": {},
     ".pdf": {"metadata": {"CreationDate": None}},
@@ -39,7 +40,7 @@ _FORMATS: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def styled() -> Iterator[Any]:
-    """Give matplotlib's Figure class under settings of our own, whatever the user's are."""
+    """Yield matplotlib's Figure class, with bayesgraph's settings in place of the user's."""
     style = optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
     figure = optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
     settings = {
@@ -52,7 +53,7 @@ def styled() -> Iterator[Any]:
         "ytick.color": GRID,
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
-        # A dollar in a name is no formula.
+        # A dollar sign in a name does not begin a formula.
         "text.parse_math": False,
         "svg.hashsalt": "bayesgraph",
         "pdf.fonttype": 42,
@@ -68,7 +69,7 @@ def new_figure(figure_class: Any, width: float, height: float) -> Figure:
 
 
 def heading(axes: Axes, title: str, note: str) -> None:
-    """Write a bold title and a quieter line below it, flush left with the axes."""
+    """Write a bold title and a line of muted text below it, flush left with the axes."""
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
     axes.annotate(
         note,
@@ -82,7 +83,7 @@ def heading(axes: Axes, title: str, note: str) -> None:
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
-    """Return names or states as text, shortened and distinct."""
+    """Return names or states as texts, which are shortened and distinct."""
     return texts(map(plain, classes), LONGEST_LABEL)
 
 

@@ -20,7 +20,7 @@ from bayesgraph.variables import Discrete, Variable
 _LEAF, _LEAF_LINE, _CUT = "#f6f8fa", "#a9b6c6", "#ffffff"
 _MAX_LISTED = 3
 
-# Which states of each discrete parent the splits above leave.
+# State codes of each discrete parent that are possible after the splits above.
 _Left = Mapping[Variable, frozenset[int]]
 
 
@@ -37,14 +37,15 @@ def tree_to_dot(
     Parameters
     ----------
     cpd : TreeCPD
-        Where it knows how many rows reached its nodes in fitting, they are shown.
+        If it has the number of rows that reached each node in fitting, these numbers are shown.
     numbers : GaussianCPD, optional
-        A number given the tree's child (as in a regression): the leaves show its mean ± standard
-        deviation instead of bars.
+        CPD of a number given the tree's child (as in a regression): the leaves show its mean ±
+        standard deviation instead of bars.
     max_depth : int, optional
-        Splits to show on the way down; the splits below are counted. None shows all.
+        Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
+        None shows all.
     max_states : int
-        Bars at a leaf; those of the most probable states.
+        Maximum number of bars at a leaf, which are those of the most probable states.
     rankdir : {"TB", "LR"}
         Whether the tree grows downwards or to the right.
 
@@ -53,7 +54,8 @@ def tree_to_dot(
     DataTypeError
         If it is not a TreeCPD.
     GraphError
-        For another `rankdir`, a negative `max_depth`, or numbers of something else.
+        If `rankdir` is another one, `max_depth` is negative, or the only parent of `numbers` is not
+        the tree's child.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def tree_to_dot(
     heading = f"{child} | {given})" if given else f"{child})"
     look = {"label": heading, "labelloc": "t", "fontsize": "12", "ordering": "out"}
     title = statement("graph", look)
-    # By number: the left one of two nodes on a level is drawn on the left.
+    # The order of the indices makes Graphviz draw left children on the left.
     nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
     lines = [*defaults(rankdir), title, *nodes, *arcs]
     return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
@@ -145,7 +147,7 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int)
 
 
 def _cut(cpd: TreeCPD, node: int) -> str:
-    """Return a node that stands for all that hangs below it."""
+    """Return the statement of a node that replaces its subtree by the number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
         at = waiting.pop()
@@ -160,7 +162,7 @@ def _cut(cpd: TreeCPD, node: int) -> str:
 
 
 def _rows(cpd: TreeCPD, node: int) -> list[str]:
-    """Return the number of rows that reached a node, if it is known."""
+    """Return a label with the number of rows that reached a node; none if it is unknown."""
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
@@ -170,7 +172,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return for both branches: the condition, its full text, and the states that are left."""
+    """Return for both branches the condition, its full text, and the states still possible."""
     parent = cpd.parents[cpd.tree.feature[node]]
     if not isinstance(parent, Discrete):
         at = float(cpd.tree.threshold[node])

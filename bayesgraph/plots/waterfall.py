@@ -1,4 +1,4 @@
-"""A waterfall of log odds: from the prior to the total, a bar for each finding."""
+"""Waterfall chart of log odds: from the prior to the total, with a bar for each finding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bayesgraph.plots.style import (
 _FOR, _AGAINST = COLOURS[0], COLOURS[1]
 _LONGEST_LABEL = 36
 _ROW = 0.3
-# Shares of a term smaller than this are rounding.
+# Tolerance of rounding: a remainder below this share of a term is not drawn.
 _NOTHING = 1e-9
 
 
@@ -44,14 +44,14 @@ def contributions_figure(
 ) -> Figure:
     """Return a figure of how the findings lead from the prior to the log odds of a row.
 
-    Each bar starts where the one above it ends: blue ones speak for the positive class, orange ones
-    against it. A finding that rules a side out is an arrow to the edge.
+    Each bar starts where the bar above it ends. Blue bars favour the positive class, orange bars
+    oppose it. A finding that is impossible for one side is an arrow to the edge.
 
     Parameters
     ----------
     contributions : Contributions
     max_findings : int
-        Findings to show, by magnitude; the rest are one bar.
+        Maximum number of findings to show, by magnitude; one bar sums the others.
     arcs : bool
         Split each finding into its contribution alone and, in paler bars, the change that the arc
         from each observed parent makes.
@@ -64,7 +64,7 @@ def contributions_figure(
     Raises
     ------
     DataError
-        For `max_findings` below 1.
+        If `max_findings` is below 1.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -90,7 +90,7 @@ def contributions_figure(
 
 @dataclass(frozen=True)
 class _Bar:
-    """One row of the picture: a finding, or a piece of one."""
+    """One row of the figure: a finding, or a part of a finding."""
 
     label: str
     value: float
@@ -99,7 +99,7 @@ class _Bar:
 
 
 def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
-    """Return the prior and the findings; infinite ones last, so that the others can be read."""
+    """Return the bars of the prior and the findings; infinite findings (arrows) are last."""
     terms = contributions.sorted_terms()
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
     shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
@@ -180,7 +180,7 @@ def _bar(
         va="center",
         fontsize=8 if bar.piece else 8.5,
         color=MUTED if bar.piece else INK,
-        # White behind the number: the connecting line passes under it.
+        # The white background hides the connecting line behind the number.
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         zorder=3,
     )
@@ -210,7 +210,7 @@ def _arrow(
 
 
 def _odds_axis(axes: Axes) -> None:
-    """Write the probability below each log odds: equal steps of one are not of the other."""
+    """Label the axis with log odds and, below each value, the corresponding probability."""
     ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)
