@@ -24,9 +24,6 @@ from bayesgraph.learning.discriminant import CovarianceModel, estimate_discrimin
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
-# Number of rows whose deviations fit into the cache.
-_BLOCK = 4096
-
 
 class _Discriminants(NamedTuple):
     """The class means, the within-class covariance and the prior, from which discriminants follow.
