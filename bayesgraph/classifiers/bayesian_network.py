@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import networkx as nx
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
@@ -78,10 +78,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
     A network that is trained to predict is not additive in the rows: it has no `partial_fit`,
     `fit_batches` and `forget`. Numbers become intervals of about equal numbers of rows, 32 at
     most, unless `discretizer` says otherwise. (One that looks at the classes, as "mdlp" does, has
-    seen the rows that the cross-validation holds out, whose losses are then too good.) `alpha`,
-    `smoothing` and `shrinkage` matter only to the tables that `to_factor_graph` starts from. For
-    how it is done see
-    :func:`bayesgraph.learning.loglinear.train_network`.
+    seen the rows that the cross-validation holds out, whose losses are then too good.)
+    `smoothing` matters only to the tables that `to_factor_graph` starts from. For how it is done
+    see :func:`bayesgraph.learning.loglinear.train_network`.
 
     Examples
     --------
@@ -115,6 +114,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _predicts(self) -> bool:
         """Whether the tables are trained to predict."""
         return self.exponents == "cells" or (self.exponents == "auto" and self._is_auto)
+
+    def _read(self) -> Collection[str]:
+        return OF_TABLES if self._predicts or self._weighs else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):

@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
@@ -14,8 +14,13 @@ from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 from bayesgraph.learning.structure import LEARNERS
+from bayesgraph.variables import Discrete
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
+
+# The values of a Smoothing, and those that matter to tables.
+SMOOTHING = tuple(f.name for f in fields(Smoothing))
+OF_TABLES = ("alpha", "estimation", "scheme", "strength")
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -69,8 +74,8 @@ class Smoothed:
     """Mixed into estimators whose parameter `smoothing` is a name, a number or a Smoothing."""
 
     smoothing: Any
-    # The values of a Smoothing that the estimator reads, if it does not read all.
-    _reads: ClassVar[Collection[str]] = ()
+    # The values of a Smoothing that the estimator reads.
+    _reads: ClassVar[Collection[str]] = SMOOTHING
     # Attributes of a fitted estimator that files hold besides those that all have.
     _fitted: ClassVar[Collection[str]] = ()
     # The name on the command line, if it has one, and the arguments that it means.
@@ -88,13 +93,29 @@ class Smoothed:
             If it sets what this estimator does not read.
         """
         found = as_smoothing(self.smoothing)
-        ignored = {n: v for n, v in found.changed().items() if self._reads and n not in self._reads}
+        read = self._read()
+        ignored = {n: v for n, v in found.changed().items() if n not in read}
         if ignored:
             raise DataError(
-                f"{type(self).__name__} reads {quoted(self._reads)} of a smoothing, and would "
-                f"ignore {ignored}."
+                f"{type(self).__name__} reads {quoted(read)} of a smoothing, and would ignore "
+                f"{ignored}; leave that out."
             )
         return found
+
+    def _read(self) -> Collection[str]:
+        """Return the values of a Smoothing that are read, given the other parameters."""
+        return self._reads
+
+    def _check_alpha(self, smoothing: Smoothing, target: Discrete, *, numbers: bool) -> None:
+        """Raise a DataError if `alpha` is for others than the class, which alone is smoothed."""
+        alpha = smoothing.alpha
+        named = isinstance(alpha, Mapping)
+        if {*alpha} - {target.name} if named else not numbers and "alpha" in smoothing.changed():
+            form = "takes a number or" if numbers else "takes"
+            raise DataError(
+                f"{type(self).__name__} smooths {target.name!r} alone: alpha {form} a mapping such "
+                f"as {{{target.name!r}: 1.0}}; got {alpha!r}."
+            )
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the smoothing as ``smoothing__alpha``; see scikit-learn."""

@@ -44,6 +44,8 @@ class LeafFamily:
         Whether text, category and boolean columns may be named for it; they become categorical.
     any_parents : bool
         Whether features with other parents than the class may have it.
+    own_smoothing : tuple of str
+        Values of a Smoothing that no other family reads.
     """
 
     name: str
@@ -56,6 +58,7 @@ class LeafFamily:
     vector: str = ""
     takes_states: bool = False
     any_parents: bool = False
+    own_smoothing: tuple[str, ...] = ()
 
     @property
     def keeps_values(self) -> bool:
