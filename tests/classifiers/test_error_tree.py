@@ -45,8 +45,8 @@ def test_splits_that_change_nothing_do_not_peel_off_rows():
 
 
 def test_neighbours_of_single_precision_are_divided():
-    one = np.float32(1.0)
-    x = np.array([one, np.nextafter(one, np.float32(2.0))] * 5)[:, None]
+    odd = np.nextafter(np.float32(1.0), np.float32(2.0))  # the number halfway rounds to the next
+    x = np.array([odd, np.nextafter(odd, np.float32(2.0))] * 5)[:, None]
     y = np.array([0, 1] * 5)
     tree = ErrorTreeClassifier().fit(x, y)
     assert (tree.predict(x) == y).all()
@@ -54,9 +54,8 @@ def test_neighbours_of_single_precision_are_divided():
 
 
 def test_rows_of_weight_zero_make_no_leaf():
-    x = np.arange(6, dtype=np.float32)[:, None]
-    y, w = np.array([0, 1, 0, 1, 0, 1]), np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
-    tree = ErrorTreeClassifier().fit(x, y, w)
+    x = np.array([[0], [1], [1]], dtype=np.float32)
+    tree = ErrorTreeClassifier().fit(x, np.array([0, 0, 1]), np.array([0.0, 1.0, 1.0]))
     assert np.isfinite(tree.predict_proba(x)).all()
 
 
