@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import networkx as nx
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
@@ -115,6 +115,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _predicts(self) -> bool:
         """Whether the tables are trained to predict."""
         return self.exponents == "cells" or (self.exponents == "auto" and self._is_auto)
+
+    def _read(self) -> Collection[str]:
+        return OF_TABLES if self._predicts or self._weighs else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):

@@ -222,6 +222,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
+        self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
         learner = ErrorTreeClassifier if self.criterion == "error" else DecisionTreeClassifier
         splits, parents, roots = self._grow(learner, table, codes, weights)
@@ -396,6 +397,7 @@ def _check_size(splits: Tree) -> None:
 
 def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:
     """Return mean and variance at each leaf from sums of weights, values and squares."""
+    smoothing.refuse_predictive("the leaves of a regression tree")
     count, first, second = sums.T
     mean = filled_from_above(splits, safe_divide(first, count), count == 0)[splits.leaves]
     count, first, second = count[splits.leaves], first[splits.leaves], second[splits.leaves]

@@ -378,14 +378,16 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
     """
     if not isinstance(discretizer, Discretizer):
         return discretizer, bins
+    name = getattr(discretizer, "name", None)
     options = {"bins": discretizer.bins} if hasattr(discretizer, "bins") else {}
-    plain = type(discretizer)(**options)
-    if discretizer.name not in CELL_METHODS or discretizer.get_params() != plain.get_params():
+    if name not in CELL_METHODS or (
+        discretizer.get_params() != type(discretizer)(**options).get_params()
+    ):
         raise DataError(
             f"discretizer={discretizer!r} needs all rows of a table; the summaries of a stream "
             f"take {quoted(CELL_METHODS)}, without options but bins."
         )
-    return discretizer.name, options.get("bins", bins)
+    return name, options.get("bins", bins)
 
 
 # ------------------------------------------------------------------------------------- output

@@ -153,6 +153,7 @@ class DiscriminantAnalysisClassifier(
     max_iter: int = 1000
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> BayesianNetwork:
+        self._check_alpha(smoothing, target, numbers=False)
         model = CovarianceModel(
             self.covariance, self.structure, self.regularization, smoothing, self.tol, self.max_iter
         )

@@ -126,6 +126,12 @@ class NetworkClassifier(GraphClassifier):
         chosen = self._distributions
         return chosen if isinstance(chosen, str) else None
 
+    def _read(self) -> Collection[str]:
+        chosen = self._distributions
+        names = [*chosen.values()] if isinstance(chosen, Mapping) else [chosen]
+        others = {n for f in FAMILIES.values() if f.name not in names for n in f.own_smoothing}
+        return [name for name in self._reads if name not in others]
+
     # ---------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:

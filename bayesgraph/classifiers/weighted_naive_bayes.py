@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
@@ -55,6 +55,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
     """
 
     command: ClassVar[str] = "weighted"
+    _reads = OF_TABLES
     _model_name = "WeightedNetwork"
 
     network_: WeightedNetwork = field(init=False)  # type: ignore[assignment]

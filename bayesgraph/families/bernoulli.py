@@ -184,4 +184,5 @@ BERNOULLI = LeafFamily(
     positive=True,
     vector="presence",
     takes_states=True,
+    own_smoothing=("threshold",),
 )

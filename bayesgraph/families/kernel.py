@@ -170,4 +170,5 @@ KERNEL = LeafFamily(
     statistics=Samples,
     estimate=_estimate,
     stored={"kernel": KernelDensityCPD},
+    own_smoothing=("bandwidth",),
 )

@@ -49,6 +49,8 @@ class LeafFamily:
         Whether text, category and boolean columns may have the family; they become categorical.
     any_parents : bool
         Whether features with parents other than the class may have the family.
+    own_smoothing : tuple of str
+        Values of a Smoothing that no other family uses.
     """
 
     name: str
@@ -61,6 +63,7 @@ class LeafFamily:
     vector: str = ""
     takes_states: bool = False
     any_parents: bool = False
+    own_smoothing: tuple[str, ...] = ()
 
     @property
     def keeps_values(self) -> bool:

@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln, polygamma
 from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
-from bayesgraph.families.likelihood import from_values
+from bayesgraph.families.likelihood import from_values, location_and_scale
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Continuous, Discrete
 
@@ -113,7 +113,9 @@ def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
         at, value = moved, new
         if decrement < _PRECISION:
             break
-    return float(at[0]), float(np.exp(at[1])), float(np.exp(at[2]))
+    # At the bound without smoothing there is no scale; 0 is refused.
+    scale = float(np.exp(at[1])) if at[1] > lower[1] or bound > 0 else 0.0
+    return float(at[0]), scale, float(np.exp(at[2]))
 
 
 def _start(x: Floats, share: Floats) -> Floats:
@@ -121,15 +123,8 @@ def _start(x: Floats, share: Floats) -> Floats:
 
     These are the median, the scaled median absolute deviation, and five degrees of freedom.
     """
-    location = _median(x, share)
-    away = np.abs(x - location)
-    order = np.argsort(away)
-    scale = 1.4826 * _median(away[order], share[order]) or np.sqrt(share @ away**2) or _NEVER
-    return np.array([location, np.log(scale), np.log(5.0)])
-
-
-def _median(ascending: Floats, share: Floats) -> float:
-    return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
+    location, scale = location_and_scale(x, share)
+    return np.array([location, np.log(scale or _NEVER), np.log(5.0)])
 
 
 def _mean_log(x: Floats, share: Floats, at: Floats) -> float:

@@ -87,13 +87,14 @@ def ranked_parents(
     order = _entering(by_score(class_scores(source, summary, smoothing)), forced)
     allowed = rules.admissible(features)
     chosen: list[list[int]] = [[] for _ in features]
+    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     classes = 1 if source.target is None else source.target.cardinality
     for at, child in enumerate(order):
         before = np.array(order[:at], dtype=np.intp)
         before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
         ranked = [int(before[i]) for i in by_score(score)]
-        chosen[child] = _fitting(features, child, ranked, k, classes)
+        chosen[child] = _fitting(states, ranked, k, classes * states[child])
         if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
             raise GraphError(
@@ -103,15 +104,13 @@ def ranked_parents(
     return order, chosen, gains
 
 
-def _fitting(
-    features: tuple[Variable, ...], child: int, ranked: list[int], k: int, classes: int
-) -> list[int]:
+def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[int]:
     """Return the first k parents in ranking order that keep the table within `_MAX_CELLS`."""
-    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     found: list[int] = []
-    cells = classes * states[child]
     for parent in ranked:
-        if len(found) < k and cells * states[parent] <= _MAX_CELLS:
+        if len(found) == k:
+            break
+        if cells * states[parent] <= _MAX_CELLS:
             found.append(parent)
             cells *= states[parent]
     return found

@@ -100,7 +100,8 @@ def _leaves(
     for child, above in parents.items():
         if list(above) == [target]:
             leaves.setdefault(named[child], []).append(child)
-    if sum(len(children) for children in leaves.values()) < len(parents) - 1:
+    has_others = sum(len(children) for children in leaves.values()) < len(parents) - 1
+    if has_others and smoothing.estimation != "predictive":
         for name in [name for name in leaves if FAMILIES[name].any_parents]:
             if not source.holds(Singles(tuple(leaves[name]), target)):
                 del leaves[name]
@@ -188,6 +189,7 @@ def estimate_gaussian(
     target : Discrete or None
         The class, if there is one.
     """
+    smoothing.refuse_predictive(f"{child.name!r}, a Gaussian that is no child of the class alone")
     above = [p for p in parents if isinstance(p, Continuous)]
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],

@@ -205,6 +205,13 @@ class Smoothing:
                 "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
             )
 
+    def refuse_predictive(self, name: str) -> None:
+        """Raise a DataError if parameters are to be integrated out, for what plugs them in."""
+        if self.estimation == "predictive":
+            raise DataError(
+                f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."
+            )
+
     @property
     def rows(self) -> float:
         """Equivalent sample size, in rows, of the prior of variances: 0 for maximum likelihood."""

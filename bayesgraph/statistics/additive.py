@@ -73,7 +73,7 @@ class Additive:
         for field in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if isinstance(mine, tuple):
-                found[field.name] = tuple(map(combine, mine, theirs))
+                found[field.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
             elif field.name != "request":
                 found[field.name] = combine(mine, theirs)
         return replace(self, **found)  # type: ignore[type-var]

@@ -198,7 +198,7 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         classes = np.bincount(node * k + labels, minlength=(node.max() + 1) * k).reshape(-1, k)
         before = n_log_n[classes.sum(axis=1)] - n_log_n[classes].sum(axis=1)
         quality = [
-            _split_quality(node * card + column, labels, (len(classes), card, k), n_log_n)
+            _split_quality(node, column, card, labels, classes.shape, n_log_n)
             for column, card in zip(codes.T, (terms.cards + 1).tolist(), strict=True)
         ]
         after, splits = (np.array(part) for part in zip(*quality, strict=True))
@@ -214,11 +214,8 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         inner = np.flatnonzero(divided[node])
         codes, labels, node = codes[inner], labels[inner], node[inner]
         branch = node * largest + codes[np.arange(len(node)), best[node]]
-        # Branches with rows of only one class are leaves.
-        table = np.bincount(branch * k + labels, minlength=len(classes) * largest * k).reshape(
-            -1, k
-        )
-        mixed = np.count_nonzero(table, axis=1) > 1
+        _, branch, table = _occupied(branch, labels, len(classes) * largest, k)
+        mixed = np.count_nonzero(table, axis=1) > 1  # branches with rows of one class are leaves
         inner = np.flatnonzero(mixed[branch])
         codes, labels, depth = codes[inner], labels[inner], depth + 1
         node = (np.cumsum(mixed) - 1)[branch[inner]]
@@ -226,21 +223,42 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
 
 
 def _split_quality(
-    branch: NDArray[np.int64],
+    node: NDArray[np.int64],
+    column: NDArray[np.integer],
+    card: int,
     labels: NDArray[np.intp],
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     n_log_n: Floats,
 ) -> tuple[Floats, Floats]:
     """Return the entropy after a split and the split information, in nats times rows, per node.
 
-    The entropy is infinite if fewer than two branches have two rows.
+    The entropy is infinite if fewer than two branches have two rows. The shape is that of the
+    numbers of rows of each class in the nodes.
     """
-    table = np.bincount(branch * shape[2] + labels, minlength=math.prod(shape)).reshape(shape)
-    branches = table.sum(axis=2)
-    inner = n_log_n[branches].sum(axis=1)
-    after = inner - n_log_n[table].sum(axis=(1, 2))
-    enough = np.count_nonzero(branches >= 2, axis=1) >= 2
-    return np.where(enough, after, np.inf), n_log_n[branches.sum(axis=1)] - inner
+    n_nodes, k = shape
+    keys, _, table = _occupied(node * card + column, labels, n_nodes * card, k)
+    branches = table.sum(axis=1)
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(np.bincount(keys // card, values, minlength=n_nodes), dtype=np.float64)
+
+    inner = summed(n_log_n[branches])
+    after = inner - summed(n_log_n[table].sum(axis=1))
+    rows = np.bincount(node, minlength=n_nodes)
+    return np.where(summed(branches >= 2) >= 2, after, np.inf), n_log_n[rows] - inner
+
+
+def _occupied(
+    branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the branches that have rows, the place of each row's, and their rows of each class.
+
+    Where most of the `size` possible ones may have rows it is all of them, which need no sorting.
+    """
+    keys = np.arange(size)
+    if size > len(branch):
+        keys, branch = np.unique(branch, return_inverse=True)
+    return keys, branch, np.bincount(branch * k + labels, minlength=len(keys) * k).reshape(-1, k)
 
 
 # ------------------------------------------------------------------- average over all subsets

@@ -62,7 +62,7 @@ class LogTerms:
         Raises
         ------
         DataError
-            If a log probability is not finite.
+            If a log probability is not finite, or a code or a label is out of range.
         """
         cells = tuple(np.asarray(table, dtype=np.float64) for table in tables)
         for i, table in enumerate(cells):
@@ -72,8 +72,14 @@ class LogTerms:
                     "temper an impossible value. Smooth the tables (alpha above 0)."
                 )
         label = np.asarray(labels, dtype=np.intp)
-        weight = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
         own = np.asfortranarray(codes, dtype=np.int32)
+        k, cards = len(np.asarray(log_prior)), [len(table) for table in cells]
+        if ((own < -1) | (own >= cards)).any() or ((label < 0) | (label >= k)).any():
+            raise DataError(
+                f"Codes are -1, or states from 0 to below {cards}; labels are classes from 0 to "
+                f"{k - 1}. Leave rows without a label out."
+            )
+        weight = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
         return cls(own, cells, np.asarray(log_prior, dtype=np.float64), label, weight)
 
     def take(self, features: NDArray[np.intp]) -> LogTerms:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, quoted
 from bayesgraph.learning.streaming.densities import (
     Densities,
     GaussianDensities,
@@ -15,6 +18,8 @@ from bayesgraph.learning.streaming.densities import (
     StateDensities,
 )
 from bayesgraph.statistics.sketches.base import state_array
+
+DensitiesT = TypeVar("DensitiesT", bound=Densities)
 
 
 def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float) -> None:
@@ -49,6 +54,13 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
         and set(star.states.grouped.tolist()) <= set(counts.sketches),
         "densities of states that were counted",
     )
+
+
+def densities_of(kind: type[DensitiesT], arrays: Mapping[str, NDArray[Any]]) -> DensitiesT:
+    """Return densities of the kind that belongs to the summaries; refuse arrays of others."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    _require(arrays.keys() == known, f"densities with {quoted(sorted(known))}")
+    return kind(**arrays)
 
 
 def check_densities(found: Densities, n_features: int, n_classes: int) -> None:

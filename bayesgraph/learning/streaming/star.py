@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
 from bayesgraph.learning.streaming.block import Block
-from bayesgraph.learning.streaming.checks import check_star
+from bayesgraph.learning.streaming.checks import check_star, densities_of
 from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streaming.drift_reaction import REMAINING_WEIGHT, DriftReaction
@@ -352,8 +352,8 @@ class StreamingStar:
         made.exponents.restore(arrays)
         made._waiting.restore(arrays, held.n_classes)
         made.watch.restore(part_of(arrays, "watch."), made._waiting.filled)
-        made.numbers = DENSITIES[summaries.densities](**part_of(arrays, "numbers."))
-        made.states = StateDensities(**part_of(arrays, "states."))
+        made.numbers = densities_of(DENSITIES[summaries.densities], part_of(arrays, "numbers."))
+        made.states = densities_of(StateDensities, part_of(arrays, "states."))
         check_star(made, made._absorbed, made._looked, made._waiting.filled, made._held)
         made._centre = made._centre_now()
         if made._waiting.filled >= made._block_size():  # only in a manipulated file

@@ -91,7 +91,7 @@ class GKSummary(CutSummaries):
     --------
     >>> summary = GKSummary(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKSummary of 1 features and 2 classes, weight 1000, 992 bytes
+    GKSummary of 1 features and 2 classes, weight 1000, 976 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
@@ -151,6 +151,11 @@ class GKSummary(CutSummaries):
     def _weights(self) -> Floats:
         """Weight of each class for each tuple, 0 for unused tuples."""
         return np.asarray(self._tuples[..., kernels.GAPS :] * self._is_used[..., None])
+
+    @property
+    def nbytes(self) -> int:
+        """See ColumnSummaries."""
+        return self._tuples.nbytes + self._used.nbytes + self._merged.nbytes
 
     @property
     def counts(self) -> Floats:
@@ -265,12 +270,11 @@ class GKSummary(CutSummaries):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See ColumnSummaries."""
-        columns = np.moveaxis(self._tuples, -1, 0)
         return {
             "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
             "merged": self._merged,
-            **dict(zip(_COLUMNS, columns.copy(), strict=False)),
+            **{name: self._tuples[..., i].copy() for i, name in enumerate(_COLUMNS)},
             "gap": self._tuples[..., kernels.GAPS :].copy(),
         }
 
