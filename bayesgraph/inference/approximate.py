@@ -56,7 +56,7 @@ class _ApproximateWork(Work):
 class WeightingWork(_ApproximateWork):
     """Likelihood weighting; with continuous targets the answer is the weighted samples."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | WeightedSamples:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)
@@ -73,7 +73,7 @@ class WeightingWork(_ApproximateWork):
 class LoopyWork(_ApproximateWork):
     """Loopy belief propagation."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals:
         question = self.question
         wanted = self._wanted()
         if question.targets is not None and len(wanted) != 1:

@@ -27,7 +27,7 @@ class AverageJoint(Work):
         weights = np.array([member.weight for member, _ in self._members])
         self._weights = weights / weights.sum()
 
-    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
         refused = 0
         for member, question in self._members:
@@ -70,7 +70,7 @@ class AverageJoint(Work):
 class AverageAll(Work):
     """All marginals, each computed when it is first accessed."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model = self.model
         for v in range(len(model.variables)):
             if v in case.hard:

@@ -262,7 +262,7 @@ class Work(ABC):
         model: Any,
         question: Any,
         pattern: Pattern,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         self.solver = solver
         # The model's memo holds the work; a strong reference would make a reference cycle.
@@ -285,7 +285,7 @@ class Work(ABC):
         """Printable description of the computation; nothing is run to make it."""
         return self.solver.named_plan(self.model, self.question, self.pattern)
 
-    def run(self, case: Case, memory_limit: int | None = None) -> Any:
+    def run(self, case: Case, memory_limit: float | None = None) -> Any:
         """Return the answer for one case, None (for `Mass` -inf) if the evidence is impossible.
 
         Raises
@@ -300,7 +300,7 @@ class Work(ABC):
         return self._run_rows(rows)
 
     @abstractmethod
-    def _run(self, case: Case, memory_limit: int | None) -> Any: ...
+    def _run(self, case: Case, memory_limit: float | None) -> Any: ...
 
     def _run_rows(self, rows: Evidence) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} answers one case at a time.")
@@ -344,7 +344,7 @@ class Solver(ABC):
         return not pattern.rows
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
         """Return the work for a question that the solver takes.
 

@@ -86,7 +86,7 @@ def sensitivity(
     state: int,
     case: Case,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, list[Floats], list[Floats]] | None:
     """Return a posterior and its derivatives with respect to every table; see `Sensitivity`.
 
@@ -182,7 +182,7 @@ def conflict(
     prior: Floats,
     log_total: float,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
     """Return the log evidence, the conflict measure, and three results for each finding.
 

@@ -57,7 +57,7 @@ _WANTS: dict[type[Any], str] = {
 
 
 def select(
-    model: Any, question: Question, evidence: Any = None, memory_limit: int | None = None
+    model: Any, question: Question, evidence: Any = None, memory_limit: float | None = None
 ) -> Work:
     """Return the prepared work that answers a question; its `plan` describes the computation.
 
@@ -67,7 +67,7 @@ def select(
     question : Question
         Question whose variables are given by their indices in ``model.variables``.
     evidence : Pattern, Case, mapping from name to value, or None
-    memory_limit : int, optional
+    memory_limit : float, optional
         Bytes; half of the machine's memory by default.
 
     Raises
@@ -95,7 +95,7 @@ def select(
 
 
 def first_work(
-    model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
+    model: Any, question: Question, pattern: Pattern, memory_limit: float | None = None
 ) -> Work:
     """Return the work of the first solver that takes the question; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)

@@ -182,7 +182,7 @@ class Model(ABC):
         """Cache of prepared work, by question and pattern of evidence."""
         return Memo()
 
-    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
+    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return the selected solver's work, prepared once for a pattern of evidence and cached."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
@@ -194,7 +194,7 @@ class Model(ABC):
         """Return the plan of a question; see `plan`."""
         return first_plan(self, question, pattern)
 
-    def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
+    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
         """Return the answer for one case; None if the evidence is impossible."""
         if memory_limit is not None:
             check_memory_limit(memory_limit)
@@ -205,7 +205,7 @@ class Model(ABC):
         question: Question,
         case: Case,
         evidence: EvidenceLike,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         answer = self._answer(question, case, memory_limit)
         if answer is None:
@@ -221,7 +221,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Any:
         """Return the posterior of one or several variables.
@@ -239,7 +239,7 @@ class Model(ABC):
             ``Posterior.approximation``.
         fallback : {"loopy", "likelihood-weighting"}, optional
             The method to use if the exact one needs more memory than the limit.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
         **options
             For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
@@ -298,7 +298,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Marginals:
         """Return the posterior of every unobserved variable, all at once.
@@ -331,7 +331,7 @@ class Model(ABC):
         evidence: EvidenceLike = None,
         *,
         joint: bool = False,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
 
@@ -346,7 +346,7 @@ class Model(ABC):
             As in `query`.
         joint : bool
             Maximise over the continuous variables too, which gives the mode of the joint density.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Raises
@@ -366,7 +366,7 @@ class Model(ABC):
         k: int,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of the discrete variables, best first.
 
@@ -385,7 +385,7 @@ class Model(ABC):
         k: int,
         question: Best,
         evidence: EvidenceLike,
-        memory_limit: int | None,
+        memory_limit: float | None,
         case: Case | None = None,
     ) -> list[Assignment]:
         case = self._checked_case(Best, evidence) if case is None else case
@@ -399,7 +399,7 @@ class Model(ABC):
         targets: list[Name],
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of the targets, all others summed out.
 
@@ -425,7 +425,7 @@ class Model(ABC):
         return self._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
-        self, evidence: EvidenceLike = None, *, memory_limit: int | None = None
+        self, evidence: EvidenceLike = None, *, memory_limit: float | None = None
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
@@ -455,7 +455,7 @@ class Model(ABC):
         *,
         random_state: RandomState = None,
         frame: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         """Draw rows of all variables given the evidence, exactly and independently.
 
@@ -472,7 +472,7 @@ class Model(ABC):
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
             The type of table; by default the first library that is installed. A frame has a column
             for each item of a vector of counts, a dict has the matrix of counts.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Returns
@@ -540,7 +540,7 @@ class Model(ABC):
         state: Any,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Sensitivity:
         """Return the derivatives of a posterior probability with respect to all table entries.
 
@@ -567,7 +567,7 @@ class Model(ABC):
         return found
 
     def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+        self, evidence: Mapping[Name, Any], *, memory_limit: float | None = None
     ) -> Conflict:
         """Return the conflict measure of the evidence, and the findings that the others contradict.
 
