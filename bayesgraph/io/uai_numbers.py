@@ -19,7 +19,6 @@ _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
-_BEGIN = b"-BEGIN-"
 
 
 class Numbers:
@@ -132,11 +131,12 @@ def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
 
 
-def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[str, Numbers]:
+def open_numbers(
+    data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
+) -> tuple[str, Numbers]:
     """Return the first word of a file, if it has one, and the numbers after it.
 
-    Lines that start with the word ``c`` are comments. Of several solutions of a result file, with
-    ``-BEGIN-`` between them, the last one counts.
+    Lines that start with the word ``c`` are comments.
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
         For messages: the path.
     kinds : sequence of str
         What the first word may be, in upper case; none for files of numbers alone.
+    separator : bytes
+        What is between several solutions of a result file, of which the last one counts.
 
     Raises
     ------
@@ -164,5 +166,5 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
             f"{source}: expected {quoted(kinds)} as the first word; got {got}."
             f"{suggestion(word.upper(), kinds)}"
         )
-    last = data.rfind(_BEGIN)
-    return word.upper(), Numbers(data, source, start if last < start else last + len(_BEGIN))
+    last = data.rfind(separator, start) if separator else -1
+    return word.upper(), Numbers(data, source, start if last < 0 else last + len(separator))
