@@ -86,7 +86,7 @@ class ModelQuestions:
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Any:
         """Return the posterior of the class (the number to predict), or of any other variables.
@@ -135,7 +135,7 @@ class ModelQuestions:
         *,
         random_state: RandomState = None,
         frame: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         """Draw rows of all variables given the evidence; see `BayesianNetwork.sample`.
 

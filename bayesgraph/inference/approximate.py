@@ -56,7 +56,9 @@ class _ApproximateWork(Work):
 class WeightingWork(_ApproximateWork):
     """Likelihood weighting; continuous targets are answered by the weighted samples themselves."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | WeightedSamples:
+    def _run(
+        self, case: Case, memory_limit: float | None
+    ) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)
@@ -73,7 +75,7 @@ class WeightingWork(_ApproximateWork):
 class LoopyWork(_ApproximateWork):
     """Loopy belief propagation."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals:
         question = self.question
         wanted = self._wanted()
         if question.targets is not None and len(wanted) != 1:

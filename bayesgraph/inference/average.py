@@ -25,7 +25,7 @@ class AverageJoint(Work):
         self._variables = tuple(model.variables[v] for v in targets)
         self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
 
-    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
         refused = 0
         for member, question in self._members:
@@ -69,7 +69,7 @@ class AverageJoint(Work):
 class AverageAll(Work):
     """All marginals, each computed when it is first looked up."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model = self.model
         for v in range(len(model.variables)):
             if v in case.hard:

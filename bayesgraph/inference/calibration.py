@@ -69,7 +69,7 @@ class Calibration:
     ----------
     scopes : sequence of tuples of Discrete
         None of them empty.
-    memory_limit : int, optional
+    memory_limit : float, optional
         Bytes that the largest table may have for one row.
 
     Attributes
@@ -84,7 +84,7 @@ class Calibration:
     """
 
     def __init__(
-        self, scopes: Sequence[tuple[Discrete, ...]], *, memory_limit: int | None = None
+        self, scopes: Sequence[tuple[Discrete, ...]], *, memory_limit: float | None = None
     ) -> None:
         variables = union_scope(scopes)
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
@@ -153,7 +153,7 @@ def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete
 
 
 def table_derivatives(
-    compiled: CompiledTables, case: Case, *, memory_limit: int | None = None
+    compiled: CompiledTables, case: Case, *, memory_limit: float | None = None
 ) -> tuple[list[Factor], list[Factor], float]:
     """Return for every table the log of the sum of the product of all the others.
 
@@ -166,7 +166,7 @@ def table_derivatives(
     ----------
     compiled : CompiledTables
     case : Case
-    memory_limit : int, optional
+    memory_limit : float, optional
 
     Returns
     -------
@@ -222,7 +222,7 @@ def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
     return Factor.from_log(free, np.asarray(part)[None])
 
 
-def _check_memory(tree: Tree, memory_limit: int | None) -> None:
+def _check_memory(tree: Tree, memory_limit: float | None) -> None:
     """Refuse what would not fit: at a clique, the products of all operands but each are kept."""
     limit = default_memory_limit() if memory_limit is None else memory_limit
     n_cliques = len(tree.parent)

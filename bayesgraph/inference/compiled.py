@@ -102,7 +102,7 @@ class CompiledTables:
         *,
         both: bool = False,
         maximized: Sequence[int] | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Program:
         """Compile a question.
 
@@ -112,7 +112,7 @@ class CompiledTables:
             See `restrict` and `compile_program`; `observed` and `soft` ascending.
         maximized : sequence of int, optional
             Variables that leave by a maximum, after all others have been summed out.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; by default half of the machine's memory.
         """
         stage = self.stages(maximized)
@@ -128,7 +128,7 @@ class CompiledTables:
         self,
         program: Program,
         case: Case,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         *,
         logarithmic: bool = False,
     ) -> Run:
@@ -220,7 +220,7 @@ class CompiledTables:
         return found.factors, found.variables.tolist()
 
 
-def _check_memory(program: Program, memory_limit: int | None) -> None:
+def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
     tree, workspace = program.tree, program.n_work + program.n_result
     for what, entries in (("a table", tree.largest), ("a workspace", workspace)):

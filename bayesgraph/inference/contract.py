@@ -260,7 +260,7 @@ class Work(ABC):
         model: Any,
         question: Any,
         pattern: Pattern,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         self.solver = solver
         # The model's memo keeps the work: without a cycle both go when the model does.
@@ -283,7 +283,7 @@ class Work(ABC):
         """What will be computed, printable; nothing runs."""
         return self.solver.named_plan(self.model, self.question, self.pattern)
 
-    def run(self, case: Case, memory_limit: int | None = None) -> Any:
+    def run(self, case: Case, memory_limit: float | None = None) -> Any:
         """Answer for one case; None if the evidence is impossible.
 
         Raises
@@ -298,7 +298,7 @@ class Work(ABC):
         return self._run_rows(rows)
 
     @abstractmethod
-    def _run(self, case: Case, memory_limit: int | None) -> Any: ...
+    def _run(self, case: Case, memory_limit: float | None) -> Any: ...
 
     def _run_rows(self, rows: Evidence) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} answers one case at a time.")
@@ -342,7 +342,7 @@ class Solver(ABC):
         return not pattern.rows
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
         """Prepare a question that it takes.
 

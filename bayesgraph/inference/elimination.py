@@ -159,7 +159,7 @@ class PlannedSlice:
         return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
     def marginal(
-        self, evidence: Evidence, memory_limit: int | None = None
+        self, evidence: Evidence, memory_limit: float | None = None
     ) -> tuple[Potential, Plan]:
         """Return the unnormalised posterior of what is kept, a factor over ``plan.keep``.
 
@@ -304,7 +304,7 @@ def marginal(
     model: ProductModel,
     targets: Sequence[Variable],
     evidence: Evidence,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[Potential, Plan]:
     """Return the unnormalised posterior of the targets, a factor over ``plan.keep``."""
     trimmed, partial = evidence.split()
@@ -312,7 +312,7 @@ def marginal(
 
 
 def discrete_tables(
-    model: ProductModel, evidence: Evidence, memory_limit: int | None = None
+    model: ProductModel, evidence: Evidence, memory_limit: float | None = None
 ) -> Tables:
     """Return tables over the unobserved discrete variables: what is left given the evidence.
 
@@ -339,7 +339,7 @@ def most_probable(
     evidence: Evidence,
     *,
     joint: bool,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the most probable values of all unobserved variables, row by row.
 
@@ -370,7 +370,7 @@ def _maximised(
     evidence: Evidence,
     *,
     joint: bool,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the best values of the variables and of those above them, and the maximum."""
     evidence, partial = evidence.split()

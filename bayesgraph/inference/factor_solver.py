@@ -66,7 +66,7 @@ class FactorJoint(Work):
         self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
     def _run(
-        self, case: Case, memory_limit: int | None
+        self, case: Case, memory_limit: float | None
     ) -> Posterior | GaussianMixture | MixedPosterior | None:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
@@ -82,11 +82,11 @@ class FactorJoint(Work):
 class FactorMass(Work):
     """The log of the sum (integral) of the product that agrees with the evidence."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return _log_mass(self.model, case, memory_limit)
 
 
-def _log_mass(model: Any, case: Case, memory_limit: int | None) -> float:
+def _log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
     result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
     assert isinstance(result, Factor)  # no targets, no variables left
     return float(result.log_values[0])
@@ -95,7 +95,7 @@ def _log_mass(model: Any, case: Case, memory_limit: int | None) -> float:
 class FactorAll(Work):
     """All marginals, each computed when it is first looked up."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         log_evidence = _log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
@@ -103,7 +103,7 @@ class FactorAll(Work):
 
 
 def lazy_marginals(
-    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: int | None
+    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: float | None
 ) -> Marginals:
     """Return a mapping that asks for the posterior of each free variable when it is looked up."""
     free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
@@ -112,7 +112,7 @@ def lazy_marginals(
 
 
 def _posterior_of(
-    model: Any, pattern: Pattern, case: Case, memory_limit: int | None, name: Any
+    model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
 ) -> Any:
     number = model.number[name]
     check_target(model.variables[number])
@@ -137,7 +137,7 @@ def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvid
 class FactorBest(Work):
     """The most probable assignments, continuous variables integrated out (or maximised)."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | TableAssignments | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | TableAssignments | None:
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
@@ -166,7 +166,7 @@ class FactorBest(Work):
 class FactorDraw(Work):
     """Exact draws: discrete variables first, then Gaussian ones given them."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         compiled = CompiledTables(discrete_tables(model, given, memory_limit))

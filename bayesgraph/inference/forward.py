@@ -29,7 +29,7 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
 class ForwardWork(Work):
     """Whole rows given some values: exact and independent."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         above = _above(model, self.pattern)

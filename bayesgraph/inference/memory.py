@@ -47,6 +47,8 @@ def give_back(work: Floats) -> None:
 
 def format_count(number: float) -> str:
     """Return a number as people write it; those of wide graphs do not fit a float."""
+    if number == math.inf:
+        return "infinitely many"
     if number < 10**12:
         return f"{int(number):,}"
     return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
@@ -54,6 +56,8 @@ def format_count(number: float) -> str:
 
 def format_bytes(number: float) -> str:
     """Return a size in bytes as people write it."""
+    if number == math.inf:
+        return "infinite"
     if number >= 10**300:
         return f"{format_count(number)} B"
     number = float(number)

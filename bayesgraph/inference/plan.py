@@ -127,7 +127,7 @@ class Plan(Displayed):
     def _scopes(self) -> list[tuple[Variable, ...]]:
         return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
 
-    def check_memory(self, limit: int | None = None) -> None:
+    def check_memory(self, limit: float | None = None) -> None:
         """Raise a MemoryLimitError if the largest product does not fit."""
         allowed = default_memory_limit() if limit is None else limit
         if self.bytes > allowed or self._most_axes > _MAXIMUM_AXES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -66,7 +65,11 @@ def restrict(
 
 
 def plan_tree(
-    question: Restricted, *, stage: Ints | None = None, memory_limit: float | None = None
+    question: Restricted,
+    *,
+    stage: Ints | None = None,
+    memory_limit: float | None = None,
+    plan_only: bool = False,
 ) -> Tree:
     """Plan a question: an elimination order, a junction tree and its roots.
 
@@ -77,8 +80,10 @@ def plan_tree(
     stage : shape (n_variables,), optional
         Variables of a lower stage are eliminated before those of a higher one.
     memory_limit : float, optional
-        Bytes that the largest table may have; infinity plans only, however large. (It is made in
-        tiles and never stored whole, so this bounds the time as well.)
+        Bytes that the largest table may have. (It is made in tiles and never stored whole, so this
+        bounds the time as well.)
+    plan_only : bool
+        Return the tree however large; it must not be compiled.
 
     Raises
     ------
@@ -108,7 +113,7 @@ def plan_tree(
         home, cliques.start, cliques.member, cliques.residual, cliques.parent, unit, total, largest,
     )  # fmt: skip
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not math.isinf(limit) and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
+    if not plan_only and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
         raise memory_error("a table", largest, tree.width, limit)
     return tree
 

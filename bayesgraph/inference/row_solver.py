@@ -41,7 +41,7 @@ class RowsWork(Work):
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
 
-    def _run(self, case: Case, memory_limit: int | None) -> Floats:
+    def _run(self, case: Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:

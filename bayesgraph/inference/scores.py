@@ -45,7 +45,7 @@ class ClassScores:
 class ScoresWork(Work):
     """One call of the kernel."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Any:
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
         raise NotImplementedError("Single cases are asked of the network.")
 
     def _run_rows(self, rows: Any) -> Floats:

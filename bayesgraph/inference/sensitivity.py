@@ -85,7 +85,7 @@ def sensitivity(
     state: int,
     case: Case,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, list[Floats], list[Floats]] | None:
     """Return a posterior, its derivatives with respect to every table, and those with covariation.
 
@@ -179,7 +179,7 @@ def conflict(
     prior: Floats,
     log_total: float,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
     """Return the log probability, the conflict measure, and what concerns each finding.
 

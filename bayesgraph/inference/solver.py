@@ -56,7 +56,7 @@ _WANTS: dict[type[Any], str] = {
 
 
 def select(
-    model: Any, question: Question, evidence: Any = None, memory_limit: int | None = None
+    model: Any, question: Question, evidence: Any = None, memory_limit: float | None = None
 ) -> Work:
     """Return what runs to answer a question: prepared work, whose `plan` says what and why.
 
@@ -66,7 +66,7 @@ def select(
     question : Question
         With the numbers of variables, their places in ``model.variables``.
     evidence : Pattern, Case, mapping from name to value, or None
-    memory_limit : int, optional
+    memory_limit : float, optional
         Bytes; half of the machine's memory by default.
 
     Raises
@@ -94,7 +94,7 @@ def select(
 
 
 def first_work(
-    model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
+    model: Any, question: Question, pattern: Pattern, memory_limit: float | None = None
 ) -> Work:
     """Return what the first solver that takes the question has prepared; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)

@@ -67,7 +67,7 @@ class _TablePosteriors(_TableWork):
         found: tuple[Floats, float],
         free: Sequence[int],
         case: Case,
-        memory_limit: int | None,
+        memory_limit: float | None,
     ) -> Posterior | Marginals | None:
         """Give flat numbers their axes."""
         flat, log_mass = found
@@ -101,7 +101,7 @@ class EnumeratedPosteriors(_TablePosteriors):
         self._factors, self._free = few
         self._wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
 
-    def _run(self, case: Case, memory_limit: int | None) -> Any:
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
         found = self.compiled.enumerated(case, self._wanted, self._factors)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
@@ -174,7 +174,7 @@ class _Program(_TableWork):
             self.compiled, self.question, self.pattern, memory_limit=self.memory_limit
         )
 
-    def _result(self, case: Case, memory_limit: int | None) -> tuple[Floats, float]:
+    def _result(self, case: Case, memory_limit: float | None) -> tuple[Floats, float]:
         run = self.compiled.run(self.program, case, memory_limit)
         give_back(run.space)
         return run.result, run.log_mass
@@ -189,7 +189,7 @@ def program_of(
     question: Question,
     pattern: Pattern,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> Any:
     """Compile a question about tables."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
@@ -207,7 +207,7 @@ def program_of(
 class ProgramPosteriors(_Program, _TablePosteriors):
     """A joint posterior by one pass towards the root with the targets; all marginals by two."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | None:
         found = self._result(case, memory_limit)
         return self._answer(found, self.program.tree.variables, case, memory_limit)
 
@@ -215,14 +215,14 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 class ProgramMass(_Program):
     """The log of the sum of the product that agrees with the evidence."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
 class ProgramBest(_Program):
     """The most probable assignments: sums before maxima, then a search from the roots."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> TableAssignments | None:
+    def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
         run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
         variables = self.compiled.tables.variables
         return None if run is None else TableAssignments(variables, run, self.question.over)
@@ -231,7 +231,7 @@ class ProgramBest(_Program):
 class ProgramDraw(_Program):
     """Exact draws: one pass towards the roots, then a walk down for each row."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> TableDraws | None:
+    def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
         run = possible_run(self.compiled, self.program, case, memory_limit)
         return None if run is None else TableDraws(self.compiled.tables.variables, run)
 
@@ -240,7 +240,7 @@ def possible_run(
     compiled: CompiledTables,
     program: Any,
     case: Case,
-    memory_limit: int | None,
+    memory_limit: float | None,
     *,
     logarithmic: bool = False,
 ) -> Run | None:
@@ -255,7 +255,7 @@ def possible_run(
 class TableSlopes(_TableWork):
     """Derivatives with respect to every table: two passes over whole factors."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Sensitivity | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
         target, state = self.question
         tables = self.compiled.tables
         found = sensitivity(self.compiled, target, state, case, memory_limit=memory_limit)
@@ -278,7 +278,7 @@ class TableSlopes(_TableWork):
 class TableRetractions(_TableWork):
     """What is expected without each finding: two passes over whole factors."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Conflict | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
         compiled, nothing = self.compiled, Case({})
         work = self.model.work(All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)
@@ -322,7 +322,7 @@ class CompiledPrograms(_TableSolver):
         targets, relevance, maximized = _terms(compiled, question, pattern)
         restricted = compiled.restricted(pattern.observed, pattern.soft, targets, relevance)
         stage = compiled.stages(maximized)
-        tree = plan_tree(restricted, stage=stage, memory_limit=np.inf)
+        tree = plan_tree(restricted, stage=stage, plan_only=True)
         kept = [variables[v] for v in targets] if maximized is None else []
         passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
         workspace = 0

@@ -18,7 +18,7 @@ from bayesgraph.inference.row_solver import RowsWork
 class TemperedRows(Work):
     """The log scores of the class for each row: powered conditionals, added up."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Floats:
+    def _run(self, case: Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -45,7 +45,7 @@ class Tempered(Factors):
         return not pattern.rows or isinstance(question, Joint)
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
         if not pattern.rows:
             return super().prepare(model, question, pattern, memory_limit)

@@ -182,7 +182,7 @@ class Model(ABC):
         """Prepared work by question and pattern of evidence."""
         return Memo()
 
-    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
+    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return the selected solver's work, prepared once for all evidence of a pattern."""
         work: Work = self.memo.get(
             (type(question), question, pattern),
@@ -194,7 +194,7 @@ class Model(ABC):
         """Return the plan of a question; see `plan`."""
         return first_plan(self, question, pattern)
 
-    def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
+    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
         """Return the answer for one case; None if the evidence is impossible."""
         if memory_limit is not None:
             check_memory_limit(memory_limit)
@@ -205,7 +205,7 @@ class Model(ABC):
         question: Question,
         case: Case,
         evidence: EvidenceLike,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         answer = self._answer(question, case, memory_limit)
         if answer is None:
@@ -221,7 +221,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Any:
         """Return the posterior of one or several variables.
@@ -238,7 +238,7 @@ class Model(ABC):
             ``Posterior.approximation``.
         fallback : {"loopy", "likelihood-weighting"}, optional
             The method to use where the exact one needs more memory than the limit.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
         **options
             For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
@@ -269,7 +269,7 @@ class Model(ABC):
 
     def _exact_or_not(
         self,
-        exact: tuple[Question, EvidenceLike, int | None],
+        exact: tuple[Question, EvidenceLike, float | None],
         wanted: tuple[int, ...] | None,
         case: Case,
         method: str,
@@ -297,7 +297,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Marginals:
         """Return the posterior of every unobserved variable, all at once.
@@ -330,7 +330,7 @@ class Model(ABC):
         evidence: EvidenceLike = None,
         *,
         joint: bool = False,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
 
@@ -345,7 +345,7 @@ class Model(ABC):
             As in `query`.
         joint : bool
             Maximise over the continuous variables too: the mode of the joint density.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Raises
@@ -365,7 +365,7 @@ class Model(ABC):
         k: int,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of the discrete variables, best first.
 
@@ -383,7 +383,7 @@ class Model(ABC):
         k: int,
         question: Best,
         evidence: EvidenceLike,
-        memory_limit: int | None,
+        memory_limit: float | None,
         case: Case | None = None,
     ) -> list[Assignment]:
         case = self._checked_case(Best, evidence) if case is None else case
@@ -397,7 +397,7 @@ class Model(ABC):
         targets: list[Name],
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of some variables, all others summed out.
 
@@ -422,7 +422,7 @@ class Model(ABC):
         return self._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
-        self, evidence: EvidenceLike = None, *, memory_limit: int | None = None
+        self, evidence: EvidenceLike = None, *, memory_limit: float | None = None
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
@@ -452,7 +452,7 @@ class Model(ABC):
         *,
         random_state: RandomState = None,
         frame: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         """Draw rows of all variables given the evidence, exactly and independently.
 
@@ -469,7 +469,7 @@ class Model(ABC):
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
             The kind of table; by default the first of them that is installed. A frame has a column
             for each item of a vector of counts, a dict its matrix.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Returns
@@ -537,7 +537,7 @@ class Model(ABC):
         state: Any,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Sensitivity:
         """Return how a posterior probability moves with every entry of every table.
 
@@ -564,7 +564,7 @@ class Model(ABC):
         return found
 
     def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
+        self, evidence: Mapping[Name, Any], *, memory_limit: float | None = None
     ) -> Conflict:
         """Return how well findings go together, and which of them the others speak against.
 

@@ -80,7 +80,7 @@ class Part:
         observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
         return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
 
-    def run(self, question: Question, case: Case, memory_limit: int | None) -> Any:
+    def run(self, question: Question, case: Case, memory_limit: float | None) -> Any:
         """Return the network's answer, for which it selects its own solver."""
         own = case.renumbered(self.places)
         work = self.network.work(self.question(question), own.pattern, memory_limit)
@@ -96,7 +96,7 @@ def parts_of(model: Any) -> list[Part]:
     return found
 
 
-def log_masses(parts: Sequence[Part], case: Case, memory_limit: int | None = None) -> Floats:
+def log_masses(parts: Sequence[Part], case: Case, memory_limit: float | None = None) -> Floats:
     """Return for each network the log of its weight times the probability of the evidence."""
     return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
 
@@ -109,7 +109,7 @@ class _MixtureWork(Work):
 class MixtureMass(_MixtureWork):
     """The log of the weighted sum of the networks' probabilities."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return log_sum(log_masses(self.parts, case, memory_limit))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -119,7 +119,7 @@ class MixtureMass(_MixtureWork):
 class MixtureJoint(_MixtureWork):
     """A joint posterior: those of the networks, by their weights given the evidence."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
         possible = [(weight, answer) for weight, answer in found if answer is not None]
         if not possible:
@@ -135,7 +135,7 @@ class MixtureJoint(_MixtureWork):
 class MixtureAll(_MixtureWork):
     """All marginals, each computed when it is first looked up."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model, pattern = self.model, self.pattern
         log_evidence = log_sum(log_masses(self.parts, case, memory_limit))
         if log_evidence == -np.inf:
@@ -146,7 +146,7 @@ class MixtureAll(_MixtureWork):
 class MixtureBest(_MixtureWork):
     """The most probable assignments, from those of the networks."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken:
         if self.question.mode:
             raise UnsupportedModelError(
                 "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
@@ -154,7 +154,7 @@ class MixtureBest(_MixtureWork):
             )
         return Taken(partial(self._take, case, memory_limit))
 
-    def _take(self, case: Case, memory_limit: int | None, k: int) -> list[Assignment]:
+    def _take(self, case: Case, memory_limit: float | None, k: int) -> list[Assignment]:
         """Return the k best, or fewer if fewer are possible."""
         question = self.question
         if question.over is not None:
@@ -166,7 +166,7 @@ class MixtureBest(_MixtureWork):
             return found
         return [self._with_means(case, memory_limit, best) for best in found]
 
-    def _over(self, over: tuple[int, ...], case: Case, limit: int | None) -> list[Assignment]:
+    def _over(self, over: tuple[int, ...], case: Case, limit: float | None) -> list[Assignment]:
         """Return the argmax of the joint posterior, which is the table of all its states."""
         model = self.model
         posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
@@ -177,7 +177,7 @@ class MixtureBest(_MixtureWork):
         names = [model.variables[v].name for v in over]
         return [Assignment(dict(zip(names, best, strict=True)), log_value)]
 
-    def _with_means(self, case: Case, limit: int | None, best: Assignment) -> Assignment:
+    def _with_means(self, case: Case, limit: float | None, best: Assignment) -> Assignment:
         """Return an assignment with the conditional means of the continuous variables."""
         model = self.model
         codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
@@ -210,7 +210,7 @@ def _code(model: Any, name: Name, state: Any) -> int:
 
 
 def _best_of(
-    parts: Sequence[Part], case: Case, memory_limit: int | None, k: int
+    parts: Sequence[Part], case: Case, memory_limit: float | None, k: int
 ) -> list[list[Assignment]]:
     """Return the k most probable assignments of each network, none where all are impossible."""
     found = [part.run(Best(), case, memory_limit) for part in parts]
@@ -220,7 +220,7 @@ def _best_of(
 class MixtureDraw(_MixtureWork):
     """Exact draws: for each row a network, then all its variables."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
         return None if weights is None else Taken(partial(self._take, weights, case, memory_limit))
 
@@ -228,7 +228,7 @@ class MixtureDraw(_MixtureWork):
         self,
         weights: Floats,
         case: Case,
-        memory_limit: int | None,
+        memory_limit: float | None,
         n: int,
         random: np.random.Generator,
     ) -> dict[Variable, NDArray[Any]]:
@@ -245,7 +245,7 @@ class MixtureDraw(_MixtureWork):
         return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
 
-def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -> Floats | None:
+def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
     """Return the probability of each network of a mixture; None if the evidence is impossible."""
     parts = parts_of(model)
     logs = np.full(len(model.networks), -np.inf)
