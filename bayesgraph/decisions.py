@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -121,14 +122,15 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         For a class that is not a state of the target.
     """
     n = target.cardinality
-    if hasattr(costs, "loc"):  # a pandas frame, whose names count and not their order
-        if set(costs.index) != set(target.states) or set(costs.columns) != set(target.states):
+    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
+        rows, columns = list(costs.index), list(costs.columns)
+        if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):
             raise DataError(
-                "costs= as a data frame has the classes as names of its rows (the true class) and "
-                f"its columns (the decision), which are {quoted(target.states)}; got "
-                f"{quoted(costs.index)} and {quoted(costs.columns)}."
+                "costs= as a data frame has each of the classes once as names of its rows (the "
+                f"true class) and its columns (the decision), which are {quoted(target.states)}; "
+                f"got {quoted(rows)} and {quoted(columns)}."
             )
-        costs = costs.loc[list(target.states), list(target.states)]
+        costs = dict(zip(product(rows, columns), costs.to_numpy().ravel(), strict=True))
     if isinstance(costs, Mapping):
         matrix = 1.0 - np.eye(n)
         for pair, cost in costs.items():

@@ -179,6 +179,50 @@ def find_intervals(
 
 
 @numba.njit(cache=True, nogil=True)
+def find_states(
+    matrix: NDArray[np.float64],
+    states: NDArray[np.float64],
+    codes: NDArray[np.signedinteger],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    """Write the code of each number, -1 for NaN and for what is no state of its column.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    states : ndarray
+        Those of all columns, one after the other, ascending in each.
+    codes : ndarray
+        The code of each state.
+    start : ndarray, shape (n_columns + 1,)
+        Where the states of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (1,)
+        Set to 1 if there is an infinite number.
+    begin, end : int
+        Range of the rows.
+    """
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            own = states[start[j] : start[j + 1]]
+            code_of = codes[start[j] : start[j + 1]]
+            column = out[j]
+            for i in range(first, last):
+                value = matrix[i, j]
+                if abs(value) == np.inf:
+                    infinite[0] = 1
+                at = np.searchsorted(own, value)
+                # Comparisons with NaN are false.
+                column[i] = code_of[at] if at < len(own) and own[at] == value else -1
+
+
+@numba.njit(cache=True, nogil=True)
 def _scan(
     matrix: NDArray[np.float64],
     largest: NDArray[np.float64],

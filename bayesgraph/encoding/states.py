@@ -94,12 +94,18 @@ class NumberStates:
     Attributes
     ----------
     variables : tuple of Discrete
-    states : tuple of pairs of ndarray
-        For each variable its states, ascending, and their codes.
+    states : ndarray
+        Those of all variables, one after the other, ascending in each.
+    codes : ndarray
+        The code of each state.
+    start : ndarray, shape (n_variables + 1,)
+        Where the states of each variable start.
     """
 
     variables: tuple[Discrete, ...]
-    states: tuple[tuple[Floats, NDArray[np.intp]], ...]
+    states: Floats
+    codes: Codes
+    start: NDArray[np.int64]
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
@@ -108,20 +114,21 @@ class NumberStates:
         if not discrete or not all(map(_differ, discrete)):
             return None
         states = [np.array(v.states, dtype=np.float64) for v in discrete]
-        return cls(discrete, tuple((np.sort(s), np.argsort(s)) for s in states))
+        codes = np.concatenate([np.argsort(s) for s in states]).astype(code_type(discrete))
+        start = np.concatenate([[0], np.cumsum([len(s) for s in states])])
+        return cls(discrete, np.concatenate([np.sort(s) for s in states]), codes, start)
 
     def table(self, matrix: Floats) -> Table | None:
         """Return a float matrix as a table, or None if it has infinite values.
 
         NaN and values that are not states are missing.
         """
-        if np.isinf(matrix).any():
-            return None
-        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
-        for row, column, (states, codes) in zip(out, matrix.T, self.states, strict=True):
-            at = np.minimum(np.searchsorted(states, column), len(states) - 1)
-            row[:] = np.where(states[at] == column, codes[at], -1)
-        return table_of_codes(self.variables, out.T)
+        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
+        infinite = np.zeros(1, dtype=np.uint8)
+        kernels.by_rows(
+            kernels.find_states, matrix, self.states, self.codes, self.start, out, infinite
+        )
+        return None if infinite[0] else table_of_codes(self.variables, out.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,9 @@ class _ApproximateWork(Work):
 class WeightingWork(_ApproximateWork):
     """Likelihood weighting; with continuous targets the answer is the weighted samples."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | WeightedSamples:
+    def _run(
+        self, case: Case, memory_limit: float | None
+    ) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)

@@ -48,6 +48,8 @@ def give_back(work: Floats) -> None:
 
 def format_count(number: float) -> str:
     """Return a number as text, rounded if it is large; it may be too large for a float."""
+    if number == math.inf:
+        return "infinitely many"
     if number < 10**12:
         return f"{int(number):,}"
     return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
@@ -55,6 +57,8 @@ def format_count(number: float) -> str:
 
 def format_bytes(number: float) -> str:
     """Return a size in bytes as text with a unit."""
+    if number == math.inf:
+        return "infinite"
     if number >= 10**300:
         return f"{format_count(number)} B"
     number = float(number)

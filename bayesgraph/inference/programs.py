@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -66,7 +65,11 @@ def restrict(
 
 
 def plan_tree(
-    question: Restricted, *, stage: Ints | None = None, memory_limit: float | None = None
+    question: Restricted,
+    *,
+    stage: Ints | None = None,
+    memory_limit: float | None = None,
+    plan_only: bool = False,
 ) -> Tree:
     """Return the junction tree of a question, with its elimination order and roots.
 
@@ -77,8 +80,10 @@ def plan_tree(
     stage : shape (n_variables,), optional
         Stage of each variable; lower stages are eliminated first.
     memory_limit : float, optional
-        Maximum bytes of the largest table; infinity for a plan that will not run. (Large tables are
-        computed tile by tile and never stored whole, so the limit bounds the time as well.)
+        Maximum bytes of the largest table. (Large tables are computed tile by tile and never stored
+        whole, so the limit bounds the time as well.)
+    plan_only : bool
+        Return the tree however large; it must not be compiled.
 
     Raises
     ------
@@ -108,7 +113,7 @@ def plan_tree(
         home, cliques.start, cliques.member, cliques.residual, cliques.parent, unit, total, largest,
     )  # fmt: skip
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not math.isinf(limit) and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
+    if not plan_only and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
         raise memory_error("a table", largest, tree.width, limit)
     return tree
 

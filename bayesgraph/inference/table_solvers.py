@@ -322,7 +322,7 @@ class CompiledPrograms(_TableSolver):
         targets, relevance, maximized = _terms(compiled, question, pattern)
         restricted = compiled.restricted(pattern.observed, pattern.soft, targets, relevance)
         stage = compiled.stages(maximized)
-        tree = plan_tree(restricted, stage=stage, memory_limit=np.inf)
+        tree = plan_tree(restricted, stage=stage, plan_only=True)
         kept = [variables[v] for v in targets] if maximized is None else []
         passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
         workspace = 0

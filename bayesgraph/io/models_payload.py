@@ -19,6 +19,7 @@ from bayesgraph.io.payloads import (
     Kind,
     decode_cpd,
     decode_variable,
+    decode_variables,
     encode_cpd,
     encode_variable,
     positions,
@@ -69,7 +70,7 @@ def _encode_arcs(
 
 
 def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
-    variables = [decode_variable(variable) for variable in item["variables"]]
+    variables = decode_variables(item, item["cpds"])
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
 
     def arcs(part: Any) -> dict[tuple[Name, Name], float]:

@@ -175,7 +175,9 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
         If the model has continuous variables.
     """
     # Some years call the most probable explanation MAP.
-    kind, numbers = open_numbers(read_unzipped(path), path_text(path), (*_TASKS, "MAP"))
+    kind, numbers = open_numbers(
+        read_unzipped(path), path_text(path), (*_TASKS, "MAP"), separator=b"-BEGIN-"
+    )
     kind = "MPE" if kind == "MAP" else kind
     variables = discrete_variables(model)
     cards = [variable.cardinality for variable in variables]

@@ -19,7 +19,6 @@ _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
-_BEGIN = b"-BEGIN-"
 
 
 class Numbers:
@@ -132,11 +131,12 @@ def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
 
 
-def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[str, Numbers]:
+def open_numbers(
+    data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
+) -> tuple[str, Numbers]:
     """Return the first word of a file (empty without `kinds`), and the numbers after it.
 
-    Lines that start with the word ``c`` are comments. If a result file has several solutions,
-    separated by ``-BEGIN-``, the numbers are those of the last one.
+    Lines that start with the word ``c`` are comments.
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
         Path for messages.
     kinds : sequence of str
         Allowed first words, in upper case; empty for files of numbers alone.
+    separator : bytes
+        Text between the solutions of a result file, of which the last one is read.
 
     Raises
     ------
@@ -164,5 +166,5 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
             f"{source}: expected {quoted(kinds)} as the first word; got {got}."
             f"{suggestion(word.upper(), kinds)}"
         )
-    last = data.rfind(_BEGIN)
-    return word.upper(), Numbers(data, source, start if last < start else last + len(_BEGIN))
+    last = data.rfind(separator, start) if separator else -1
+    return word.upper(), Numbers(data, source, start if last < 0 else last + len(separator))

@@ -270,7 +270,7 @@ class Model(ABC):
 
     def _exact_or_not(
         self,
-        exact: tuple[Question, EvidenceLike, int | None],
+        exact: tuple[Question, EvidenceLike, float | None],
         wanted: tuple[int, ...] | None,
         case: Case,
         method: str,
