@@ -14,7 +14,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 class _Split(NamedTuple):
-    """A split of a node, the weight of the rows it misclassifies, and the rows that go left."""
+    """A split of a node: weight of the misclassified rows, cut, and mask of the rows going left."""
 
     wrong: float
     feature: int
@@ -65,7 +65,21 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         return self
 
     def _rules(self, n: int, total: float) -> tuple[int, int, float]:
-        """Return the minimum rows of a node to split, and minimum rows and weight of a child."""
+        """Return the stopping rules that `_grown` takes.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        total : float
+            Sum of the weights of the rows.
+
+        Returns
+        -------
+        tuple (int, int, float)
+            Minimum number of rows of a node that is split, and minimum number and minimum total
+            weight of the rows of a child.
+        """
         leaf, split = (
             int(given if isinstance(given, (int, np.integer)) else np.ceil(given * n))
             for given in (self.min_samples_leaf, self.min_samples_split)
@@ -75,7 +89,16 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
     def _grown(
         self, X: NDArray[Any], amounts: Floats, rules: tuple[int, int, float]
     ) -> tuple[list[Any], list[Floats], int]:
-        """Return the nodes as scikit-learn stores them, their class shares, and the depth."""
+        """Grow a tree; return its nodes in scikit-learn's format, their class shares, the depth.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n_rows, n_features)
+        amounts : ndarray, shape (n_rows, n_classes)
+            The weight of each row in the column of its class, 0 in other columns.
+        rules : tuple
+            Returned by `_rules`.
+        """
         nodes: list[Any] = []
         values: list[Floats] = []
         heap: list[Any] = []
