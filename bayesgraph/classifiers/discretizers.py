@@ -361,7 +361,7 @@ DISCRETIZERS: dict[str, type[Discretizer]] = {
 
 
 def chosen_discretizer(discretizer: Any) -> Discretizer | None:
-    """Return an unfitted discretiser for the value of a parameter `discretizer`, or None for None.
+    """Return a new unfitted discretiser, given a name or a Discretizer; None for None.
 
     Raises
     ------

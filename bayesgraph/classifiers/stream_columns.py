@@ -226,11 +226,10 @@ class StreamColumns:
     # ------------------------------------------------------------------------------ states
 
     def _key(self, j: int, state: Any) -> tuple[type, Any]:
-        """Return the key of a state in the vocabulary of discrete column j: its type and its value.
+        """Return the key (type, value) of a state in the vocabulary of discrete column j.
 
-        If that key is unknown, the key of a known number of equal value but another type is
-        returned, provided that there is only one: integers become floats in columns with missing
-        values.
+        An unknown number takes the key of the known number of equal value, if there is exactly one.
+        For instance, integers become floats in tables whose column has missing values.
         """
         vocabulary = self.vocabularies[j]
         key = (type(state), state)
@@ -253,8 +252,8 @@ class StreamColumns:
     def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
         """Return the code of a state of discrete column j for prediction.
 
-        The code of an unknown state is a hash key if the model counts the column's frequent values
-        in a sketch. In other columns it is -1, or an error is raised if `unseen` is "error".
+        An unknown state has as its code a hash key if the model counts only the frequent states of
+        the column. Otherwise the code is -1, or an error is raised if `unseen` is "error".
         """
         found = self.vocabularies[j].get(self._key(j, state))
         if found is not None:

@@ -96,6 +96,7 @@ class ArrayReader:
     Parameters
     ----------
     groups : dict from str to ndarray, shape (n,)
+        Concatenated values of the arrays of each group.
     """
 
     def __init__(self, groups: dict[str, NDArray[Any]]) -> None:

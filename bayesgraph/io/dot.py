@@ -441,7 +441,7 @@ class _Drawing:
         return labels.table(describe_factor(source, rows, columns))
 
     def observed(self, variable: Variable) -> str | None:
-        """Return ``= state`` or ``= number`` for an observed variable."""
+        """Return the text ``= state`` or ``= number`` for an observed variable, else None."""
         if variable not in self.evidence:
             return None
         value = self.evidence.columns[variable][0]

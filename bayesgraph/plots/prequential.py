@@ -54,7 +54,7 @@ def prequential_figure(
     results : PrequentialResult, several, or mapping from name to PrequentialResult
         Results of :func:`bayesgraph.prequential` for one model or several models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
-    changes : array_like of int, optional
+    changes : array_like of numbers, optional
         Indices of rows at which the stream is known to change; they are drawn as grey lines.
     title : str
 

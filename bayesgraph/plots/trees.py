@@ -39,8 +39,8 @@ def tree_to_dot(
     cpd : TreeCPD
         If it has the number of rows that reached each node in fitting, these numbers are shown.
     numbers : GaussianCPD, optional
-        CPD of a number given the tree's child (as in a regression): the leaves show its mean ±
-        standard deviation instead of bars.
+        For a regression tree, whose child is the variable of the leaves: CPD of the target given
+        the leaf. The leaves show mean ± standard deviation of the target instead of bars.
     max_depth : int, optional
         Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
         None shows all.
