@@ -55,7 +55,21 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         return self
 
     def _rules(self, n: int, total: float) -> tuple[int, int, float]:
-        """Return the minimum rows of a node to split, and minimum rows and weight of a child."""
+        """Return the stopping rules that `_grown` takes.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        total : float
+            Sum of the weights of the rows.
+
+        Returns
+        -------
+        tuple (int, int, float)
+            Minimum number of rows of a node that is split, and minimum number and minimum total
+            weight of the rows of a child.
+        """
         leaf, split = (
             int(given if isinstance(given, (int, np.integer)) else np.ceil(given * n))
             for given in (self.min_samples_leaf, self.min_samples_split)
@@ -65,7 +79,15 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
     def _grown(
         self, columns: Floats, labels: NDArray[np.intp], weights: Floats
     ) -> tuple[list[Any], list[Floats], int]:
-        """Return the nodes as scikit-learn stores them, their class shares, and the depth."""
+        """Grow a tree; return its nodes in scikit-learn's format, their class shares, the depth.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n_rows)
+        labels : ndarray, shape (n_rows,)
+            Codes of the classes.
+        weights : ndarray, shape (n_rows,)
+        """
         nodes: list[Any] = []
         values: list[Floats] = []
         heap: list[Any] = []

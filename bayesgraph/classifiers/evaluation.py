@@ -27,7 +27,7 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """The decisions of a rule on rows whose class is known.
+    """The decisions of a decision rule (see `Evaluation.decide`) on rows with known classes.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Evaluation:
     ) -> Decisions:
         """Return the decisions of a rule on the held-out rows, with their accuracy and cost.
 
-        The parameters are those of `decide` of the classifiers.
+        The parameters are those of `GraphClassifier.decide`.
         """
         rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)

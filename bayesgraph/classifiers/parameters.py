@@ -51,19 +51,23 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
 
 def _bullet(family: LeafFamily) -> str:
-    """Return the list item that describes a family in the docstring of ``distributions=``."""
+    """Return a family as a list item of the docstring of the parameter `distributions`."""
     stored = "; keeps the distinct values of the column" if family.keeps_values else ""
     text = f'* "{family.name}": {family.summary}{stored}.'
     return _indented(text, 10)
 
 
 def _indented(text: str, below: int) -> str:
-    """Return wrapped text: the first line indented by 8 blanks, further lines by `below` blanks."""
+    """Return wrapped text: the first line indented by 8 blanks, later lines by `below` blanks."""
     return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
 
 
 def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
-    """Yield the first name of each entry in a section of a docstring, and its text."""
+    """Yield (name, text) for each entry in a section, such as "Parameters", of a docstring.
+
+    The text includes the line of the name. An entry of several names is yielded under its first
+    name.
+    """
     _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
     text = rest.partition("\n\n")[0] + "\n"
     for found in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):

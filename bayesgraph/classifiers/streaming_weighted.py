@@ -28,8 +28,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     before that row; then the row enters the summaries (Salperwyck, Lemaire, Hue 2014).
 
     Independent exponents for each class and feature converge slowly in one pass. By default
-    (``"mixed"``) an exponent is the sum of a part that all classes share and a deviation of the
-    class that changes more slowly. Step sizes are those of AdaGrad: 0.1 divided by the square root
+    (``"mixed"``) an exponent is the sum of a part that all classes share and a slower deviation
+    for each class. Step sizes are those of AdaGrad: 0.1 divided by the square root
     of 1 plus the sum of the squared gradients of the exponent. They are smaller for a feature whose
     log densities differ by more than 2 nats (root mean square), as those of Gaussians with few rows
     do. Exponents are dimensionless and near 1, so that no step size needs to be tuned. Predictions

@@ -80,7 +80,7 @@ def _of_streams(text: str) -> Any:
 
 
 class _NamesModels(typer.core.TyperCommand):
-    """A command whose help lists the models and families, which are imported for the help only."""
+    """A command whose help lists models and families; these are imported only to show the help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with ``{models}`` and ``{families}`` replaced by lists of names."""
@@ -401,9 +401,10 @@ def _known_table(
     *,
     labelled: bool = False,
 ) -> Any:
-    """Read a table; return the columns of a classifier's features, and the classes if `labelled`.
+    """Read a table from a file and return the columns of a classifier's features.
 
-    The column of the classes is the last one.
+    If `labelled` is true, the column of the classes follows as the last one. `missing` are texts of
+    CSV cells that mean a missing value, in addition to the usual ones.
     """
     variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
     table = bg.read_table(

@@ -1,4 +1,4 @@
-"""The models that the command line fits, and the options that only some of them take."""
+"""The models that the command line fits, and the options that only some of the models take."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def estimators() -> dict[str, Callable[..., GraphClassifier]]:
 
 
 def models() -> dict[str, Callable[..., GraphClassifier]]:
-    """Return all models: the estimators, and the structure learners without an estimator."""
+    """Return all models by name: estimators, and learners of structures without an estimator."""
     learners = {
         name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
         for name in bg.BayesianNetworkClassifier.learners
@@ -68,7 +68,7 @@ def make_classifier(
     alpha: float | None,
     options: Mapping[str, Any],
 ) -> GraphClassifier:
-    """Return the unfitted classifier `model`, with those of the options that it takes.
+    """Return the unfitted classifier of a name; options that it does not take are ignored.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from bayesgraph.io.files import PathLike, path_text
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The card of a file format.
+    """The card (record) of a file format: its name, reader and writer.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
 
 
 class _Words:
-    """The names and states of a network as words of the file.
+    """The names and states of a network as they are written in a BIF file, quoted if necessary.
 
     Parameters
     ----------
@@ -170,7 +170,8 @@ class _Words:
     Attributes
     ----------
     problems, changes : list of str
-        Descriptions of names and states that cannot be written, and of those that are changed.
+        Messages on names and states that BIF cannot hold, and on those that are written as other
+        text.
     """
 
     def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:
@@ -231,7 +232,7 @@ def _unquotable(text: str) -> str | None:
 
 
 def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
-    """Yield the probability block of a table, in pieces of text."""
+    """Yield the text of the BIF block that has the table of a CPD, in pieces."""
     head = words.names[cpd.variable]
     if not cpd.parents:
         yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"

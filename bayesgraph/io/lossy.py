@@ -20,7 +20,10 @@ def no_table(variable: Variable) -> str:
 
 
 def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
-    """Return the tables of a network, messages on its other CPDs, and messages on omissions."""
+    """Return a network's tables, messages on CPDs that are no tables, and messages on losses.
+
+    The messages are the problems and the changes that `check_lossless` takes.
+    """
     tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
     problems = [
         f"{cpd.variable.name!r} has a {type(cpd).__name__}"
@@ -35,13 +38,14 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
 def check_lossless(
     name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
 ) -> None:
-    """Raise an error that lists the problems of a model with a format, or warn of the changes.
+    """Raise an error if a format cannot hold a model, or warn if it is written with changes.
 
     Parameters
     ----------
     name : str
         Name of the format.
     problems, changes : sequence of str
+        What the format cannot hold, and what is changed or left out.
     stacklevel : int
         Stack level of the warning, as counted in the caller.
 

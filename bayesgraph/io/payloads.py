@@ -33,7 +33,7 @@ from bayesgraph.variables import (
 
 
 class RemovedKind(Exception):  # noqa: N818 - it is no fault of the file
-    """Raised if part of a file is of a kind that is no longer read; the message names the kind."""
+    """Raised if a file has a kind of content that is no longer read; the message names the kind."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Kind:
     Attributes
     ----------
     holds : callable
-        Returns whether a model is exactly of this kind: a subclass may have more to save.
+        Returns whether a model is exactly of this kind; for an instance of a subclass, which may
+        have more to save, it is false.
     encode : callable
         From model and ArrayWriter to a dict that JSON can hold.
     decode : callable
@@ -139,7 +140,9 @@ def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
 
 
 def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dict[str, Any]:
-    """Return a CPD as JSON, with its variables as indices.
+    """Return a CPD as JSON, in which variables are indices and arrays are references.
+
+    `at` maps each variable to its index.
 
     Raises
     ------
@@ -183,7 +186,7 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
-    """Return the variable at an index that was read from a file."""
+    """Return the variable at an index read from a file; an error if it is no valid index."""
     if type(position) is not int or position < 0:
         raise ValueError(f"expected the position of a variable; got {position!r:.80}")
     return variables[position]

@@ -82,7 +82,8 @@ def to_pgmpy(model: Any) -> Any:
         If pgmpy is not installed.
     """
     if isinstance(model, WeightedNetwork):
-        # Exact only if all features are observed: pgmpy sums missing ones out of powered tables.
+        # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
+        # are already raised to their exponents.
         model = model.to_factor_graph()
     if isinstance(model, FactorGraph):
         return _to_markov_network(model)
@@ -164,7 +165,7 @@ def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> 
 
 
 def _with_graph(result: Any, model: BayesianNetwork) -> Any:
-    """Add the nodes, arcs and arc scores of a model to a pgmpy network.
+    """Return `result`, an empty pgmpy network, with the nodes, arcs and arc scores of a model.
 
     Arcs are added in topological order, in which pgmpy's search for a cycle at each arc is fast.
     """
@@ -222,7 +223,10 @@ def _to_markov_network(model: FactorGraph) -> Any:
 
 
 def _term_values(term: Term) -> Floats:
-    """Return a powered table as plain numbers; exactly the table of a CPD if its exponent is 1."""
+    """Return the table of a term raised to its exponent, as plain numbers instead of logarithms.
+
+    With the exponent 1, the numbers of a TableCPD are exactly kept.
+    """
     if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
         return term.source.values
     assert term.table is not None  # checked before
@@ -296,7 +300,7 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
 
 
 def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
-    """Return the CPD of each node, in the order of the nodes."""
+    """Return the CPD of each node of a pgmpy model; all must be of the class `family`."""
     by_node = {cpd.variable: cpd for cpd in model.cpds}
     without = [node for node in model.nodes if node not in by_node]
     if without:
@@ -350,7 +354,10 @@ def _from_linear_gaussian(model: Any) -> BayesianNetwork:
 
 
 def _variance(attributes: dict[str, Any], cpd: Any) -> float:
-    """Return the variance that `to_pgmpy` stored, if the standard deviation is still its root."""
+    """Return a node's variance as `to_pgmpy` stored it, unless the CPD's deviation was changed.
+
+    Then it is the square of the deviation. `attributes` are those of pgmpy's node.
+    """
     deviation = float(cpd.std)
     sent = attributes.get(_VARIANCE)
     if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:

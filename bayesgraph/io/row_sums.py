@@ -45,7 +45,10 @@ class RoundedRows:
         return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
 
     def warn(self, where: str, *, stacklevel: int) -> None:
-        """Give one warning if any row was changed; `stacklevel` counts from the caller."""
+        """Warn once of all rows that were changed, if any; `where` is the path for the message.
+
+        `stacklevel` counts from the caller.
+        """
         if not self._changed:
             return
         warnings.warn(
@@ -62,7 +65,7 @@ def network_of(
 ) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
 
-    `stacklevel` counts from the caller.
+    `source` is the path for messages; `stacklevel` counts from the caller.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def network_of(
 
 
 def first_bad_row(values: Floats) -> int:
-    """Return the index of the first row (last axis) that `TableCPD` refuses; 0 if all are valid."""
+    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0."""
     rows = values.reshape(-1, values.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
@@ -86,5 +89,8 @@ def first_bad_row(values: Floats) -> int:
 
 
 def sum_to_one(rows: Floats) -> bool:
-    """Return whether all rows sum to one up to rounding; it reveals a table with swapped axes."""
+    """Return whether all rows sum to one up to the rounding of printed probabilities.
+
+    On a refused table with its axes swapped, true means that the file has the axes in that order.
+    """
     return np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING_LIMIT)

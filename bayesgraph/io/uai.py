@@ -175,7 +175,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
 
 
 class _Table(NamedTuple):
-    """A table with its scope, and the index of its first entry among the numbers of a file."""
+    """A table with its scope, and the index of its first entry among all numbers of the file."""
 
     scope: list[Discrete]
     values: Floats
@@ -294,9 +294,10 @@ def _variables(
 
 
 def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
-    """Return the variables that need a factor of ones before, and after, the factors of the file.
+    """Return the variables that need a factor of ones before and after the factors of the file.
 
-    A factor graph takes its variables, and their order, from its factors.
+    A factor graph has only variables of its factors, in the order in which these name them. Factors
+    of ones add variables that are in no scope, and keep the order of the file.
     """
     seen = list(dict.fromkeys(variable for scope in scopes for variable in scope))
     free = sorted(set(range(n)).difference(seen))
@@ -339,7 +340,10 @@ def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[s
 
 
 def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str]]:
-    """Return the powered tables of a graph, and the problems and changes in writing them."""
+    """Return a graph's tables raised to their exponents, and messages on problems and changes.
+
+    The messages are the arguments of `check_lossless`.
+    """
     tables: list[_Table] = []
     problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     for term in model.terms:
@@ -366,7 +370,8 @@ def _numbers(log_values: Floats) -> Floats:
 
     exp alone is off by some units in the last place: logarithms would change from file to file, and
     0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
-    no float has exactly that logarithm, as is usual in powered tables, the value of exp is taken.
+    no float has exactly that logarithm, as is usual in tables raised to an exponent, the value of
+    exp is taken.
     """
     with np.errstate(all="ignore"):
         values = np.exp(log_values)
@@ -389,7 +394,7 @@ def _is_held(values: Floats, log_values: Floats) -> bool:
 
 
 def _lost_words(variables: Sequence[Discrete]) -> list[str]:
-    """Return messages on the names and states that differ from the defaults of `read_uai`."""
+    """Return messages on names and states that are lost: all but the defaults of `read_uai`."""
     names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
     states = [
         v.name
@@ -403,7 +408,7 @@ def _lost_words(variables: Sequence[Discrete]) -> list[str]:
 
 
 def _rows(values: Floats) -> Iterator[str]:
-    """Yield lines of text, each with the values along the last axis."""
+    """Yield the lines of a table in a file: the values along its last axis in each line."""
     for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
         # repr gives the shortest decimal that reads back as the same float.
         yield " ".join(map(repr, row))

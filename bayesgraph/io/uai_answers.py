@@ -111,7 +111,7 @@ def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: 
 
 
 def discrete_variables(model: Model) -> list[Discrete]:
-    """Return the variables of a model, all of which must be discrete."""
+    """Return the variables of a model; an error if one of them is not discrete."""
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     if len(variables) < len(model.variables):
         others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
@@ -120,7 +120,7 @@ def discrete_variables(model: Model) -> list[Discrete]:
 
 
 def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
-    """Return the codes of the observed states; an error for soft evidence."""
+    """Return the state code of each observed variable; an error for soft evidence."""
     encoded = model.encode(evidence)
     if encoded.likelihoods:
         raise LossyExportError(

@@ -38,7 +38,7 @@ class Numbers:
     values : ndarray of float
         All numbers.
     position : int
-        How many of the values have been taken.
+        Number of values taken so far.
 
     Raises
     ------
@@ -63,17 +63,20 @@ class Numbers:
 
     @property
     def left(self) -> int:
-        """How many of the values have not been taken yet."""
+        """Number of values not taken yet."""
         return len(self.values) - self.position
 
     def line(self, index: int) -> int:
-        """Return the line of the number at an index; past the last number, the last line."""
+        """Return the line of the file with the number at an index; past the end, the last line."""
         word = self._word(index)
         at = len(self._data.rstrip()) if word is None else word.start()
         return self._data.count(b"\n", 0, at) + 1
 
     def error(self, index: int, expected: str, advice: str = "") -> FileFormatError:
-        """Return the error that `expected` should be in place of the number at an index."""
+        """Return an error for the number at an index, which says what was expected in its place.
+
+        `expected` is that text, and `advice` a sentence at the end.
+        """
         word = self._word(index)
         if word is None:
             got = "the end of the file; it may be truncated"
@@ -88,11 +91,11 @@ class Numbers:
         return next(itertools.islice(words, index, None), None)
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
-        """Take one integer from `low` to `high`."""
+        """Take one integer from `low` to `high`; `what` describes it in errors."""
         return int(self.counts(1, what, low, high)[0])
 
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
-        """Take n integers from `low` to `high`."""
+        """Take n integers from `low` to `high`; `what` describes them in errors."""
         values = self.take(n, what)
         # Beyond 2**53 a float may stand for several integers.
         good = (values >= low) & (values <= min(high, 2**53)) & (values == np.floor(values))
@@ -103,7 +106,7 @@ class Numbers:
         return values.astype(np.int64)
 
     def take(self, n: int, what: str) -> Floats:
-        """Take n numbers."""
+        """Take n numbers; `what` describes them in errors."""
         if n > self.left:
             more = f"{n - self.left} more of {n} numbers" if n > 1 else "a number"
             raise self.error(len(self.values), f"{what}: {more}")
@@ -111,7 +114,7 @@ class Numbers:
         return self.values[self.position - n : self.position]
 
     def table(self, n: int, what: str) -> Floats:
-        """Take n finite numbers that are not negative."""
+        """Take n finite numbers that are not negative; `what` describes them in errors."""
         values = self.take(n, what)
         good = (values >= 0) & np.isfinite(values)
         if not good.all():
@@ -120,7 +123,7 @@ class Numbers:
         return values
 
     def finish(self, after: str) -> None:
-        """Check that all values have been taken."""
+        """Raise an error if values are left; `after` describes the last ones taken."""
         if self.left:
             raise self.error(
                 self.position, f"the end of the file after {after}", f" {self.left} are too many."

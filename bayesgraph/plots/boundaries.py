@@ -133,7 +133,7 @@ def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Nam
 def _points(
     clf: GraphClassifier, X: Any, y: ArrayLike, features: tuple[Name, Name]
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the rows with both features, shape (n, 2), and the codes of their classes."""
+    """Return the rows in which both features are observed, shape (n, 2), and their class codes."""
     columns = columns_of(X, [variable.name for variable in clf.features_])
     for name in features:
         if name not in columns:
@@ -151,7 +151,7 @@ def _points(
 
 
 def _limits(points: Floats) -> Floats:
-    """Return the lower and upper limit of both axes, shape (2, 2)."""
+    """Return the limits (low, high) of both axes, shape (2, 2), with a margin around the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     margin = _MARGIN * np.where(high > low, high - low, 1.0)
     # Without negative values there is no margin below 0, where the density may be zero.
@@ -165,7 +165,10 @@ def _log_proba(
     fixed: Mapping[Name, Any],
     axes: list[Floats],
 ) -> Floats:
-    """Return log probabilities on a grid, shape (n_y, n_x, n_classes)."""
+    """Return log class probabilities on a grid, shape (n_y, n_x, n_classes).
+
+    `axes` are the grid values of both features; `fixed` is the evidence on other features.
+    """
     x, y = (values.ravel() for values in np.meshgrid(*axes))
     columns: dict[Name, Any] = {v.name: [fixed.get(v.name)] * len(x) for v in clf.features_}
     columns[features[0]], columns[features[1]] = x, y
@@ -176,7 +179,10 @@ def _log_proba(
 
 
 def _background(proba: Floats) -> Floats:
-    """Return colours, shape (n_y, n_x, 3): the more probable the best class, the deeper."""
+    """Return the colour of the most probable class at each grid point, shape (n_y, n_x, 3).
+
+    The more probable the class, the deeper its colour.
+    """
     n = proba.shape[-1]
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
     palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
@@ -185,7 +191,7 @@ def _background(proba: Floats) -> Floats:
 
 
 def _note(clf: GraphClassifier, fixed: Mapping[Name, Any]) -> str:
-    """Return a text with the given features and the number of features that are not observed."""
+    """Return the line below the title: features in the evidence, number of unobserved features."""
     shown = [f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in fixed.items()]
     n_free = len(clf.features_) - 2 - len(fixed)
     if n_free:

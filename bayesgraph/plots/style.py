@@ -69,7 +69,7 @@ def new_figure(figure_class: Any, width: float, height: float) -> Figure:
 
 
 def heading(axes: Axes, title: str, note: str) -> None:
-    """Write a bold title and a line of muted text below it, flush left with the axes."""
+    """Write a bold title and `note`, a line of muted text, above the axes, flush left."""
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
     axes.annotate(
         note,
@@ -83,7 +83,7 @@ def heading(axes: Axes, title: str, note: str) -> None:
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
-    """Return names or states as texts, which are shortened and distinct."""
+    """Return names or states as texts, shortened but distinct."""
     return texts(map(plain, classes), LONGEST_LABEL)
 
 

@@ -39,8 +39,8 @@ def tree_to_dot(
     cpd : TreeCPD
         If it has the number of rows that reached each node in fitting, these numbers are shown.
     numbers : GaussianCPD, optional
-        CPD of a number given the tree's child (as in a regression): the leaves show its mean ±
-        standard deviation instead of bars.
+        For a regression tree, whose child is the variable of the leaves: CPD of the target given
+        the leaf. The leaves show mean ± standard deviation of the target instead of bars.
     max_depth : int, optional
         Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
         None shows all.
@@ -147,7 +147,7 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int)
 
 
 def _cut(cpd: TreeCPD, node: int) -> str:
-    """Return the statement of a node that replaces its subtree by the number of leaves."""
+    """Return the DOT statement of a node that replaces its subtree by the number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
         at = waiting.pop()
@@ -162,7 +162,7 @@ def _cut(cpd: TreeCPD, node: int) -> str:
 
 
 def _rows(cpd: TreeCPD, node: int) -> list[str]:
-    """Return a label with the number of rows that reached a node; none if it is unknown."""
+    """Return the label of the number of rows that reached a node, as a list; empty if unknown."""
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
@@ -172,7 +172,10 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return for both branches the condition, its full text, and the states still possible."""
+    """Return (condition, its full text, states still possible) for both branches of a split.
+
+    `left_over` has the states of each discrete feature that are still possible at the node.
+    """
     parent = cpd.parents[cpd.tree.feature[node]]
     if not isinstance(parent, Discrete):
         at = float(cpd.tree.threshold[node])
