@@ -150,10 +150,7 @@ class Calibration:
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
     """Return the sums of a table over the variables not in `keep`, axes in the order of `keep`.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, *cardinalities of the scope)
-    scope, keep : sequence of Discrete
+    `values` has the axes (rows, scope...).
     """
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]

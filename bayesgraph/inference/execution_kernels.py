@@ -67,20 +67,11 @@ def _emit(
 ) -> int:
     """Append an instruction with nested loops to the code; return the new code size.
 
-    Successive axes that are contiguous in target and source are merged.
-
-    Parameters
-    ----------
-    code : ndarray
-        Array of instructions, of which the first `size` entries are used.
-    operation, kind : int
-        See the constants of this module.
-    target, source : int
-        Offsets in the workspace, or index of the factor whose table is the source.
-    outer : int
-        Number of leading axes over which the surrounding loop of the program runs.
-    counts, target_steps, source_steps : ndarray, one entry for each axis
-        Lengths of the axes, and their strides in target and source.
+    The first `size` entries of `code` are in use. `target` and `source` are offsets in the
+    workspace, or `source` is the index of a factor if `kind` is TABLE. `counts`, `target_steps` and
+    `source_steps` are the lengths of the axes and their strides in target and source. Successive
+    axes that are contiguous in both are merged. The first `outer` axes are left to the surrounding
+    loop of the program.
     """
     code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
     at = size + HEAD
@@ -597,14 +588,8 @@ def _linear(
 ) -> None:
     """Execute a COPY, MULTIPLY or ADD instruction on probabilities.
 
-    Parameters
-    ----------
-    target, source : ndarray
-        Arrays written and read, from the offsets `t` and `s` on.
-    code : ndarray
-        The program; the `dims` dimensions of the instruction start at `at`.
-    index : ndarray
-        Scratch array for the indices of the loops.
+    It writes to `target` from offset `t` on and reads `source` from offset `s` on. The `dims`
+    dimensions of the instruction start at ``code[at]``; `index` is a scratch array for the loops.
     """
     inner = at + 3 * (dims - 1)
     n, dt, ds = np.uint64(code[inner]), np.uint64(code[inner + 1]), np.uint64(code[inner + 2])
@@ -910,13 +895,8 @@ def run(
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
     """Add the sums computed by the second half of a loop to those of the first half.
 
-    Parameters
-    ----------
-    code : the instructions
-    at : int
-        Position of the CLEAR instructions, which list the ranges of the sums.
-    work, own : ndarray
-        Arrays of the first and of the second half; `work` receives the totals.
+    `own` has the sums of the second half; they are added to `work`. The CLEAR instructions from
+    ``code[at]`` on list the ranges of the sums.
     """
     while code[at] == CLEAR:
         for k in range(code[at + 2], code[at + 2] + code[at + 3]):
@@ -998,16 +978,8 @@ def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
     """Return the factors and incoming messages of each clique as linked lists; see `linked`.
 
     Factors precede the messages of child cliques. Operand o is factor o if ``o < n_factors``,
-    otherwise the message of clique ``o - n_factors``.
-
-    Parameters
-    ----------
-    home : shape (n_factors,)
-        The clique at which each factor is multiplied, -1 if none.
-    parent : shape (n_cliques,)
-        Parent of each clique, -1 for a root.
-    up : shape (n_cliques,)
-        Offset in the workspace of each clique's message to its parent, -1 if there is none.
+    otherwise the message of clique ``o - n_factors``. The arguments are arrays of `Tree` and
+    `Program`.
     """
     n_factors, n_cliques = len(home), len(parent)
     owner = np.empty(n_factors + n_cliques, np.int64)
@@ -1031,21 +1003,13 @@ def local_values(
     linear: bool,
     values: Floats,
 ) -> int:
-    """Write the value of each joint state of the variables that clique c eliminates.
+    """Write the value of each joint state of the variables that clique c eliminates to `values`.
 
     The value is the product of the clique's factors and incoming messages, with the clique's other
-    variables fixed. Returns the number of joint states.
-
-    Parameters
-    ----------
-    c : int
-    assigned : shape (n_rows, n)
-        States of all free variables, at which the clique's other variables are fixed.
-    operands : result of `operand_lists`
-    linear : bool
-        Whether tables and workspace hold probabilities, not logarithms.
-    values : shape (n_rows, number of joint states) at least
-        Receives probabilities if `linear`, otherwise logarithms.
+    variables at the states in `assigned`, shape (n_rows, n). `operands` is the result of
+    `operand_lists`; `linear` tells whether tables, workspace and `values` hold probabilities, not
+    logarithms. `values` has shape (n_rows, number of joint states) at least. Returns the number of
+    joint states.
     """
     tree, up, source, kind, step = (
         program.tree, program.up, program.source, program.kind, program.step,

@@ -194,15 +194,7 @@ def _drawn(
 ) -> dict[Variable, NDArray[Any]]:
     """Return n draws of all free variables, as encoded columns.
 
-    Parameters
-    ----------
-    model : ProductModel
-    given : Evidence
-        The evidence, one row.
-    discrete : TableDraws
-        Draws of the free discrete variables.
-    n : int
-    random : numpy Generator
+    `given` is the evidence, and `discrete` draws the free discrete variables.
     """
     drawn = discrete.take(n, random)
     continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
@@ -232,15 +224,8 @@ def _mixture(
 ) -> GaussianMixture | MixedPosterior | None:
     """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
 
-    Parameters
-    ----------
-    result : GaussianFactor
-        Unnormalised posterior over ``plan.keep``.
-    discrete : list of Discrete
-        The discrete targets. Other discrete variables index the components of the mixture.
-    plan : Plan
-    wanted : sequence of Variable
-        All targets.
+    `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
+    factor index the components of the mixture.
     """
     continuous = tuple(v for v in wanted if isinstance(v, Continuous))
     order = [result.variables.index(v) for v in continuous]

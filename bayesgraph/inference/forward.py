@@ -55,17 +55,9 @@ class ForwardWork(Work):
 def _rows(
     model: Any, given: Evidence, above: Any, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return n draws of all variables.
+    """Return n draws of all variables given the evidence `given`.
 
-    Parameters
-    ----------
-    model : network
-    given : Evidence
-        The evidence, one row.
-    above : answer to `Draw`, or None
-        Draws of the unobserved ancestors of observed variables; None if there are none.
-    n : int
-    random : numpy Generator
+    `above` draws the unobserved ancestors of observed variables; None if there are none.
     """
     columns = {v: np.repeat(column, n, axis=0) for v, column in given.columns.items()}
     if above is not None:

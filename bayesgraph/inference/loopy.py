@@ -233,12 +233,8 @@ class _Schedule:
     def report(self, change: float, moves: list[Floats]) -> None:
         """Record the changes of the messages in an iteration; increase the damping if needed.
 
-        Parameters
-        ----------
-        change : float
-            Largest change of a log message without damping.
-        moves : list of ndarray
-            Changes of all log messages without damping.
+        `moves` are the changes of all log messages without damping, `change` is the largest of
+        them.
         """
         self._smallest = min(self._smallest, change)
         self._waited += 1
@@ -282,11 +278,8 @@ class _Kind:
     def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
         """Exclude the states that some factor does not support; return whether any was excluded.
 
-        Parameters
-        ----------
-        supported : ndarray of bool, shape (k, number of `edges`)
-            Whether the factor of each edge is positive at each state of the edge's variable.
-        edges : slice
+        `supported`, shape (k, number of `edges`), tells whether the factor of each edge is positive
+        at each state of the edge's variable.
         """
         state, edge = np.nonzero(~supported)
         at = state, self.owner[edges][edge]
@@ -340,12 +333,7 @@ class _Group:
     def product(self, cavities: Sequence[Floats], *, without: int = -1) -> Floats:
         """Return the log of each factor times the cavity messages of its variables.
 
-        Parameters
-        ----------
-        cavities : sequence of ndarray, shape (k, n_edges)
-            Cavity log messages of each `_Kind`.
-        without : int
-            Axis of the variable whose message is left out; -1 leaves none out.
+        `cavities` has one array for each `_Kind`. The message of axis `without` is left out.
         """
         total: Floats = np.zeros([1] * self.table.ndim)
         # The table is added last: until then the sum has only the axes of the cavities.

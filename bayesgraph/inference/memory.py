@@ -85,18 +85,10 @@ def default_memory_limit() -> int:
 
 
 def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
-    """Return the error for a query whose tables are too large.
+    """Return the error for a query that needs too much memory.
 
-    Parameters
-    ----------
-    what : str
-        What is too large, such as "a table".
-    entries : float
-        Its number of entries.
-    width : int
-        Induced width of the elimination order.
-    limit : float
-        Bytes.
+    `what` names the object that is too large, such as "a table", and `entries` is its number of
+    entries. `width` is the induced width; `limit` is in bytes.
     """
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "

@@ -251,14 +251,7 @@ def _eliminated(
 ) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
     """Return the steps that eliminate the variables in `leaving`, and the remaining scopes.
 
-    Parameters
-    ----------
-    variables : sequence of Variable
-        All variables, in the order that breaks ties.
-    scopes : sequence of tuples of Variable
-        Scopes of the factors.
-    leaving : sequence of Variable
-        The variables to eliminate.
+    `variables` lists all variables, in the order that breaks ties.
     """
     if not leaving:
         return [], list(scopes)

@@ -314,7 +314,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sort(values: Ints, start: int, end: int) -> None:
-    """Sort a slice in place by Shell sort (gaps of Knuth 1973): most slices are short."""
+    """Sort ``values[start:end]`` in place by Shell sort (gaps of Knuth 1973); ranges are short."""
     gap = 1
     while gap < end - start:
         gap = 3 * gap + 1
@@ -346,18 +346,9 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
     """Eliminate simplicial variables of stage 0 and return their number.
 
     All neighbours of a simplicial variable are adjacent to each other, so that its elimination adds
-    no edges and is an optimal first step.
-
-    Parameters
-    ----------
-    n : int
-        Number of variables.
-    near_start, near
-        Neighbours of each variable; see `_adjacency`.
-    stage : shape (n,)
-        Stage of each variable.
-    order, gone : shape (n,)
-        Receive the eliminated variables in order, and 1 for each eliminated variable.
+    no edges and is an optimal first step. `near_start` and `near` list the neighbours of each of n
+    variables (see `_adjacency`). `order` receives the eliminated variables in order, and `gone` 1
+    for each of them.
     """
     degree = np.empty(n, np.int64)
     queue = np.empty(n, np.int64)
@@ -425,13 +416,8 @@ def _lowest(x: np.uint64) -> np.int64:
 def _first_fill(near: Bits, weight: Floats) -> Floats:
     """Return the fill-in of each variable: the weight of edges that its elimination would add.
 
-    The weight of an edge is the product of the weights of its two variables.
-
-    Parameters
-    ----------
-    near : shape (n, words)
-        Neighbours of each variable as a bit mask.
-    weight : shape (n,)
+    The weight of an edge is the product of the weights of its two variables. Row v of `near` is a
+    bit mask of the neighbours of variable v.
     """
     n, words = near.shape
     fill = np.zeros(n)
@@ -467,23 +453,17 @@ def _greedy(
 ) -> tuple[float, int]:
     """Find an elimination order greedily: always eliminate the variable with the minimum score.
 
-    Fill-in and clique sizes are updated for each new edge, not recomputed.
+    Fill-in and clique sizes are updated for each new edge, not recomputed. Lower stages are
+    eliminated first. The search stops if the cost exceeds `limit`.
 
     Parameters
     ----------
-    start_near : shape (n, words)
-        Neighbours of each variable as a bit mask.
-    start_fill : shape (n,)
-        Fill-in of each variable; see `_first_fill`.
-    weight, log_card, stage : shape (n,)
-        Weight for the fill-in, log cardinality, and stage of each variable; lower stages are
-        eliminated first.
+    start_near, start_fill
+        Neighbours of each variable as bit masks, and its fill-in for `weight` (see `_first_fill`).
     score : int
         Index of the greedy score, such as _MIN_FILL.
     taste : shape (n,)
         Factor by which each variable's score is multiplied (random noise).
-    limit : float
-        Cost at which the search stops.
     order : shape (n,)
         Receives the elimination order.
 
@@ -614,20 +594,10 @@ def elimination_order(
 ) -> Ints:
     """Return an elimination order of all variables, in which lower stages come first.
 
+    `start` and `item` are the scopes of the factors, `stage` is the stage of each variable.
     Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
-    greedy scores, with seeded noise from the second round on.
-
-    Parameters
-    ----------
-    cards : shape (n,)
-        Cardinalities.
-    start, item
-        Scopes of the factors.
-    stage : shape (n,)
-        Stage of each variable.
-    effort, most_work : float
-        The search stops when its number of steps exceeds `effort` times the entries of the best
-        order found, or `most_work`.
+    greedy scores, with seeded noise from the second round on. The search stops when its number of
+    steps exceeds `effort` times the entries of the best order found, or `most_work`.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -805,22 +775,10 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, size: int) -> int:
-    """Append to `pool` the variables of a slice of `source` that variable v's product lacks.
+    """Append to `pool` the variables of ``source[begin:end]`` that variable v's product lacks.
 
-    Parameters
-    ----------
-    source, begin, end
-        The slice ``source[begin:end]``.
-    v : int
-    mark : shape (n,)
-        ``mark[u]`` is v if variable u is in the product already.
-    pool : ndarray
-        Variables of all products, of which the first `size` entries are used.
-
-    Returns
-    -------
-    int
-        The new size.
+    ``mark[u]`` is v if variable u is in the product already. The first `size` entries of `pool` are
+    in use; the new size is returned.
     """
     for at in range(begin, end):
         u = source[at]
@@ -889,8 +847,6 @@ def rooted(
 
     Parameters
     ----------
-    cards, c_start, member, parent
-        See `Tree`.
     roots
         One clique of each tree and any number of -1. If the array is empty, the root of a tree is
         the clique with the most wanted variables; ties go to the current root.
@@ -996,9 +952,6 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
 
     Parameters
     ----------
-    question : Restricted
-        The relevant factors.
-    cliques : Cliques
     home, unit
         Clique of each factor, and which messages are all ones, for the current roots.
     """

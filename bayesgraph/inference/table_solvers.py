@@ -71,18 +71,9 @@ class _TablePosteriors(_TableWork):
     ) -> Posterior | Marginals | None:
         """Return computed probabilities as a `Posterior` or as `Marginals`.
 
-        None if the evidence is impossible.
-
-        Parameters
-        ----------
-        found : (ndarray, float)
-            Flat probabilities, and the log of the sum of the product of the tables.
-        free : sequence of int
-            Indices of the free variables, for `Marginals`.
-        case : Case
-            The evidence.
-        memory_limit : int, optional
-            Bytes, for the log evidence, which is computed when it is first accessed.
+        None if the evidence is impossible. `found` has the flat probabilities and the log of the
+        sum of the product of the tables; `free` are the indices of the free variables, for
+        `Marginals`.
         """
         flat, log_mass = found
         if log_mass == -np.inf:

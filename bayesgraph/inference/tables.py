@@ -168,7 +168,7 @@ class Tables:
         return len(self.start) - 1
 
     def table(self, f: int, *, logs: bool = False) -> tuple[list[int], Floats]:
-        """Return the indices of a table's variables, and the table or its logarithms."""
+        """Return the indices of the variables of table f, and the table (its log if `logs`)."""
         numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
         shape = self.cards[numbers]
         begin = int(self.arrays.base[f])

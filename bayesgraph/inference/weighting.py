@@ -520,16 +520,7 @@ class _Sampler:
         return _Chunk({target: columns[target] for target in self.targets}, log_weights)
 
     def _log_density(self, node: Node, columns: Mapping[Variable, NDArray[Any]], n: int) -> Floats:
-        """Return the log density of an observed child given its parents' samples, shape (n,).
-
-        Parameters
-        ----------
-        node : Node
-            The child's distribution.
-        columns : mapping from variable to ndarray, shape (n,)
-            Samples of the parents.
-        n : int
-        """
+        """Return the log density of an observed child given its parents' samples, shape (n,)."""
         family = {variable: columns[variable] for variable in (*node.parents, node.variable)}
         potential = node.potential(Evidence(n, family, complete=True))
         assert isinstance(potential, Factor)  # all variables are observed

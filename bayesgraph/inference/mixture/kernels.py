@@ -120,20 +120,9 @@ def _places(
 ) -> None:
     """Write the index of a factor's table entry for each row of a block to `at`.
 
-    If the table has the target as its last axis, the entry is that of the target's first state.
-
-    Parameters
-    ----------
-    codes, column, stride
-        See `add_network`.
-    base : int
-        Offset of the factor's table.
-    first, last : int
-        Range of the factor's axes in `column` and `stride`.
-    start, n : int
-        First row and number of rows of the block.
-    at : ndarray
-        Receives the indices.
+    If the table has the target as its last axis, it is the entry of the target's first state. The
+    block has n rows from `start` on. The factor's table starts at `base`, and its axes are
+    ``column[first:last]`` with the strides ``stride[first:last]``.
     """
     if last - first == 2:  # most factors have two such axes: one loop instead of three
         one, other = codes[column[first]], codes[column[first + 1]]

@@ -134,18 +134,8 @@ class RowSum:
         """Add the weighted probabilities of a network of tables to the sums, where possible.
 
         Returns the indices of the rows that were left out, because a variable with children is
-        missing; the network's own solver must answer them.
-
-        Parameters
-        ----------
-        sums : Sums
-            Tables of the network.
-        log_weight : float
-            Log weight of the network.
-        codes : ndarray, shape (n_columns, n_rows)
-            State codes, -1 where missing.
-        complete : bool
-            Whether no code is missing.
+        missing; the network's own solver must answer them. `codes` are state codes, shape
+        (n_columns, n_rows), -1 where missing; `complete` tells that none is missing.
         """
         open_rows = np.zeros(codes.shape[1], dtype=bool)
 
