@@ -136,8 +136,8 @@ class CPD(Displayed, ABC):
 
         Every parent in the evidence is observed in all rows. A child in the evidence may be missing
         in some rows: the potential of such a row is 1, the sum over the child. (If other CPDs
-        depend on a partially observed variable, it is not in this evidence: the engine multiplies
-        its evidence in.)
+        depend on a partially observed variable, it is not in this evidence: the inference engine
+        multiplies its evidence in.)
         """
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:

@@ -29,8 +29,8 @@ class HistogramCPD(NumericCPD):
     Between two edges the density is constant. Outside them it falls off as that of a Lomax
     distribution (Lomax 1954) with shape 3 and the range of the edges as its scale:
     ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. With tails so heavy, even
-    an extreme value has a log density of only some thousands below zero, and adding it to other
-    log densities does not cost the posterior its digits.
+    an extreme value has a log density of only some thousands below zero, so that adding it to other
+    log densities loses few digits.
 
     Parameters
     ----------

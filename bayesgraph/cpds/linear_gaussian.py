@@ -150,7 +150,10 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return adders; consecutive CPDs without observed discrete parents share one; see CPD."""
+        """Return objects that add the CPDs' log densities to an accumulator; see CPD.
+
+        Consecutive CPDs without observed discrete parents share one (a `LinearStack`).
+        """
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
             group = list(run)

@@ -1,8 +1,9 @@
 """Conditional distributions that sum out their unobserved root parents themselves.
 
-If a continuous parent of a tree CPD is free, the engine cannot represent the CPD's potential. But
-let the parent z be a root of the network that is not a target, has no soft evidence, and has no
-child other than c. Then z appears only in its own CPD and in the CPD of c. The sum
+If a continuous parent of a tree CPD is free, the CPD's potential is neither a table nor Gaussian,
+and the inference engine cannot represent it. An exception is a parent z that is a root of the
+network, is not a target, has no soft evidence and has a single child c. It appears only in its own
+CPD and in that of c, and the sum
 
     sum_z P(z) P(c | z, rest)
 

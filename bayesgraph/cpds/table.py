@@ -110,7 +110,10 @@ class TableCPD(CPD):
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return a list with a single adder, a stack of all tables; see CPD."""
+        """Return one object that adds the log probabilities of all tables to an accumulator.
+
+        See CPD.
+        """
         cells = math.prod(variable.cardinality for variable in scope)
         seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
         tables = [

@@ -247,9 +247,10 @@ def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Fl
 def _with_rows(
     product: GaussianFactor, other: GaussianFactor, lead: tuple[int, ...]
 ) -> GaussianFactor:
-    """Append the rows of A and b of another factor to a product, which has its constant already.
+    """Append the rows of A and b of another factor to those of a product.
 
-    `lead` is the shape of the product's batch axis and discrete axes.
+    The product's log constant already includes that of the other factor. `lead` is the shape of the
+    product's batch axis and discrete axes.
     """
     place = [product.variables.index(v) for v in other.variables]
     m = other.targets.shape[-1]

@@ -1,4 +1,4 @@
-"""Plans: the eliminations of a query, with their time and memory, from scopes alone."""
+"""Plans: the eliminations of a query with their cost and memory, computed before any table."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _pattern(model: Any, evidence: Any) -> Pattern:
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     """Return the error for a type of query that the model does not answer.
 
-    The message lists the queries that it does answer.
+    The message lists the model methods that do have an answer.
     """
     known = (name for kind, name in METHODS.items() if any(serving(model, kind)))
     others = ", ".join(dict.fromkeys(known))

@@ -1,7 +1,11 @@
-"""The solver of weighted networks (CPDs raised to exponents), such as weighted naive Bayes.
+"""The solver of weighted networks, whose conditionals are raised to exponents.
 
-The posterior of the class is proportional to a product of conditionals raised to exponents.
-Unobserved variables are summed out of the conditionals before the exponents are applied.
+With observed features O, the posterior of the class c is
+
+    P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic,
+
+such as that of weighted naive Bayes. Unobserved variables are summed out of the conditionals before
+the exponents are applied.
 """
 
 from __future__ import annotations

@@ -41,11 +41,12 @@ def best_assignments(
     n : int
     first : callable
         Function of k that returns the k most probable assignments of each network, best first, or
-        fewer if fewer are possible.
+        fewer if fewer have positive probability.
     log_weights : ndarray, shape (number of networks,)
+        Logs of the prior weights.
     log_probabilities : callable
-        Function of names and a list of tuples of values that returns the log probabilities of these
-        assignments and the evidence under the mixture.
+        Function of names and a list of tuples of values, one tuple for each assignment, that
+        returns the log joint probability of each assignment and the evidence under the mixture.
 
     Raises
     ------
