@@ -22,7 +22,7 @@ _MINIMUM_DIGITS = 3
 
 
 def texts(values: Iterable[object], longest: int) -> list[str]:
-    """Return values as texts of one line, which differ if the values differ.
+    """Return values as texts of one line, different texts for different values.
 
     ``1`` and ``"1"`` become ``1`` and ``'1'``. Texts longer than `longest` lose their middle,
     because the end often distinguishes columns.
@@ -44,7 +44,7 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
 
 
 def state_texts(variable: Discrete, longest: int) -> list[str]:
-    """Return states as texts of one line; see `texts`.
+    """Return the states of a variable as texts of one line and at most `longest` characters.
 
     The ends of intervals have at least three significant digits, and as many as distinguish them.
     """
@@ -77,14 +77,15 @@ def number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Description:
-    """A conditional distribution as text.
+    """A conditional distribution as a table of texts.
 
     Attributes
     ----------
     header : list of str
     rows : list of lists of str
     tints : ndarray, shape (n rows, n numbers), optional
-        Intensities from 0 to 1 of the backgrounds of each row's last cells, for plots.
+        Intensities from 0 to 1 of the background colours of the last n cells of each row, for
+        plots.
     note : str
         Number of rows and columns not shown, or the whole description if there is no table.
     """
@@ -104,7 +105,7 @@ def describe_table(
     *,
     probability: bool = True,
 ) -> Description:
-    """Return a table with a column for each state of the child.
+    """Return a table of texts with a column for each state of the child.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def describe_table(
     values : ndarray, shape (*parents' cardinalities, states of the child)
     max_rows, max_columns : int
     probability : bool
-        Print three decimals; values that would be rounded to zero have three significant digits,
-        as all values have without this option.
+        Whether to print three decimals, with three significant digits only for values that would be
+        rounded to zero. Otherwise all values have three significant digits.
     """
     table = values.reshape(-1, child.cardinality)
     columns = list(range(child.cardinality))[:max_columns]
@@ -130,13 +131,14 @@ def describe_items(
     max_rows: int,
     max_columns: int,
 ) -> Description:
-    """Return the probabilities of the most probable items, the most probable first.
+    """Return a table of texts with columns for the most probable items, the most probable first.
 
     Parameters
     ----------
     parents : sequence of Discrete
     child : CountVector
     shares : ndarray, shape (*parents' cardinalities, n_items)
+        Probability of each item.
     max_rows, max_columns : int
     """
     table = shares.reshape(-1, len(child.items))
@@ -173,7 +175,7 @@ def describe_numbers(
     max_rows: int,
     hidden: int = 0,
 ) -> Description:
-    """Return a table with a column for each parameter.
+    """Return a table of texts with a column for each parameter of a distribution.
 
     Parameters
     ----------
@@ -183,7 +185,7 @@ def describe_numbers(
     columns : mapping from header to ndarray, shape (*parents' cardinalities, n children)
     max_rows : int
     hidden : int
-        Number of parameters that have no column.
+        Number of parameters that have no column, for the note.
     """
     cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
     names = texts([child.name for child in children], _LONGEST) if len(children) > 1 else []
@@ -200,7 +202,7 @@ def describe_numbers(
 
 
 def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Description:
-    """Return the table of a factor, its last variable along the columns."""
+    """Return a factor as a table of texts, with a column for each state of its last variable."""
     if not factor.scope:
         return Description([], [], None, number(float(np.exp(factor.log_values[0]))))
     *others, last = factor.scope
@@ -215,7 +217,7 @@ def _share(value: float, probability: bool) -> str:
 
 
 def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
-    """Return the states of the parents in the first n configurations."""
+    """Return the states of the parents, as texts, in the first n parent configurations."""
     if not parents:
         return [[]]
     names = [state_texts(parent, _LONGEST) for parent in parents]
@@ -226,7 +228,10 @@ def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
 
 
 def left_out(rows: int, columns: int, column: str = "column") -> str:
-    """Return a note of how many rows and columns of a table are not shown."""
+    """Return a note such as "… 3 more rows and 2 more columns" about what is not shown.
+
+    `column` is the word for a column.
+    """
     parts = [
         f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
     ]

@@ -1,4 +1,7 @@
-"""The solver of averages of posteriors, whose weights do not depend on the evidence."""
+"""The solver of averages of networks: posteriors averaged by fixed weights.
+
+Unlike in a mixture, the weights do not depend on the evidence.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from bayesgraph.inference.results import Marginals, Posterior
 
 
 class AverageJoint(Work):
-    """A joint posterior: the weighted mean of the posteriors of members that have all targets."""
+    """A joint posterior: the weighted mean of the posteriors of the member networks.
+
+    Only members that have all target variables take part; their weights are normalised.
+    """
 
     def _begin(self, model: Any) -> None:
         targets = self.question.targets
@@ -48,7 +54,11 @@ class AverageJoint(Work):
         return averaged(answers, self._weights, np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        """Return logs of the weighted sum of posteriors, -inf if a row is impossible for all."""
+        """Return the log of the averaged posterior of the target for each row.
+
+        A member that gives a row probability zero contributes its prior. If all members do, the
+        row's logs are minus infinity.
+        """
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
@@ -68,7 +78,7 @@ class AverageJoint(Work):
 
 
 class AverageAll(Work):
-    """All marginals, each computed when it is first accessed."""
+    """The posterior of every unobserved variable, each computed when it is first accessed."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model = self.model
@@ -86,7 +96,7 @@ class AverageAll(Work):
 
 
 class Average(Solver):
-    """Averages the posteriors of the members by their weights."""
+    """Averages the posteriors of the member networks by their fixed weights."""
 
     name = "average"
     condition = "an average of posteriors with fixed weights"

@@ -1,4 +1,4 @@
-"""Memory: the limit of a question, its error message, and a pool of workspaces.
+"""Memory: the limit of a query, its error message, and a pool of workspaces.
 
 Fresh memory costs a page fault for every 512 numbers, which is a large part of the time of a large
 run. Runs of all models therefore borrow their workspaces from one pool.
@@ -89,7 +89,11 @@ def default_memory_limit() -> int:
 
 
 def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
-    """Return the error for a question whose tables are too large."""
+    """Return the error for a query that needs too much memory.
+
+    `what` names the object that is too large, such as "a table", and `entries` is its number of
+    entries. `width` is the induced width; `limit` is in bytes.
+    """
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "
         f"({format_bytes(BYTES * entries)}, induced width {width}); the limit is "

@@ -1,4 +1,4 @@
-"""Compilation of questions about tables: relevant factors, then a junction tree, then a program."""
+"""Compilation of queries on tables: relevant factors, a junction tree, an elimination program."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Relevance(Enum):
-    """The quantity that is asked for, which determines the relevant factors.
+    """The quantity that a query asks for; it determines which factors are relevant.
 
-    It is the posterior of the targets alone, the probability of the evidence, or a quantity to
-    which all factors are relevant; see `planning_kernels.restrict`.
+    TARGETS stands for the posterior of the targets alone, EVIDENCE for the probability of the
+    evidence, EVERYTHING for quantities that depend on all factors; see `planning_kernels.restrict`.
     """
 
     TARGETS = 0
@@ -43,7 +43,7 @@ def restrict(
     targets: Sequence[int],
     relevance: Relevance,
 ) -> Restricted:
-    """Return the factors that are relevant to a question.
+    """Return the factors that are relevant to a query, without the observed variables.
 
     Parameters
     ----------
@@ -71,12 +71,13 @@ def plan_tree(
     memory_limit: float | None = None,
     plan_only: bool = False,
 ) -> Tree:
-    """Return the junction tree of a question, with its elimination order and roots.
+    """Return a junction tree of the relevant factors, with its elimination order and roots.
 
     Parameters
     ----------
     question : Restricted
-        Relevant factors; without `stage`, the wanted variables will share a root clique.
+        Relevant factors of a query; without `stage`, the wanted variables (targets) will share a
+        root clique.
     stage : shape (n_variables,), optional
         Stage of each variable; lower stages are eliminated first.
     memory_limit : float, optional
@@ -127,7 +128,7 @@ def compile_program(
     both: bool,
     maximized: Ints | None = None,
 ) -> Program:
-    """Return the compiled program of a planned question.
+    """Return the elimination program that passes messages over a junction tree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Answers: posteriors, mixtures and assignments that print as tables of the user's states."""
+"""Answers to queries: posteriors, Gaussian mixtures and assignments, which print as tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Posterior(Displayed, Mapping[State, float]):
 
     @property
     def log_evidence(self) -> float:
-        """Natural log of the probability of the evidence; see the parameter."""
+        """Natural log of the probability of the evidence, computed when it is first accessed."""
         if callable(self._log_evidence):
             self._log_evidence = self._log_evidence()
         return self._log_evidence
@@ -188,11 +188,12 @@ class Marginals(Displayed, Mapping[Name, Any]):
     flat : ndarray
         Probabilities of the unobserved variables, one variable after the other.
     log_evidence : float
-        See Posterior.
+        Natural log of the probability (density) of the evidence; see Posterior.
     approximation : optional
-        See Posterior.
+        Report of convergence or error, None if the answer is exact.
     rest : (sequence of names, callable), optional
-        All names, and a function that computes the posterior of a name; see `lazy`.
+        For marginals that are computed on access: all names, and a function that computes the
+        posterior of a name; see `lazy`.
 
     Attributes
     ----------
@@ -236,7 +237,16 @@ class Marginals(Displayed, Mapping[Name, Any]):
     def lazy(
         cls, names: Sequence[Name], answer: Callable[[Name], Any], log_evidence: float
     ) -> Marginals:
-        """Return a mapping that computes each posterior when it is first accessed."""
+        """Return a mapping that computes each posterior when it is first accessed.
+
+        Parameters
+        ----------
+        names : sequence of names
+            Names of the unobserved variables.
+        answer : callable
+            Function of a name that returns the variable's posterior.
+        log_evidence : float
+        """
         nothing = np.empty(0, dtype=np.int64)
         return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
@@ -378,7 +388,7 @@ class GaussianMixture(Displayed):
         return special.logsumexp(log_parts, b=self.weights, axis=-1)
 
     def density(self, x: ArrayLike) -> Any:
-        """Return the density; see log_density for the shapes."""
+        """Return the density at x, with the shapes of `log_density`."""
         return np.exp(self.log_density(x))
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -387,7 +397,7 @@ class GaussianMixture(Displayed):
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the quantile of a single variable at a probability."""
+        """Return the x with P(X <= x) = probability, if the mixture is of a single variable."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
@@ -409,7 +419,7 @@ class GaussianMixture(Displayed):
         return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
-        """Return the central credible interval of a single variable."""
+        """Return the central credible interval of a single variable with the given probability."""
         tail = 0.5 * (1.0 - probability)
         return self.quantile(tail), self.quantile(1.0 - tail)
 

@@ -1,4 +1,4 @@
-"""Solvers of products of tables, one case at a time: joint enumeration and compiled programs."""
+"""Solvers of models of tables, for one case: joint enumeration and elimination programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _TableWork(Work):
 
 
 class _TablePosteriors(_TableWork):
-    """A joint posterior, or all marginals."""
+    """Base class of prepared queries for a joint posterior or for all marginals."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -69,7 +69,12 @@ class _TablePosteriors(_TableWork):
         case: Case,
         memory_limit: float | None,
     ) -> Posterior | Marginals | None:
-        """Return flat probabilities as a `Posterior` or as `Marginals`."""
+        """Return computed probabilities as a `Posterior` or as `Marginals`.
+
+        None if the evidence is impossible. `found` has the flat probabilities and the log of the
+        sum of the product of the tables; `free` are the indices of the free variables, for
+        `Marginals`.
+        """
         flat, log_mass = found
         if log_mass == -np.inf:
             return None
@@ -92,7 +97,7 @@ class _TablePosteriors(_TableWork):
 
 
 class EnumeratedPosteriors(_TablePosteriors):
-    """Posteriors by enumeration of all joint states."""
+    """A joint posterior or all marginals, by enumeration of all joint states."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -115,7 +120,7 @@ class EnumeratedPosteriors(_TablePosteriors):
 
 
 class JointEnumeration(_TableSolver):
-    """Enumerates all joint states of the relevant variables."""
+    """Enumerates all joint states of the variables relevant to the query, if they are few."""
 
     name = "joint enumeration"
     condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
@@ -138,7 +143,10 @@ class JointEnumeration(_TableSolver):
 
 
 def _few(model: Any, question: Question, pattern: Pattern) -> Any:
-    """Return the relevant tables and their free variables, None if these are too many."""
+    """Return the tables relevant to a query, and their free variables.
+
+    None if there are too many free variables for enumeration.
+    """
     compiled: CompiledTables = model.compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.few_tables(pattern.observed, targets, relevance)
@@ -150,7 +158,10 @@ def _few(model: Any, question: Question, pattern: Pattern) -> Any:
 def _terms(
     compiled: CompiledTables, question: Question, pattern: Pattern
 ) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
-    """Return targets, relevance and maximised variables for `CompiledTables.program`."""
+    """Return a query as arguments of `CompiledTables.program`: targets, relevance, maximised.
+
+    The maximised variables are None if the query has no maximisation.
+    """
     match question:
         case Joint(targets, whole):
             wide = whole or not targets
@@ -166,7 +177,7 @@ def _terms(
 
 
 class _Program(_TableWork):
-    """Work that compiles its program when it is prepared."""
+    """A query that compiles its elimination program when it is prepared."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -191,7 +202,7 @@ def program_of(
     *,
     memory_limit: float | None = None,
 ) -> Any:
-    """Return the compiled program of a question about tables."""
+    """Return the compiled elimination program of a query on tables."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
     return compiled.program(
         pattern.observed,
@@ -213,14 +224,18 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 
 
 class ProgramMass(_Program):
-    """The log of the sum of the product, reduced to the evidence."""
+    """The log probability of the evidence: log of the sum of the product of all tables."""
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
 class ProgramBest(_Program):
-    """The most probable assignments: a pass (sums before maxima), then a search from the roots."""
+    """The most probable assignments: a pass (sums before maxima), then a search from the roots.
+
+    The pass is over the junction tree, from the leaves to the roots; the search finds the k best
+    assignments clique by clique.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
         run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
@@ -229,7 +244,7 @@ class ProgramBest(_Program):
 
 
 class ProgramDraw(_Program):
-    """Exact draws: one pass towards the roots, then a walk to the leaves for each row."""
+    """Exact draws: one pass towards the roots, then states drawn clique by clique to the leaves."""
 
     def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
         run = possible_run(self.compiled, self.program, case, memory_limit)
@@ -244,7 +259,7 @@ def possible_run(
     *,
     logarithmic: bool = False,
 ) -> Run | None:
-    """Return a run with its workspace; None if the evidence is impossible."""
+    """Run a program and return the run with its workspace; None if the evidence is impossible."""
     run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
     if run.log_mass > -np.inf:
         return run
@@ -253,7 +268,7 @@ def possible_run(
 
 
 class TableSlopes(_TableWork):
-    """Derivatives of a posterior with respect to every table, by two propagations."""
+    """Derivatives of a posterior with respect to all table entries, by two propagations."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
         target, state = self.question
@@ -276,7 +291,7 @@ class TableSlopes(_TableWork):
 
 
 class TableRetractions(_TableWork):
-    """The conflict between the findings, and each variable's posterior without its finding."""
+    """The conflict between the findings, and each variable's posterior without its own finding."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
         compiled, nothing = self.compiled, Case({})
@@ -299,9 +314,9 @@ class TableRetractions(_TableWork):
 
 
 class CompiledPrograms(_TableSolver):
-    """Passes over a junction tree, compiled for the pattern of the evidence.
+    """Message passing on a junction tree, compiled for a set of observed variables.
 
-    Programs run on probabilities, or on logarithms if probabilities could underflow.
+    The programs run on probabilities, or on logarithms if probabilities could underflow.
     """
 
     name = "compiled program"
