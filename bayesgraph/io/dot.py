@@ -24,6 +24,7 @@ from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
@@ -55,7 +56,7 @@ _DRAWN = (BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage, Weight
 def to_dot(
     model: Model,
     *,
-    evidence: Mapping[Name, Any] | None = None,
+    evidence: EvidenceLike = None,
     target: Name | None = None,
     states: bool = True,
     beliefs: bool = False,
@@ -157,9 +158,7 @@ def to_dot(
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _posteriors(
-    model: Model, evidence: Mapping[Name, Any] | None, given: Evidence
-) -> dict[Variable, Any]:
+def _posteriors(model: Model, evidence: EvidenceLike, given: Evidence) -> dict[Variable, Any]:
     """Return the posterior of every free variable that has an exact one."""
     found: dict[Variable, Any] = {}
     for variable in model.variables:

@@ -394,7 +394,7 @@ class Model(ABC):
 
     def marginal_map(
         self,
-        targets: list[Name],
+        targets: Targets,
         evidence: EvidenceLike = None,
         *,
         memory_limit: float | None = None,
@@ -534,7 +534,7 @@ class Model(ABC):
     def sensitivity(
         self,
         target: Name,
-        state: Any,
+        state: State,
         evidence: EvidenceLike = None,
         *,
         memory_limit: float | None = None,
@@ -563,9 +563,7 @@ class Model(ABC):
         found: Sensitivity = self._possible(question, case, evidence, memory_limit)
         return found
 
-    def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: float | None = None
-    ) -> Conflict:
+    def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         """Return how well findings go together, and which of them the others speak against.
 
         Parameters
