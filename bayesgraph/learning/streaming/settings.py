@@ -17,6 +17,7 @@ from bayesgraph.variables import plain
 
 # Densities that are smooth on the scale of ranks, in place of a discretiser.
 SMOOTH = "smooth"
+DISCRETIZERS = (SMOOTH, *CELL_METHODS)
 REACTIONS = ("forget", "quicken", "note")
 
 
@@ -68,7 +69,7 @@ class StreamSettings:
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),
-            ("discretizer", (SMOOTH, *CELL_METHODS)),
+            ("discretizer", DISCRETIZERS),
             ("on_drift", REACTIONS),
         ):
             value = getattr(self, name)
