@@ -1,8 +1,8 @@
 """Every error and warning that bayesgraph raises.
 
 Each error subclasses :class:`BayesGraphError` and the builtin that a caller would catch, so both
-``except bg.BayesGraphError`` and ``except ValueError`` work. A message names the
-expected value, the value that arrived and a remedy.
+``except bg.errors.BayesGraphError`` and ``except ValueError`` work. A message names the expected
+value, the value that arrived and a remedy.
 """
 
 from __future__ import annotations

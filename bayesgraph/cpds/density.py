@@ -93,4 +93,5 @@ class DensityCPD(Plate):
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a table with a column for each parameter; see CPD."""
-        return describe_numbers(self.parents, self._children, self._columns(), max_rows)
+        shown = self.over(self._children[:max_rows])
+        return describe_numbers(self.parents, self._children, shown._columns(), max_rows)

@@ -102,7 +102,8 @@ class JointGaussianCPD(Plate):
             raise CPDError(
                 f"{self.title}: every variance must be positive; those of "
                 f"{quoted(self._children[i].name for i in at)} are not. Leave out constant columns "
-                "or add to the diagonal (var_smoothing= of the classifiers does)."
+                "or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
+                "classifiers does)."
             )
         correlation = self._correlation
         if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
@@ -160,8 +161,8 @@ class JointGaussianCPD(Plate):
         return CPDError(
             f"{self.title}: the covariance{where} is not positive definite: "
             f"{self._children[at].name!r} is a linear function of {before}. Leave it out, shrink "
-            "the covariance or add to its diagonal (shrinkage= and var_smoothing= of the "
-            "classifiers do)."
+            "the covariance or add to its diagonal (regularization= and "
+            "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
         )
 
     @cached_property

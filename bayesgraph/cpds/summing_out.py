@@ -83,7 +83,7 @@ def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
     """
     if not isinstance(root, HasIntervals):
         raise UnsupportedModelError(
-            f"{root} does not know the probability of an interval, which summing "
+            f"{root.title} does not know the probability of an interval, which summing "
             f"{root.variable.name!r} out of a tree takes. Observe it, or use a GaussianCPD or a "
             "HistogramCPD."
         )

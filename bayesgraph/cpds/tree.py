@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -26,6 +26,7 @@ from bayesgraph.cpds.validation import (
     check_family,
     checked_numbers,
 )
+from bayesgraph.display import DisplayTable
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -34,8 +35,9 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]
 
-# Maximum length of the names of states in print.
-_LONGEST = 16
+# Maximum lengths of the names of states and of the paths to leaves in print, and maximum number of
+# states in a condition.
+_LONGEST, _LONGEST_PATH, _MAXIMUM_STATES = 16, 80, 8
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class TreeCPD(RootSummingCPD):
     >>> sick = Discrete("sick", [False, True])
     >>> split = Split("age", 40.0, [0.9, 0.1], Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6]))
     >>> TreeCPD(sick, split, [age, smoker])
-    TreeCPD P(sick | age, smoker)
+    TreeCPD P(sick | age, smoker), 3 leaves, depth 2
       leaf                       False   True
       age ≤ 40                   0.900  0.100
       age > 40 and smoker = no   0.800  0.200
@@ -283,22 +285,33 @@ class TreeCPD(RootSummingCPD):
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a table with a row for each leaf and the conditions on its path; see CPD."""
-        tree = self.tree
-        path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
-        for node in np.flatnonzero(tree.feature >= 0).tolist():
-            parent = self.parents[tree.feature[node]]
-            for below, side in zip((tree.left[node], tree.right[node]), (True, False), strict=True):
-                path[below] = [*path[node], self._condition(parent, node, side)]
-        names = state_texts(self.variable, _LONGEST)
+        tree, shown = self.tree, self.tree.leaves[:max_rows]
+        above = np.full(tree.n_nodes, -1)
+        splits = np.flatnonzero(tree.feature >= 0)
+        above[tree.left[splits]] = above[tree.right[splits]] = splits
+        paths = texts([self._path(leaf, above) for leaf in shown.tolist()], _LONGEST_PATH)
+        names = state_texts(self.variable, _LONGEST, max_columns)
         rows = [
-            [
-                " and ".join(path[leaf]) or "always",
-                *(f"{p:.3f}" for p in tree.values[leaf, :max_columns]),
-            ]
-            for leaf in tree.leaves[:max_rows].tolist()
+            [path, *(f"{p:.3f}" for p in shares[:max_columns])]
+            for path, shares in zip(paths, tree.values[shown], strict=True)
         ]
-        note = left_out(len(tree.leaves) - len(rows), len(names) - len(names[:max_columns]))
-        return Description(["leaf", *names[:max_columns]], rows, None, note)
+        hidden = self.variable.cardinality - len(names)
+        note = left_out(len(tree.leaves) - len(rows), hidden)
+        return Description(["leaf", *names], rows, None, note)
+
+    def _display(self) -> DisplayTable:
+        n = len(self.tree.leaves)
+        size = f"{n} {'leaf' if n == 1 else 'leaves'}, depth {self.tree.depth}"
+        return replace(super()._display(), title=f"{self.title}, {size}")
+
+    def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
+        """Return the conditions on the path to a leaf, given the parent node of each node."""
+        conditions: list[str] = []
+        while (node := int(above[leaf])) >= 0:
+            parent = self.parents[self.tree.feature[node]]
+            conditions.append(self._condition(parent, node, leaf == self.tree.left[node]))
+            leaf = node
+        return " and ".join(reversed(conditions)) or "always"
 
     def _condition(self, parent: Variable, node: int, goes_left: bool) -> str:
         """Return the text of the condition for the left or the right branch of a split on `parent`.
@@ -309,8 +322,10 @@ class TreeCPD(RootSummingCPD):
             threshold = number(float(self.tree.threshold[node]))
             return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
         chosen = self.tree.left_states[node, : parent.cardinality] == goes_left
-        names = texts(parent.states, _LONGEST)
-        return f"{parent.name} = {' or '.join(names[i] for i in np.flatnonzero(chosen).tolist())}"
+        places = np.flatnonzero(chosen).tolist()
+        names = texts([parent.states[i] for i in places[:_MAXIMUM_STATES]], _LONGEST)
+        more = [f"{len(places) - len(names):,} more"] if len(places) > len(names) else []
+        return f"{parent.name} = {' or '.join([*names, *more])}"
 
 
 class _SummedTree(NumericCPD):

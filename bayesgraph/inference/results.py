@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_LINES = 40
+# Columns of a covariance that are printed.
+_MOST_COVARIANCES = 6
 
 
 class Posterior(Displayed, Mapping[State, float]):
@@ -167,8 +169,8 @@ class Posterior(Displayed, Mapping[State, float]):
     def _title(self) -> str:
         return f"P({', '.join(str(name) for name in self.names)})"
 
-    def _display(self) -> DisplayTable:
-        probabilities = self.probabilities.ravel()[:_MOST_LINES].tolist()
+    def _display(self, most: int = _MOST_LINES) -> DisplayTable:
+        probabilities = self.probabilities.ravel()[:most].tolist()
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
         return DisplayTable(self._title(), rows, bars=probabilities, note=note)
@@ -445,8 +447,15 @@ class GaussianMixture(Displayed):
             ]
             return DisplayTable(title, rows)
         moments = zip(self.variables, self.mean, self.std, strict=True)
-        several = [(str(v.name), f"{mean:.6g}", f"{std:.6g}") for v, mean, std in moments]
-        return DisplayTable(title, several, header=("", "mean", "sd"))
+        shown = [str(variable.name) for variable in self.variables[:_MOST_COVARIANCES]]
+        covariance = self.covariance[:, : len(shown)]
+        table = [
+            (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
+            for (v, mean, std), row in zip(moments, covariance, strict=True)
+        ]
+        header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
+        note = more(len(self.variables), len(shown), "columns of the covariance")
+        return DisplayTable(title, table, header=header, note=note)
 
 
 class MixedPosterior(Displayed):

@@ -52,7 +52,7 @@ _WANTS: dict[type[Any], str] = {
     Slopes: ", which takes a product of tables over discrete variables",
     Retractions: ", which takes a product of tables over discrete variables",
     Samples: ", which takes a network of parents and children",
-    Sample: ", which takes a network of parents and children",
+    Sample: ", which takes a network of parents and children or tables over discrete variables",
 }
 
 

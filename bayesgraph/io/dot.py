@@ -24,6 +24,7 @@ from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
@@ -55,7 +56,7 @@ _DRAWN = (BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage, Weight
 def to_dot(
     model: Model,
     *,
-    evidence: Mapping[Name, Any] | None = None,
+    evidence: EvidenceLike = None,
     target: Name | None = None,
     states: bool = True,
     beliefs: bool = False,
@@ -159,9 +160,7 @@ def to_dot(
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _posteriors(
-    model: Model, evidence: Mapping[Name, Any] | None, given: Evidence
-) -> dict[Variable, Any]:
+def _posteriors(model: Model, evidence: EvidenceLike, given: Evidence) -> dict[Variable, Any]:
     """Return the exact posterior of each unobserved variable that has one.
 
     `given` is the encoded `evidence`.

@@ -142,7 +142,7 @@ def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
             evidence_card=[parent.cardinality for parent in cpd.parents] or None,
             state_names=_state_names(cpd.parents, cpd.variable),
         )
-        _check_kept(converted.get_values(), values, cpd)
+        _check_kept(converted.get_values(), values, cpd.title)
         result.add_cpds(converted)
     return result
 
@@ -181,7 +181,7 @@ def _state_names(parents: Iterable[Discrete], *more: Discrete) -> dict[Name, lis
     return {variable.name: list(variable.states) for variable in (*more, *parents)}
 
 
-def _check_kept(converted: Any, values: Floats, source: object) -> None:
+def _check_kept(converted: Any, values: Floats, source: str) -> None:
     if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
         raise LossyExportError(
             f"pgmpy rounds the numbers of {source}; have it calculate in float64 "
@@ -192,7 +192,7 @@ def _check_kept(converted: Any, values: Floats, source: object) -> None:
 def _to_markov_network(model: FactorGraph) -> Any:
     _check_states(model.variables)
     others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
-    others += [f"{term.source!r} is not a table" for term in model.terms if term.table is None]
+    others += [f"{term.title} is not a table" for term in model.terms if term.table is None]
     if others:
         raise LossyExportError(
             f"pgmpy's factors are tables over discrete variables; in this factor graph "
@@ -217,7 +217,7 @@ def _to_markov_network(model: FactorGraph) -> Any:
         converted = discrete.DiscreteFactor(
             names, [v.cardinality for v in scope], values, state_names=_state_names(scope)
         )
-        _check_kept(converted.values, values, term.source)
+        _check_kept(converted.values, values, term.title)
         result.add_factors(converted)
     return result
 
@@ -233,15 +233,14 @@ def _term_values(term: Term) -> Floats:
     log_values = term.table.log_values
     if len(log_values) != 1:
         raise LossyExportError(
-            f"{term.source!r} belongs to {len(log_values)} rows of evidence; pgmpy's factors to "
-            "one."
+            f"{term.title} belongs to {len(log_values)} rows of evidence; pgmpy's factors to one."
         )
     with np.errstate(over="ignore"):
         values = np.exp(log_values[0])
     vanished = (values < np.finfo(np.float64).tiny) & ~np.isneginf(log_values[0])
     if vanished.any() or np.isinf(values).any():
         raise LossyExportError(
-            f"{term.source!r} has numbers outside the range of floats: logarithms from "
+            f"{term.title} has numbers outside the range of floats: logarithms from "
             f"{log_values[np.isfinite(log_values)].min():.6g} to {log_values.max():.6g}. pgmpy "
             "does not hold logarithms."
         )

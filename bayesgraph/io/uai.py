@@ -350,7 +350,7 @@ def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str
         factor = term.table
         if factor is None:
             if all(isinstance(variable, Discrete) for variable in term.scope):
-                problems.append(f"{term.source!r} is not a table")
+                problems.append(f"{term.title} is not a table")
         elif factor.n_rows != 1:
             problems.append(f"{factor!r} belongs to a batch of rows")
         else:

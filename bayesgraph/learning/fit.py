@@ -23,7 +23,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 
 def count_source(
-    frame: Any,
+    table: Any,
     target: Name | None = None,
     *,
     categorical: Any = None,
@@ -33,7 +33,7 @@ def count_source(
 
     Parameters
     ----------
-    frame : pandas, polars or pyarrow table, or mapping from name to column
+    table : pandas, polars or pyarrow table, or mapping from name to column
     target : name, optional
         The class, which is treated as discrete whatever its type.
     categorical : list of column names or "all", optional
@@ -46,23 +46,23 @@ def count_source(
     >>> source.target
     Discrete('a', ['x', 'y'])
     """
-    columns = columns_of(frame)
+    columns = columns_of(table)
     if target is not None and target not in columns:
         raise unknown_variable(target, columns, where="The table")
     if target is not None and categorical is None:
         categorical = [target]
     elif target is not None and not isinstance(categorical, str):
         categorical = [*categorical, target]
-    table = infer_variables(columns, categorical)
-    by_name = {v.name: v for v in table.variables}
+    encoded = infer_variables(columns, categorical)
+    by_name = {v.name: v for v in encoded.variables}
     chosen = None if target is None else by_name[target]
     assert chosen is None or isinstance(chosen, Discrete)  # as it is in `categorical`
-    return TableSource(table, chosen, sample_weight)
+    return TableSource(encoded, chosen, sample_weight)
 
 
 def fit_network(
     arcs: Any,
-    frame: Any,
+    table: Any,
     *,
     variables: Iterable[Variable],
     categorical: Any,
@@ -79,7 +79,7 @@ def fit_network(
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
-    columns = columns_of(frame)
+    columns = columns_of(table)
     unseen = _checked_hidden(hidden, columns)
     by_em = _takes_em(missing, unseen)
     declared = list(variables)
@@ -99,12 +99,12 @@ def fit_network(
     for variable in declared:
         if variable.name not in columns:
             raise unknown_variable(variable.name, columns, where="variables=: the table")
-    table = infer_variables(columns, categorical, {v.name: v for v in declared})
-    structure = Structure((*table.variables, *unseen.values()), tuple(pairs))
+    encoded = infer_variables(columns, categorical, {v.name: v for v in declared})
+    structure = Structure((*encoded.variables, *unseen.values()), tuple(pairs))
     if by_em:
-        weights = checked_weights(sample_weight, table.n_rows)
-        return expectation_maximization(structure, table, weights, chosen, iterations)
-    source = TableSource(table, sample_weight=sample_weight)
+        weights = checked_weights(sample_weight, encoded.n_rows)
+        return expectation_maximization(structure, encoded, weights, chosen, iterations)
+    source = TableSource(encoded, sample_weight=sample_weight)
     return estimate_network(structure, source, chosen)
 
 

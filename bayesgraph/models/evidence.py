@@ -19,6 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.inference.contract import Case, Joint, check_target
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import (
     Continuous,
     CountVector,
@@ -75,7 +76,7 @@ class Belief:
         return f"Belief({self.probabilities!r})"
 
 
-def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
+def read_case(model: Model, evidence: EvidenceLike) -> Case:
     """Return evidence as a case, which is keyed by variable index.
 
     Parameters
@@ -134,7 +135,7 @@ def _by_jeffrey(
     model: Model,
     beliefs: dict[Discrete, Floats],
     case: Case,
-    evidence: Mapping[Name, Any] | None,
+    evidence: EvidenceLike,
 ) -> dict[int, Floats]:
     """Return likelihoods that make the posteriors equal to the beliefs (Jeffrey's rule)."""
     model.check_beliefs(beliefs)

@@ -46,6 +46,11 @@ class Term:
     exponent: Floats
 
     @property
+    def title(self) -> str:
+        """The source on one line."""
+        return self.source.title if isinstance(self.source, CPD) else repr(self.source)
+
+    @property
     def scope(self) -> tuple[Variable, ...]:
         """Variables of the source."""
         return self.source.scope
@@ -185,10 +190,7 @@ class FactorGraph(Model):
     """
 
     form = "product"
-    instead = (
-        " It has no parents and children to sample in turn: for other questions, query the"
-        " BayesianNetwork it was made from."
-    )
+    instead = " For other questions, query the BayesianNetwork it was made from."
 
     def __init__(
         self,

@@ -19,7 +19,8 @@ from bayesgraph.inference.mixture.solver import posterior_weights
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Name, Variable
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import Variable
 
 _M = TypeVar("_M", bound=Model)
 
@@ -165,7 +166,7 @@ class NetworkMixture(Ensemble):
         """Number of free parameters of all networks and of the weights."""
         return super().n_parameters + len(self.networks) - 1
 
-    def posterior_weights(self, evidence: Mapping[Name, Any] | None = None) -> Floats:
+    def posterior_weights(self, evidence: EvidenceLike = None) -> Floats:
         """Return the posterior probability of each network given evidence, shape (n_networks,).
 
         Raises

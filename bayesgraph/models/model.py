@@ -396,7 +396,7 @@ class Model(ABC):
 
     def marginal_map(
         self,
-        targets: list[Name],
+        targets: Targets,
         evidence: EvidenceLike = None,
         *,
         memory_limit: float | None = None,
@@ -537,7 +537,7 @@ class Model(ABC):
     def sensitivity(
         self,
         target: Name,
-        state: Any,
+        state: State,
         evidence: EvidenceLike = None,
         *,
         memory_limit: float | None = None,
@@ -566,9 +566,7 @@ class Model(ABC):
         found: Sensitivity = self._possible(question, case, evidence, memory_limit)
         return found
 
-    def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: float | None = None
-    ) -> Conflict:
+    def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         """Return the conflict measure of the evidence, and the findings that the others contradict.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -176,7 +176,7 @@ class BayesianNetwork(Model):
     def fit(
         cls,
         arcs: Graph,
-        frame: TableLike,
+        table: TableLike,
         *,
         variables: Iterable[Variable] = (),
         categorical: Iterable[Name] | Literal["all"] | None = None,
@@ -197,7 +197,7 @@ class BayesianNetwork(Model):
             The graph. With pairs, every column of the table that is in no arc becomes a node
             without arcs; the other types list their nodes. A Structure and a network also define
             the variables, with states that the table may lack.
-        frame : pandas, polars or pyarrow table, or mapping from name to column
+        table : pandas, polars or pyarrow table, or mapping from name to column
             Missing values: see `missing`.
         variables : iterable of Variable, optional
             Variables of columns that may not contain all states, with the states in order. A value
@@ -233,10 +233,10 @@ class BayesianNetwork(Model):
         One of two coins, not recorded which, was thrown twice in each row:
 
         >>> import bayesgraph as bg
-        >>> frame = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
+        >>> table = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
         >>> coin = bg.Discrete("coin", ["one", "other"])
         >>> net = BayesianNetwork.fit(
-        ...     [("coin", "a"), ("coin", "b")], frame, hidden=[coin], restarts=3, random_state=0
+        ...     [("coin", "a"), ("coin", "b")], table, hidden=[coin], restarts=3, random_state=0
         ... )
         >>> net.history.converged
         True
@@ -244,7 +244,7 @@ class BayesianNetwork(Model):
         network: BayesianNetwork = late_methods.call(
             "fit_network",
             arcs,
-            frame,
+            table,
             variables=variables,
             categorical=categorical,
             smoothing=smoothing,
@@ -269,8 +269,15 @@ class BayesianNetwork(Model):
         return self._cpd_of[self.variable(name)]
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a variable of that name."""
-        return isinstance(name, Hashable) and name in self._by_name
+        """Tell whether there is a variable, given itself or its name."""
+        try:
+            return name in (self._cpd_of if isinstance(name, Variable) else self._by_name)
+        except TypeError:  # it is not hashable
+            return False
+
+    def __len__(self) -> int:
+        """Return the number of variables."""
+        return len(self._by_name)
 
     def __iter__(self) -> Iterator[Name]:
         """Iterate over the names of the variables."""

@@ -13,7 +13,16 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import label_codes
-from bayesgraph.plots.style import COLOURS, INK, Axes, heading, new_figure, shown_names, styled
+from bayesgraph.plots.style import (
+    COLOURS,
+    INK,
+    Axes,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Name
 
@@ -101,10 +110,13 @@ def plot_decision_boundary(
             )  # fmt: skip
         ax.set(xlim=limits[0], ylim=limits[1], xlabel=str(features[0]), ylabel=str(features[1]))
         ax.tick_params(length=0, pad=5)
-        ax.legend(
+        legend = ax.legend(
             title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
             borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
         )  # fmt: skip
+        without_mathematics(
+            [ax.xaxis.label, ax.yaxis.label, legend.get_title(), *legend.get_texts()]
+        )
         heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
     return ax
 

@@ -23,6 +23,7 @@ from bayesgraph.plots.style import (
     heading,
     new_figure,
     styled,
+    without_mathematics,
 )
 
 _MEASURES = {
@@ -154,8 +155,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
         ncols=_columns(named),
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    without_mathematics(legend.get_texts())
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:

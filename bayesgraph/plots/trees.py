@@ -66,7 +66,7 @@ def tree_to_dot(
       n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
     """
     if not isinstance(cpd, TreeCPD):
-        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {cpd!r}.")
+        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {getattr(cpd, 'title', repr(cpd))}.")
     if rankdir not in ("TB", "LR"):
         raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
     if max_depth is not None and max_depth < 0:
@@ -74,7 +74,7 @@ def tree_to_dot(
     if numbers is not None and numbers.parents != (cpd.variable,):
         raise GraphError(
             f"numbers= is the CPD of a number whose only parent is {cpd.variable.name!r}; got "
-            f"{numbers!r}."
+            f"{numbers.title}."
         )
     tree = cpd.tree
     deepest = math.inf if max_depth is None else max_depth

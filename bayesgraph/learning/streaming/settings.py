@@ -17,6 +17,7 @@ from bayesgraph.variables import plain
 
 # Name of the method that estimates densities smooth in the ranks, instead of a discretiser.
 SMOOTH = "smooth"
+DISCRETIZERS = (SMOOTH, *CELL_METHODS)
 REACTIONS = ("forget", "quicken", "note")
 
 
@@ -69,7 +70,7 @@ class StreamSettings:
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),
-            ("discretizer", (SMOOTH, *CELL_METHODS)),
+            ("discretizer", DISCRETIZERS),
             ("on_drift", REACTIONS),
         ):
             value = getattr(self, name)
