@@ -141,7 +141,7 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # In the order of the declarations, which is the order of the variables.
-        return network_of([cpds[name] for name in variables], rounded, self.source, 5)
+        return network_of([cpds[name] for name in variables], rounded, self.source)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.errors import LossyExportError, LossyExportWarning
+from bayesgraph.errors import LossyExportError, LossyExportWarning, warn
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -32,9 +31,7 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
     return tables, problems, ["arc scores are left out"] if network.arc_scores else []
 
 
-def check_lossless(
-    name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
-) -> None:
+def check_lossless(name: str, problems: Sequence[str], changes: Sequence[str]) -> None:
     """Refuse models that a format cannot hold and warn of changes to others.
 
     Parameters
@@ -42,8 +39,6 @@ def check_lossless(
     name : str
         Of the format.
     problems, changes : sequence of str
-    stacklevel : int
-        Of the caller.
 
     Raises
     ------
@@ -54,4 +49,4 @@ def check_lossless(
         raise LossyExportError("\n  ".join([f"{name} cannot hold this model:", *problems]))
     if changes:
         text = "\n  ".join([f"Written as {name} with changes:", *changes])
-        warnings.warn(text, LossyExportWarning, stacklevel + 1)
+        warn(text, LossyExportWarning)
