@@ -29,6 +29,8 @@ class LeafFamily:
         Its use, in a line of the documentation.
     variable : type
         The type of variable that a column of this family becomes.
+    is_default : bool
+        Whether variables of this type have this family if none is chosen.
     statistics : type
         The request that it is estimated from. All but `Samples` are sums over the rows, of a size
         that does not grow with them; `Samples` keeps the distinct values of each column.
@@ -54,6 +56,7 @@ class LeafFamily:
     statistics: type[Request]
     estimate: Estimate
     stored: Mapping[str, type[CPD]] = field(default_factory=dict)
+    is_default: bool = False
     positive: bool = False
     vector: str = ""
     takes_states: bool = False
