@@ -137,7 +137,7 @@ def fade_histograms(
     Parameters
     ----------
     factor, light, nothing : float
-        See gk.kernels.fade_quantiles.
+        See gk_kernels.fade_quantiles.
     size, edge, count, total
         See absorb_histograms.
     """
