@@ -8,7 +8,12 @@ value, the value that arrived and a remedy.
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+
+# Packages whose lines call what the user called.
+_BETWEEN = ("bayesgraph", "sklearn", "joblib")
 
 
 class BayesGraphError(Exception):
@@ -96,6 +101,14 @@ class NotConvergedWarning(BayesGraphWarning):
 
 class LossyExportWarning(BayesGraphWarning):
     """An export is incomplete; the message lists the omissions."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called bayesgraph, however deep in it and scikit-learn this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, level)
 
 
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:

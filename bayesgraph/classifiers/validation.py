@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +37,7 @@ from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
@@ -381,10 +380,9 @@ def _matching(
     names, expected = list(columns), list(expected)
     if not hasattr(estimator, "feature_names_in_") and expected == array_names(len(expected)):
         _check_n_features(estimator, np.empty((1, len(names))), reset=False)
-        warnings.warn(
+        warn(
             f"X has feature names, but {type(estimator).__name__} was fitted without feature names",
             UserWarning,
-            stacklevel=5,
         )
         return dict(zip(expected, columns.values(), strict=True))
     check_names(estimator, names, expected)
@@ -473,11 +471,10 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
     taken = {v.name for v in features}
     chosen: Name = "class" if name is None else name
     if name is not None and name in taken:
-        warnings.warn(
+        warn(
             f"X has a column {name!r}, and so is y called: is the answer among the features? The "
             f"class is called '{name}_'.",
             BayesGraphWarning,
-            stacklevel=3,
         )
     return unlike(chosen, taken)
 

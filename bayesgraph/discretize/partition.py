@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.special import gammaln
-
 from bayesgraph.factors.algebra import Floats
 
 
@@ -32,14 +29,3 @@ class Partition:
     def level(self) -> float:
         """Relative saving in cost over a single part; 0 if the partition is uninformative."""
         return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
-
-    @property
-    def data_cost(self) -> float:
-        """Cost of the classes given the parts, sum_i ln(N_i! / prod_j N_ij!), in nats."""
-        inside = gammaln(self.counts.sum(axis=1) + 1) - gammaln(self.counts + 1).sum(axis=1)
-        return float(np.sum(inside))
-
-    @property
-    def model_cost(self) -> float:
-        """Cost of the parts and of the class distributions in them, in nats."""
-        return self.cost - self.data_cost

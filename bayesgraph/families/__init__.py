@@ -17,7 +17,7 @@ from bayesgraph.families.multinomial import MULTINOMIAL
 from bayesgraph.families.negative_binomial import NEGATIVE_BINOMIAL
 from bayesgraph.families.poisson import POISSON
 from bayesgraph.families.student import STUDENT
-from bayesgraph.variables import Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Variable
 
 FAMILIES: Mapping[str, LeafFamily] = {
     family.name: family
@@ -37,6 +37,8 @@ FAMILIES: Mapping[str, LeafFamily] = {
     )
 }
 
+_DEFAULTS = {family.variable: name for name, family in FAMILIES.items() if family.is_default}
+
 __all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
@@ -45,8 +47,4 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
     found = chosen.get(variable)
     if found is not None:
         return found
-    if isinstance(variable, Discrete):
-        return "categorical"
-    if isinstance(variable, CountVector):
-        return "multinomial"
-    return "poisson" if isinstance(variable, Count) else "gaussian"
+    return next(_DEFAULTS[kind] for kind in type(variable).__mro__ if kind in _DEFAULTS)

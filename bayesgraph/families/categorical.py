@@ -53,6 +53,7 @@ CATEGORICAL = LeafFamily(
     "categorical",
     "the default of text, category and boolean columns",
     variable=Discrete,
+    is_default=True,
     statistics=Singles,
     estimate=_estimate,
     stored={

@@ -101,6 +101,7 @@ GAUSSIAN = LeafFamily(
     "gaussian",
     "the default of numeric columns",
     variable=Continuous,
+    is_default=True,
     statistics=Singles,
     estimate=_estimate,
     stored={

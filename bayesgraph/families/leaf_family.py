@@ -32,6 +32,8 @@ class LeafFamily:
         Use of the family, a line of the documentation.
     variable : type
         The type of variable that a column of this family becomes.
+    is_default : bool
+        Whether variables of this type have this family if none is chosen.
     statistics : type
         The type of request for the statistics from which the family is estimated. All but
         `Samples` are sums over the rows, of constant size; `Samples` keeps the distinct values of
@@ -59,6 +61,7 @@ class LeafFamily:
     statistics: type[Request]
     estimate: Estimate
     stored: Mapping[str, type[CPD]] = field(default_factory=dict)
+    is_default: bool = False
     positive: bool = False
     vector: str = ""
     takes_states: bool = False

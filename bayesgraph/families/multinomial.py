@@ -290,6 +290,7 @@ MULTINOMIAL = LeafFamily(
     "counts of many items, such as words, as one vector: all columns so named, a tuple of columns, "
     "or a matrix (dense or sparse) as a column of its own; fractional counts (tf-idf) are fine",
     variable=CountVector,
+    is_default=True,
     statistics=Totals,
     estimate=_estimate,
     stored={

@@ -7,7 +7,6 @@ its width and families, but it is inaccurate if the evidence is improbable.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ from bayesgraph.errors import (
     ModelError,
     quoted,
     unknown_variable,
+    warn,
 )
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
@@ -448,13 +448,12 @@ def likelihood_weighting(
             "another method."
         )
     if not result.report.reliable:
-        warnings.warn(
+        warn(
             f"Likelihood weighting found {result.report.effective_samples:.1f} effective samples "
             f"among {result.n_samples:,}: the evidence is improbable under the samples. Neither "
             "the answers nor their standard errors can be relied on; draw more samples or use "
             "another method.",
             BayesGraphWarning,
-            stacklevel=2,
         )
     return result
 

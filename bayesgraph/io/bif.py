@@ -147,8 +147,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
         )
     tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)
-    # Stack level of the caller of the network's method `save`.
-    check_lossless("BIF", problems + words.problems, words.changes + changes, 6)
+    check_lossless("BIF", problems + words.problems, words.changes + changes)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
     for cpd in tables:

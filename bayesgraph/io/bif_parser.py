@@ -143,7 +143,7 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # The order of the CPDs is that of the declarations, which becomes that of the variables.
-        return network_of([cpds[name] for name in variables], rounded, self.source, 5)
+        return network_of([cpds[name] for name in variables], rounded, self.source)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.errors import LossyExportError, LossyExportWarning
+from bayesgraph.errors import LossyExportError, LossyExportWarning, warn
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -35,9 +34,7 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
     return tables, problems, ["arc scores are left out"] if network.arc_scores else []
 
 
-def check_lossless(
-    name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
-) -> None:
+def check_lossless(name: str, problems: Sequence[str], changes: Sequence[str]) -> None:
     """Raise an error if a format cannot hold a model, or warn if it is written with changes.
 
     Parameters
@@ -46,8 +43,6 @@ def check_lossless(
         Name of the format.
     problems, changes : sequence of str
         What the format cannot hold, and what is changed or left out.
-    stacklevel : int
-        Stack level of the warning, as counted in the caller.
 
     Raises
     ------
@@ -58,4 +53,4 @@ def check_lossless(
         raise LossyExportError("\n  ".join([f"{name} cannot hold this model:", *problems]))
     if changes:
         text = "\n  ".join([f"Written as {name} with changes:", *changes])
-        warnings.warn(text, LossyExportWarning, stacklevel + 1)
+        warn(text, LossyExportWarning)

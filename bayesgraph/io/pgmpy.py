@@ -17,7 +17,6 @@ factors would be one node. DiscreteMarkovNetwork keeps the list of factors.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from bayesgraph.errors import (
     LossyExportWarning,
     ModelError,
     quoted,
+    warn,
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
@@ -200,11 +200,10 @@ def _to_markov_network(model: FactorGraph) -> Any:
         )
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:
-        warnings.warn(
+        warn(
             "pgmpy's factors have no exponents; they are now part of the tables. Factors with an "
             f"exponent other than 1: {powered}.",
             LossyExportWarning,
-            stacklevel=5,  # the caller of the method to_pgmpy
         )
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
@@ -337,7 +336,7 @@ def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
         values = np.moveaxis(_values(cpd), 0, -1)
         cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
     network = BayesianNetwork(cpds, arc_scores=_scores(model))
-    rounded.warn("The pgmpy model", stacklevel=3)  # the caller of from_pgmpy
+    rounded.warn("The pgmpy model")
     return network
 
 

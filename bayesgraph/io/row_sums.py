@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
-from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted
+from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
@@ -44,28 +43,22 @@ class RoundedRows:
         self._changed[name] = float(deviation[rounded].max())
         return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
 
-    def warn(self, where: str, *, stacklevel: int) -> None:
-        """Warn once of all rows that were changed, if any; `where` is the path for the message.
-
-        `stacklevel` counts from the caller.
-        """
+    def warn(self, where: str) -> None:
+        """Warn once of all rows that were changed, if any; `where` is the path for the message."""
         if not self._changed:
             return
-        warnings.warn(
+        warn(
             f"{where}: rows of the tables of {quoted(self._changed)} do not sum to one; they were "
             f"divided by their sums, which are off by up to {max(self._changed.values()):.3g}. "
             "normalize=False refuses them.",
             BayesGraphWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
-def network_of(
-    cpds: Sequence[TableCPD], rounded: RoundedRows, source: str, stacklevel: int
-) -> BayesianNetwork:
+def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
 
-    `source` is the path for messages; `stacklevel` counts from the caller.
+    `source` is the path for messages.
 
     Raises
     ------
@@ -76,7 +69,7 @@ def network_of(
         network = BayesianNetwork(cpds)
     except BayesGraphError as error:
         raise FileFormatError(f"{source}: {error}") from error
-    rounded.warn(source, stacklevel=stacklevel + 1)
+    rounded.warn(source)
     return network
 
 

@@ -166,8 +166,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
         problems += [f"{item} (strict=False writes their numbers)" for item in lost]
     else:
         changes = lost + changes
-    # Stack level of the caller of the model's method `save`.
-    check_lossless("UAI", problems, changes, 6)
+    check_lossless("UAI", problems, changes)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
 
@@ -207,7 +206,7 @@ def _parse(
     if kind == "BAYES":
         rounded = RoundedRows(normalize=normalize)
         cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        return network_of([cpds[variable] for variable in known], rounded, source, 4)
+        return network_of([cpds[variable] for variable in known], rounded, source)
     first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
     return FactorGraph([*first, *(Factor(table.scope, table.values) for table in tables), *last])
 

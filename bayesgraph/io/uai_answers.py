@@ -197,7 +197,7 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
         return UAIResult(kind, {v.name: v.states[_code(numbers, v)] for v in variables})
     rounded = RoundedRows(normalize=normalize)
     marginals = {v.name: _marginal(numbers, v, rounded) for v in variables}
-    rounded.warn(numbers.source, stacklevel=2)
+    rounded.warn(numbers.source)
     return UAIResult(kind, marginals)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ from scipy.special import xlogy
 from bayesgraph.checks import random_generator
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError, NotConvergedWarning
+from bayesgraph.errors import DataError, NotConvergedWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.expected_statistics import Expectation
 from bayesgraph.learning.parameters import estimate_network
@@ -150,11 +149,10 @@ def expectation_maximization(
     network, history = ends[int(np.argmax(last))]
     if not history.converged:
         gain = history.objective[-1] - history.objective[-2]
-        warnings.warn(
+        warn(
             f"EM still gained {gain:.3g} nats in iteration {history.n_iter}, its last; give "
             "max_iter a larger number, or tol.",
             NotConvergedWarning,
-            stacklevel=5,
         )
     return BayesianNetwork(
         network.blocks,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds.joint_gaussian import rows_by_pattern
-from bayesgraph.errors import BayesGraphWarning, DataError
+from bayesgraph.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import kernels
 from bayesgraph.statistics import FamilyStatistics
@@ -102,12 +101,11 @@ def complete_normal(
         mean, covariance = mean + step, found
         n_iter += 1
     if moved > tolerance:
-        warnings.warn(
+        warn(
             f"Expectation-maximisation stopped after {n_iter} steps, the last of which moved a "
             f"mean or a covariance by {moved:.1e} standard deviations; raise max_iter= or tol=. "
             "(A class with few rows for its columns may have no maximum; covariance='shared' has.)",
             BayesGraphWarning,
-            stacklevel=2,
         )
     means = np.repeat(overall.mean, n_groups, axis=0)
     means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
@@ -19,6 +18,7 @@ from bayesgraph.errors import (
     UnsupportedModelError,
     quoted,
     unknown_variable,
+    warn,
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -875,9 +875,8 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
 def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
     """Warn that `count` rows have probability zero, unless `count` is zero."""
     if count:
-        warnings.warn(
+        warn(
             f"{count} of {n_rows} rows have probability zero under the model; they get the prior "
             f"of {target.name!r}.",
             ImpossibleEvidenceWarning,
-            stacklevel=4,
         )

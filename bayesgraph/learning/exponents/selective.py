@@ -24,7 +24,7 @@ _ROUNDS = 2
 _ROUNDING = 1e-10
 
 
-def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
+def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None = None) -> Floats:
     """Return the exponents of a selective naive Bayes (Boullé 2007), shape (d,), in [0, 1].
 
     A subset M of m among d features costs ``l(M) + l(D | M) = ln(d + 1) + ln C(d + m - 1, m) -
@@ -41,6 +41,8 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     ----------
     terms : LogTerms
     seed : int
+    restarts : int, optional
+        By default ``ceil(log2(d n))``, n the weight of all rows.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     >>> selective_naive_bayes(terms)
     array([1., 0.])
     """
-    search, evaluations = search_subsets(terms, seed)
+    search, evaluations = search_subsets(terms, seed, restarts)
     keys = np.concatenate([subset_keys(found, terms.n_features) for found in evaluations])
     costs = np.concatenate([found.costs for found in evaluations])
     search.restart()
@@ -72,16 +74,18 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     return np.clip(safe_divide(membership, total), 0.0, 1.0)
 
 
-def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Sweep]]:
+def search_subsets(
+    terms: LogTerms, seed: int, restarts: int | None = None
+) -> tuple[ExponentSearch, list[Sweep]]:
     """Return the search, and the subsets that it evaluated in each restart."""
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
     search = ExponentSearch(terms, Objective(lengths, np.zeros(d)))
     features, random = informative(terms), np.random.default_rng(seed)
-    restarts = max(1, math.ceil(math.log2(max(2.0, d * float(terms.weights.sum())))))
+    usual = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
     found = []
-    for _ in range(restarts):
+    for _ in range(usual if restarts is None else restarts):
         search.restart()
         sweeps: list[Sweep] = []
         for _ in range(_ROUNDS):
