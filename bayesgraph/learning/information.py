@@ -96,7 +96,7 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
 def gaussian_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the conditional mutual information of all pairs of continuous columns, and rows.
+    """Return I(X_i; X_j | C) of all pairs of continuous columns, and the weight of their rows.
 
     For a bivariate Gaussian (Cover and Thomas 2006, example 8.5.1) given the class y it is ``sum_y
     P(y) * -1/2 log(1 - rho_y^2)``. Covariances are regularised like those of CPDs.

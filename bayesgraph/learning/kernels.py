@@ -27,20 +27,20 @@ def expect_normal(
 ) -> bool:
     """Add the expected deviations from means, and their products, of rows with missing values.
 
-    The expectation step of a multivariate normal (Little and Rubin 2002, section 11.2): a missing
-    part has the mean ``m + S_mo S_oo^-1 (x_o - m_o)`` and the covariance
-    ``S_mm - S_mo S_oo^-1 S_om``.
+    This is the E-step of EM for a multivariate normal in each group (Little and Rubin 2002, section
+    11.2): given the observed values x_o, the missing values have the mean ``m + S_mo S_oo^-1 (x_o -
+    m_o)`` and the covariance ``S_mm - S_mo S_oo^-1 S_om``.
 
     Parameters
     ----------
     values : ndarray, shape (n_rows, d)
         NaN where missing.
-    group : ndarray, shape (n_rows,)
+    group : ndarray of int, shape (n_rows,)
     weights : ndarray, shape (n_rows,)
     rows : ndarray, shape (m,)
-        Indices of the rows to add, sorted by pattern of missing values, then by group.
+        Indices of the rows to add, sorted by their set of missing columns (pattern), then by group.
     start : ndarray, shape (n_patterns + 1,)
-        Offset of each pattern in `rows`, and the end of the last.
+        Offset of the first row of each pattern in `rows`, and the end of the last.
     mean : ndarray, shape (n_groups, d)
     covariance : ndarray, shape (1 or n_groups, d, d)
     ridge : ndarray, shape (d,)

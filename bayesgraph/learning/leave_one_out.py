@@ -334,7 +334,7 @@ class _Linear(_Term):
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
-    """Return the mean of the other rows for each row: `removed` of the weight `count` leaves."""
+    """Return for each row the mean without it: `removed` of the weight `count` is left out."""
     share = safe_divide(removed, count - removed)[:, None]
     return np.asarray(mean + share * (mean - values))
 

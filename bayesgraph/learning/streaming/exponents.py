@@ -54,6 +54,8 @@ _PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
 class StreamExponents:
     """Exponents and biases of a weighted naive Bayes, their averages, and the state of their steps.
 
+    The exponent of feature i in class k is ``shared_i + own_ki``.
+
     Parameters
     ----------
     n_classes, n_features : int

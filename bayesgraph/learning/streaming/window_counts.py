@@ -58,7 +58,7 @@ class WindowCounts:
         return self.is_on and self.rows >= self._size
 
     def room(self, maximum: int) -> int:
-        """Return how many of `maximum` rows can be added before the next pane starts."""
+        """Return how many rows, at most `maximum`, fit into the newest or, if full, a new pane."""
         if not self.is_on:
             return maximum
         return min(maximum, self._size if self.is_full else self._size - self.rows)

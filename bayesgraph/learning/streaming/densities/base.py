@@ -75,7 +75,7 @@ class TableDensities(Densities):
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the first cell of each feature, and the number of cells.
+        Offset of the first cell of each feature, and the total number of cells.
     logs : ndarray, shape (number of cells of all features, n_classes)
     centre : ndarray, shape (n_classes, n_features)
     """
@@ -130,7 +130,7 @@ def smoothed_logs(
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
     smoothing : float or ndarray, shape (n_cells, 1)
-        Pseudo-count of each cell in each class.
+        Pseudo-count of each cell in each class; `start` and `centre` are as in TableDensities.
 
     Returns
     -------

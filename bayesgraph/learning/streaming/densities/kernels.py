@@ -237,7 +237,8 @@ def smooth_cells(
     belief : ndarray, shape (n_degrees,)
         Shrinkage factors of the coefficients of the first degrees, see `intervals._belief`.
     first, last : int
-        Range of the features.
+        Range of the features to process; feature f has the cells from ``start[f]`` to ``start[f +
+        1]``.
     """
     n_classes = counts.shape[1]
     for f in range(first, last):
@@ -325,10 +326,10 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark the first cell of each interval: where a log ratio leaves the span of the interval.
+    """Mark the first cell of each interval: where a log ratio leaves the maximum span.
 
-    The log ratio is that of a class to all classes (`tilted` to `share`); the span is `width` of
-    its standard deviations.
+    The log ratio is that of a class to all classes (`tilted` to `share`); the maximum span is
+    `width` times its standard deviation.
     """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))
@@ -384,6 +385,7 @@ def log_intervals(
     start : ndarray of int, shape (n_features + 1,)
     cuts : ndarray, shape (n_intervals,)
         Upper bound of each interval, inclusive; infinite for the last interval of a feature.
+        Feature f has the intervals from ``start[f]`` to ``start[f + 1]``.
     logs : ndarray, shape (n_intervals, n_classes)
     out : ndarray, shape (n, n_classes, >= n_features)
     first, last : int
