@@ -181,7 +181,7 @@ def forward_selection(
 def _forward(
     rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
 ) -> list[int]:
-    """Return the indices of the features chosen by forward selection, in ascending order."""
+    """Return the ascending indices of at most `maximum` features, chosen by forward selection."""
     parts = list(chunks(rows.table.n_rows))
     cells = rows.table.n_rows * rows.target.cardinality * len(features)
     held: dict[tuple[int, int], Floats] = {}

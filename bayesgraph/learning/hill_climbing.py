@@ -1,4 +1,4 @@
-"""Greedy structure search: add, remove or reverse the arc of the highest gain until none gains."""
+"""Greedy structure search: add, remove or reverse the arc that raises the score most."""
 
 from __future__ import annotations
 

@@ -31,8 +31,9 @@ _MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
 def fcll(given: Floats, mixed: Floats) -> Floats:
     """Return the factorised conditional log likelihood (FCLL) from two gains in log likelihood.
 
-    Carvalho, Roos, Oliveira, Myllymäki (2011). If the class is not among the parents, both gains
-    are the same, and the result is a fraction of the gain.
+    Carvalho, Roos, Oliveira, Myllymäki (2011); a weighted sum of `given` and ``given - mixed``. If
+    the class is not among the parents, both gains are the same, and the result is a fraction of the
+    gain.
 
     Parameters
     ----------

@@ -107,8 +107,9 @@ def forest(
     source, smoothing, root
         As for `tan`; `root` is the root of the component that contains it.
     score : {"bic", "aic"} or float
-        An edge is kept if rows x score exceeds log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for
-        each parameter it adds, or if its score exceeds a threshold in nats per row.
+        An edge is kept if its gain in log likelihood exceeds log(rows) / 2 ("bic", Schwarz 1978) or
+        1 ("aic", Akaike 1974) per parameter that it adds; or, if `score` is a number, if its gain
+        per row exceeds this threshold, in nats.
     required, forbidden
         As for `tan`; a required edge is always kept.
     """

@@ -70,7 +70,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     logs = np.concatenate(terms.tables)
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return exponents (d, k), their class-specific parts (d, k) and biases (k,)."""
+        """Split the vector x into exponents (d, k), their class-specific parts, and biases (k,)."""
         whole = np.zeros(len(used))
         whole[used] = x
         own = whole[d:-k].reshape(d, k)

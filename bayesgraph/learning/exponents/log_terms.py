@@ -58,12 +58,12 @@ class LogTerms:
         labels: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> LogTerms:
-        """Return the terms for plain arrays; if `weights` is None, all rows have weight 1.
+        """Build from array_likes described in the class; without `weights`, all rows weigh 1.
 
         Raises
         ------
         DataError
-            If a log probability is not finite.
+            If an entry of `tables` is not finite.
         """
         cells = tuple(np.asarray(table, dtype=np.float64) for table in tables)
         for i, table in enumerate(cells):

@@ -75,7 +75,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
 
 
 def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Sweep]]:
-    """Return the search in its final state, and the record of the subsets tried in each restart."""
+    """Search for subsets; return the search, and a record of the subsets of each restart."""
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)

@@ -211,9 +211,9 @@ def choose(folded: Folded) -> Choice:
 def train_choice(
     sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
 ) -> tuple[Terms, Effects]:
-    """Return the terms and the effects of the mixture of a choice, trained on all rows.
+    """Train the candidates of a choice on all rows; return the terms and effects of their mixture.
 
-    `pairs` are the given pairs of features that interact, if any.
+    `pairs` has the interacting pairs of features if the structure was given.
     """
     if pairs is None and choice.structure != "star":
         pairs = trees_of(sample)[choice.structure]

@@ -147,7 +147,7 @@ class Terms:
 
     @classmethod
     def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
-        """Return the terms of features and of pairs of features."""
+        """Return the terms of a model with the given features and pairs of features."""
         groups = [view.groups for view in views]
         groups += [np.arange(views[i].n_paired * views[j].n_paired) for i, j in pairs]
         live = _live(views, pairs)

@@ -25,7 +25,7 @@ class GaussianDensities(NumericDensities):
     Attributes
     ----------
     mean, variance : ndarray, shape (n_features, n_classes)
-        The variance is 0 for features without values.
+        The variance is 0 for features without values. `centre` is described in Densities.
     centre : ndarray, shape (n_classes, n_features)
     """
 
