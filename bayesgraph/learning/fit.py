@@ -1,4 +1,4 @@
-"""Count sources and fitted networks from a table of the user."""
+"""Count sources and fitted networks from a user's table."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def count_source(
     categorical: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> TableSource:
-    """Return a count source for a table, the input of structure learners.
+    """Return a count source for a table, from which structure learners request statistics.
 
     Parameters
     ----------
     table : pandas, polars or pyarrow table, or mapping from name to column
     target : name, optional
-        The class, which is treated as discrete whatever its type.
+        The class variable, which is treated as discrete whatever its type.
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
     sample_weight : array_like, shape (n_rows,), optional
@@ -92,7 +92,7 @@ def fit_network(
             if node not in columns and node not in unseen:
                 raise unknown_variable(node, [*columns, *unseen], where="The table")
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
-    # Done first, so that a cycle or an unknown name is refused before any work.
+    # Called for its errors only: a cycle or an unknown name is refused before the table is read.
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
@@ -109,7 +109,7 @@ def fit_network(
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
-    """Return the nodes that a graph names, None if `arcs` are pairs, and the arcs."""
+    """Return the nodes and the arcs of a graph, or None and the arcs if `arcs` are pairs."""
     if isinstance(arcs, nx.DiGraph):
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
@@ -123,7 +123,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
 
 
 def _takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
-    """Return whether EM completes the rows: on request, or if there are hidden variables."""
+    """Return whether to fit by EM: if `missing` is "em", or if there are hidden variables."""
     one_of("missing", missing, (None, "available", "em"))
     if missing == "available" and hidden:
         raise DataError(

@@ -37,7 +37,7 @@ def kdb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the structure of a k-dependence Bayesian classifier.
+    """Return the structure of a k-dependence Bayesian classifier (kDB).
 
     Features enter in descending order of their mutual information with the class. The parents of a
     feature are the class and, among the features entered before, the k features of the highest
@@ -60,7 +60,7 @@ def kdb(
     DataError
         If k is not an integer of 0 or more.
     GraphError, UnknownVariableError
-        If rules contradict each other or name a variable that is not a feature.
+        If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "kdb")
     k = at_least("k", k, 0)
@@ -77,9 +77,21 @@ def ranked_parents(
     k: int,
     rules: ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
-    """Return the order in which features enter, the parents of each, best first, and all gains.
+    """Return the order in which features enter kDB, the ranked parents of each, and all gains.
 
-    The order and the parents are indices of features; gains have shape (d, d).
+    Returns
+    -------
+    order : list of int
+        Indices of the features, in the order in which they enter.
+    chosen : list of list of int
+        Indices of the at most k parents of each feature besides the class, best first.
+    gains : ndarray, shape (d, d)
+        Gain in log likelihood by each arc, in nats per row, parents along the first axis.
+
+    Raises
+    ------
+    GraphError
+        If the required parents of a feature are more than k, or make too large a table.
     """
     summary = source.pairs(Pairs(features, source.target))
     gains = arc_scores(source, summary, smoothing).gains
@@ -105,7 +117,12 @@ def ranked_parents(
 
 
 def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[int]:
-    """Return the first k parents in ranking order that keep the table within `_MAX_CELLS`."""
+    """Return the first k parents that keep the table of a child within `_MAX_CELLS` cells.
+
+    `states` has the number of states of each feature, `ranked` the indices of the candidate
+    parents, best first, and `cells` is the size of the table without parents. A parent that would
+    make the table too large is skipped.
+    """
     found: list[int] = []
     for parent in ranked:
         if len(found) == k:
@@ -117,7 +134,10 @@ def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[i
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
-    """Return the order changed so that required parents come right before their child."""
+    """Return the order of features, changed so that required parents come before their children.
+
+    `forced` is the mask of required arcs, parents along the first axis.
+    """
     found: dict[int, None] = {}
 
     def enter(column: int) -> None:
@@ -135,7 +155,7 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
 def _named(
     features: tuple[Variable, ...], chosen: list[list[int]], gains: Floats
 ) -> dict[Arc, float]:
-    """Return the arcs to chosen parents, each with its own gain, in the order of the columns."""
+    """Return the arcs from the chosen parents by name, with the gain of each arc."""
     return {
         (features[parent].name, child.name): float(gains[parent, at])
         for at, child in enumerate(features)
@@ -154,7 +174,8 @@ def superparent(
 ) -> Structure:
     """Return the structure in which the class and one feature are parents of all other features.
 
-    The superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang 2005).
+    This is the superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang
+    2005).
 
     Parameters
     ----------
@@ -163,8 +184,8 @@ def superparent(
     parent : name, optional
         The superparent; by default the feature with the best score.
     score : {"likelihood", "bic", "aic"}
-        Gain in log likelihood by all arcs of the superparent, minus the penalty for the parameters
-        that the arcs add.
+        Score of a superparent: the gain in log likelihood by all its arcs, minus the penalty
+        ("bic", "aic") for the parameters that the arcs add.
     forbidden : iterable of (parent, child), optional
         Arcs to leave out. A continuous superparent has no arcs to discrete features.
 

@@ -1,8 +1,8 @@
-"""Exponents of naive Bayes by published formulas without a search: baselines for research.
+"""Exponents of weighted naive Bayes by published formulas without a search: research baselines.
 
-Exponents from the mutual information of each feature and the class (filters), from the depth of
-a feature in unpruned trees, and from its correlation with other features. Also tables averaged
-over all subsets of features.
+Exponents from the mutual information of each feature and the class (filters), from the depth of a
+feature in unpruned trees, and from its correlation with other features. Also the tables of naive
+Bayes averaged over all subsets of features.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _gain_ratio(terms: LogTerms) -> Floats:
 def _description_length(terms: LogTerms) -> Floats:
     """Return by how much each feature alone shortens the code of the labels, in nats per row.
 
-    ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! +
-    ln C(N_x + K - 1, K - 1))]`` (Kononenko 1995, the measure MDL'), not below 0.
+    ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! + ln C(N_x + K -
+    1, K - 1))]`` (Kononenko 1995, the measure MDL'), at least 0, for N rows and K classes.
     """
 
     def code(counts: Floats) -> Floats:
@@ -68,10 +68,10 @@ def _description_length(terms: LogTerms) -> Floats:
 
 
 def _conditional_likelihood(terms: LogTerms) -> Floats:
-    """Return the gain in log P(c | x_i) over log P(c) by each feature alone, in nats per row.
+    """Return the gain in class log likelihood by each feature alone, in nats per row.
 
-    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, not below 0, with P(c | x) of the naive Bayes
-    that has only this feature.
+    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, at least 0, where P(c | x) is the posterior of
+    a naive Bayes with this feature only.
     """
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
@@ -96,14 +96,15 @@ FILTERS: Mapping[str, Callable[[LogTerms], Floats]] = {
 
 
 def filter_exponents(terms: LogTerms, name: str) -> Floats:
-    """Return exponents proportional to a score of each feature, with a mean of 1.
+    """Return exponents proportional to a score of each feature, scaled to a mean of 1.
 
-    Zhang and Sheng (2004) scale gain ratios like this. Zeros if all scores are 0.
+    Zhang and Sheng (2004) scale gain ratios in this way. All exponents are 0 if all scores are 0.
 
     Parameters
     ----------
     terms : LogTerms
     name : {"mutual_information", "gain_ratio", "mdl", "conditional_likelihood"}
+        The score.
 
     Returns
     -------
@@ -230,10 +231,20 @@ def _split_quality(
     shape: tuple[int, ...],
     n_log_n: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return the entropy after a split and the split information, in nats times rows, per node.
+    """Return class entropy after a split and split information, in nats times rows, of each node.
 
-    The entropy is infinite if fewer than two branches have two rows. The shape is that of the
-    numbers of rows of each class in the nodes.
+    The split of a node is by the states of one feature. The entropy is infinite if fewer than two
+    branches have two rows.
+
+    Parameters
+    ----------
+    node, column, labels : ndarray of int, shape (n_rows,)
+        Index of the node, state of the feature and class of each row.
+    card : int
+        Number of states of the feature.
+    shape : (number of nodes, number of classes)
+    n_log_n : ndarray
+        Values of n log n for n = 0, 1, ...
     """
     n_nodes, k = shape
     keys, _, table = _occupied(node * card + column, labels, n_nodes * card, k)
@@ -251,9 +262,10 @@ def _split_quality(
 def _occupied(
     branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the branches that have rows, the place of each row's, and their rows of each class.
+    """Return the branches with rows, each row's index among them, and their class counts.
 
-    Where most of the `size` possible ones may have rows it is all of them, which need no sorting.
+    `branch` is the index of each row's branch among all `size` branches, and k the number of
+    classes. Unless there are more branches than rows, all are returned, which needs no sorting.
     """
     keys = np.arange(size)
     if size > len(branch):
