@@ -38,7 +38,7 @@ class Bins:
         return float(self.sums[-1].sum())
 
     def cuts(self, begins: NDArray[np.bool_]) -> Floats:
-        """Return the cut points of a partition, given which bins begin an interval."""
+        """Return the cut points of a partition, given a mask of the bins that begin an interval."""
         at = np.flatnonzero(begins)[1:]
         return cuts_between(self.high[at - 1], self.low[at])
 
