@@ -326,7 +326,7 @@ class Grouped(Discrete):
 
     @property
     def values(self) -> tuple[State, ...]:
-        """All values, group by group."""
+        """The values of all groups, group by group."""
         return self._values.states
 
     def find(self, state: object) -> int | None:

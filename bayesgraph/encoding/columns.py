@@ -406,7 +406,10 @@ def naturally_ordered(values: list[Any]) -> list[Any]:
 
 
 def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
-    """Return the variable inferred from a column, and the column's codes or numbers."""
+    """Return the variable inferred from a column, and the column's codes or numbers.
+
+    With `categorical`, a numeric column becomes discrete.
+    """
     if is_matrix(column):
         raise _matrix(name)
     if not categorical and not is_discrete(column, name):

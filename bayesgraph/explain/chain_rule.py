@@ -361,8 +361,9 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
 def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
     """Return the name and the value of a factor's term.
 
-    They are those of the child for the CPD of a feature, and otherwise tuples over all variables of
-    the factor but the class variable, or those of the variable if there is only one.
+    For the CPD of a feature they are those of the feature. For other factors they are tuples over
+    all variables but the class variable, or the name and the value if there is only one such
+    variable.
     """
     target = findings.contrast.target
     shown = [v for v in term.scope if v != target]

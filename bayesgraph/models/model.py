@@ -593,6 +593,8 @@ class Model(ABC):
     ) -> Conflict:
         """Return the conflict measure of the evidence, and the findings that the others contradict.
 
+        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), see `Conflict`.
+
         Parameters
         ----------
         evidence : mapping from name to value
@@ -704,8 +706,8 @@ class Model(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            log P(target, evidence), for a factor graph up to its log partition; all entries of a
-            row of impossible evidence are minus infinity.
+            log P(target, evidence), to which a factor graph adds its log partition function; all
+            entries of a row of impossible evidence are minus infinity.
         """
         question = Joint((self.number[target.name],))
         return self.work(question, self._row_pattern(evidence)).run_rows(evidence)

@@ -80,7 +80,7 @@ class Conditionals:
 
 @dataclass(frozen=True, eq=False)
 class PoweredTables:
-    """Tables whose only parent is the class variable, raised to their exponents, for one kernel.
+    """Tables whose only parent is the class variable, raised to exponents, for a compiled kernel.
 
     Attributes
     ----------

@@ -29,19 +29,20 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 class WeightedNetwork(Model):
     """A Bayesian network classifier in which the conditional of each feature has an exponent.
 
-    For a naive Bayes network this is weighted naive Bayes. In general, the posterior of the class c
-    is::
+    For a naive Bayes network this is weighted naive Bayes. In general, class c has the
+    posterior::
 
         P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic
 
     where O are the observed features, and the conditionals are those of the network without
     exponents: probabilities are marginalised first, then raised to exponents. A missing feature is
     left out. The posterior of another variable t is ``sum_c P(c | x_O) p(x_t | x_O, c)``. If all
-    features are observed, the posterior of the class equals that of the product of the powered
-    CPDs, see `to_factor_graph`; a factor graph sums a missing feature out of the powered product
-    instead. Rows have no probability: the `log_evidence` of an answer is the log of the product
-    above, summed over the classes; only its difference from the value without evidence has a
-    meaning.
+    features are observed, the posterior of the class equals that of the product of the CPDs raised
+    to the exponents. (The result of `to_factor_graph` sums a missing feature out of this product
+    instead.)
+
+    Rows have no probability: the `log_evidence` of an answer is the log of the product above,
+    summed over the classes; only its difference from the value without evidence has a meaning.
 
     Parameters
     ----------
@@ -273,10 +274,10 @@ class WeightedNetwork(Model):
     # ----------------------------------------------------------------------------- other verbs
 
     def to_factor_graph(self) -> FactorGraph:
-        """Return the product of the powered CPDs and the biases as a factor graph.
+        """Return the CPDs raised to their exponents, and the biases, as a factor graph.
 
         Its posteriors equal those of this model if all features are observed. It sums a missing
-        feature out of the powered product, while this model leaves the feature out.
+        feature out of the product of the factors, while this model leaves the feature out.
 
         Raises
         ------

@@ -88,7 +88,7 @@ _Request = TypeVar("_Request")
 
 
 def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
-    """Return a request on the variables that replace its variables according to `renamed`."""
+    """Return the request on new variables; `renamed` maps old variables to new ones."""
     found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
         found["columns"] = tuple(renamed.get(v, v) for v in request.columns)

@@ -74,8 +74,8 @@ class MomentsSummary(Additive, LeafSummary):
     ----------
     request : Moments
     moments : GroupMoments
-        Moments in K groups, the states of the variable `request.given`: first those of the first
-        function of all columns, then of the second function of all columns, and so on.
+        Moments in K groups, the states of the variable `request.given`. The first function of all
+        columns comes first, then the second function of all columns, and so on.
     """
 
     request: Moments
@@ -107,7 +107,7 @@ class MomentsSummary(Additive, LeafSummary):
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         return MomentsSummary(request, self.moments.grown(*groups))
@@ -166,7 +166,7 @@ class SamplesSummary(LeafSummary):
         return self._merged(other, -1.0)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         if at is None:
@@ -214,7 +214,7 @@ class TotalsSummary(Additive, LeafSummary):
     ----------
     request : Totals
     sums : ndarray, shape (K, n_items)
-        Weighted sums of the known counts, or with a threshold the weight of rows above it.
+        Weighted sums of the known counts, or the weight of the rows above the threshold.
     seen : ndarray, shape (K, 1) or (K, n_items)
         Weight of the rows in which the item's count is known; one column if no count is missing.
     lengths : ndarray, shape (K, len(LENGTHS))
@@ -254,7 +254,7 @@ class TotalsSummary(Additive, LeafSummary):
         )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         arrays = (self.sums, self.seen, self.lengths)

@@ -49,7 +49,7 @@ class _Grouped:
     """Base class of moments: arrays whose first axis is the group of rows."""
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
-        """Return the moments re-indexed to `n_groups` groups: group g becomes group ``at[g]``."""
+        """Return the moments for `n_groups` groups, of which group ``at[g]`` is the old group g."""
         arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 

@@ -56,7 +56,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Families:
-    """Request for the joint statistics of chosen families."""
+    """Request for the joint statistics of chosen families (sets of columns)."""
 
     families: tuple[Family, ...]
 

@@ -85,7 +85,7 @@ class Statistics:
             )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
-        """Return the statistics re-indexed to variables with additional states.
+        """Return the statistics for variables that are extended by additional states.
 
         `renamed` maps variables to the variables that replace them.
         """

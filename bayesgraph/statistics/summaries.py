@@ -1,4 +1,4 @@
-"""Summaries of single columns, of pairs and of families: additive answers to requests."""
+"""Summaries of single columns, pairs and families: additive statistics that answer requests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class FamilyStatistics:
         )
 
     def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
-        """Return the statistics re-indexed to variables with additional states.
+        """Return the statistics for variables that are extended by additional states.
 
         `renamed` maps variables of the family to the variables that replace them.
         """
@@ -229,7 +229,7 @@ class SinglesSummary(Additive):
         return _Columns(self.request.columns)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
@@ -301,7 +301,8 @@ class PairsSummary(Additive):
     pair_moments : PairMoments
         Moments of the pairs of continuous columns in K groups.
     mixed : GroupMoments
-        Moments of the continuous columns in K x (states of all discrete columns) groups.
+        Moments of the continuous columns within each state of each discrete column, in each of the
+        K groups.
     """
 
     request: Pairs
@@ -349,7 +350,7 @@ class PairsSummary(Additive):
         return _pair_starts(self.at.cards, len(self.singles.totals))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = state_positions(self.request.given, request.given)
@@ -522,7 +523,7 @@ class FamiliesSummary(Additive):
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         families = self.request.families
         request = Families(
             tuple(
@@ -537,7 +538,7 @@ class FamiliesSummary(Additive):
         return family in self.request.families
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Return the statistics of a family of the request."""
+        """Return the statistics of one of the requested families."""
         return self.found[self.request.families.index(family)]
 
 

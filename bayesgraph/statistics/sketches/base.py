@@ -45,7 +45,7 @@ class Cells:
     high: Floats
 
     def of(self, feature: int) -> tuple[Floats, Floats]:
-        """Return the counts of a feature's cells, and the cut points between them."""
+        """Return the class weights of a feature's cells, and the cut points between the cells."""
         a, b = self.start[feature], self.start[feature + 1]
         return self.counts[a:b], self.cuts[a : max(a, b - 1)]
 
@@ -230,7 +230,7 @@ class ColumnSummaries(ABC):
 
 
 class CutSummaries(ColumnSummaries):
-    """Base class of summaries that know the class weights up to certain values of each column."""
+    """Base class of summaries that know cumulative class weights at certain values of columns."""
 
     @abstractmethod
     def cells(self) -> Cells:

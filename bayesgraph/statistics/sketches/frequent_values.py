@@ -129,7 +129,7 @@ class FrequentValues:
             self._select(self._credit > 0)
 
     def _select(self, chosen: NDArray[np.bool_]) -> None:
-        """Keep only the values of the list where the mask `chosen` is true."""
+        """Keep only the listed values for which the mask `chosen` is true."""
         self._keys, self._seen = self._keys[chosen], self._seen[chosen]
         self._credit = self._credit[chosen]
 

@@ -195,7 +195,7 @@ class GKSummary(CutSummaries):
         return found
 
     def rank(self, values: ArrayLike) -> Floats:
-        """Return the approximate weight up to one number for each feature.
+        """Return the approximate weight of the values up to ``values[f]`` for each feature f.
 
         It is off by at most `rank_error`.
         """

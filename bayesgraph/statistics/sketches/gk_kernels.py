@@ -321,7 +321,7 @@ def unite_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_neighbours(n: int, maximum: float, tuples: Floats) -> int:
-    """Join each of n tuples to the tuple before it while their weight is at most `maximum`.
+    """Join each of n tuples to the tuple before it while their joint weight is at most `maximum`.
 
     Return the number of remaining tuples.
     """
