@@ -33,7 +33,7 @@ class ModelError(BayesGraphError, ValueError):
 
 
 class UnsupportedModelError(BayesGraphError, NotImplementedError):
-    """A question or an operation that the model does not support."""
+    """A query or an operation that the model does not support."""
 
 
 class EvidenceError(BayesGraphError, ValueError):
@@ -92,7 +92,7 @@ class BayesGraphWarning(UserWarning):
 
 
 class ImpossibleEvidenceWarning(BayesGraphWarning):
-    """Rows of a batch have probability zero; they were given the prior instead."""
+    """Rows of a batch have probability zero; their posterior is replaced by the prior."""
 
 
 class NotConvergedWarning(BayesGraphWarning):
@@ -112,7 +112,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
-    """Return values as a readable list, of which at most `maximum` are shown."""
+    """Return values as a readable list that shows at most `maximum` of them."""
     items = list(values)
     shown = ", ".join(repr(item) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
@@ -139,7 +139,10 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
 
 
 def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:
-    """Return the error for a name that is not among the known ones."""
+    """Return the error for a name that is not among the known names of variables.
+
+    `where` names the model or the table at the start of the message.
+    """
     names = list(known)
     near = suggestion(name, names) or f" It has {quoted(names)}."
     return UnknownVariableError(f"{where} has no variable {name!r}.{near}")

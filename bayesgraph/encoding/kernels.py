@@ -19,7 +19,7 @@ _THREAD = 1 << 18
 def column_ranges(
     matrix: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> None:
-    """Write the smallest and largest value of each column, shape (n_columns,) each."""
+    """Write the minimum of each column to `low` and its maximum to `high`, shape (n_columns,)."""
     for j in range(matrix.shape[1]):
         low[j] = matrix[0, j]
         high[j] = matrix[0, j]
@@ -37,7 +37,10 @@ def mark_present(
     start: NDArray[np.int64],
     present: NDArray[np.uint8],
 ) -> None:
-    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j."""
+    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j.
+
+    `low` holds the minimum of each column, `start` the offset of each column in `present`.
+    """
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             present[start[j] + matrix[i, j] - low[j]] = 1
@@ -53,7 +56,7 @@ def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[
 
 
 def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
+    """Return the numbers of negative, of infinite and of missing (NaN) values in an array."""
     parts: list[tuple[int, int, int]] = []
     over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
     negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
@@ -134,7 +137,7 @@ def find_intervals(
     begin: int,
     end: int,
 ) -> None:
-    """Write the interval of each number: how many cut points of its column are below it.
+    """Write the index of the interval of each number: the number of cut points below it.
 
     The code of NaN is -1.
 

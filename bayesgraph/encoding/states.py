@@ -22,7 +22,10 @@ _EXACT = 2**53
 
 
 def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table | None:
-    """Return an integer matrix as a table of discrete variables; None if ranges are too wide."""
+    """Return an integer matrix as a table of discrete variables named `names`.
+
+    The result is None if the range of a column is too wide for a look-up table.
+    """
     low = np.empty(matrix.shape[1], dtype=np.int64)
     high = np.empty_like(low)
     kernels.column_ranges(matrix, low, high)
@@ -109,7 +112,7 @@ class NumberStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
-        """Return the sorted states of variables, or None unless all are numbers that differ."""
+        """Return the sorted states of variables, or None unless all are distinct numbers."""
         discrete = _listed(variables, int, float)
         if not discrete or not all(map(_differ, discrete)):
             return None
@@ -170,13 +173,16 @@ class TextStates:
 
 
 def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
-    """Return the variables if all are plain Discrete with states of the given types, else ()."""
+    """Return the variables if all are of class Discrete itself with states of the given types.
+
+    Otherwise return an empty tuple.
+    """
     found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
     known = len(found) == len(variables)
     return found if known and all(type(s) in types for v in found for s in v.states) else ()
 
 
 def _differ(variable: Discrete) -> bool:
-    """Return whether all states of a variable differ as floating-point numbers."""
+    """Return whether the states of a variable, which are numbers, remain distinct as floats."""
     near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
     return near and len(set(variable.states)) == len(variable.states)

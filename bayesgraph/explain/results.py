@@ -53,7 +53,7 @@ class Contribution:
 
     @property
     def beyond(self) -> float:
-        """The term less `alone` and the sum of `arcs`; NaN if some of them are infinite.
+        """The term minus `alone` minus the sum of `arcs`; NaN if some of these are infinite.
 
         It is the effect of evidence that arrives through unobserved variables, and zero if all
         parents are observed and two classes are compared. If a class is compared with all other

@@ -43,7 +43,10 @@ __all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
 def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
-    """Return the name of a variable's family: the chosen one, or the default of its type."""
+    """Return the name of a variable's family of distributions.
+
+    It is the family in `chosen`, or else the default of the variable's type.
+    """
     found = chosen.get(variable)
     if found is not None:
         return found

@@ -22,7 +22,7 @@ Estimate: TypeAlias = "Callable[[Sequence[Variable], Discrete, CountSource, Smoo
 
 @dataclass(frozen=True)
 class LeafFamily:
-    """The card of a family of distributions that a feature may have.
+    """Card of a family of distributions: a record of its name, statistics and functions.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class LeafFamily:
         `Samples` are sums over the rows, of constant size; `Samples` keeps the distinct values of
         each column.
     estimate : callable
-        Function of features whose only parent is the class, the class, a count source and a
-        Smoothing, which returns the features' CPDs.
+        Function (features, class variable, count source, Smoothing) that returns the CPDs of the
+        features, each with the class variable as its only parent.
     stored : mapping from str to type
         Classes of the family's CPDs, by their names in files.
     positive : bool
@@ -75,5 +75,5 @@ class LeafFamily:
 
     @property
     def is_single(self) -> bool:
-        """Whether the family is estimated from the statistics `Singles`, which others share."""
+        """Whether the family needs only the summary `Singles`, which several families share."""
         return self.statistics is Singles

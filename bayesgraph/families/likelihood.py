@@ -27,8 +27,8 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# Function of the mean of each transform, shape (..., n columns), which returns the parameters in
-# their order; these are not finite if all values are equal.
+# Function of the mean of each transform, shape (..., n columns), which returns the distribution's
+# parameters; these are not finite if all values are equal.
 SolveMeans: TypeAlias = Callable[..., Sequence[Floats]]
 # Function of ascending distinct values, their weights, and a lower bound of the variance, which
 # returns the parameters.
@@ -151,7 +151,7 @@ def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
 
 
 def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
-    """Return the number of pseudo-rows that are added to each class, shape (n columns,)."""
+    """Return the pseudo-count of each column: the pseudo-rows that each class gets in addition."""
     return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
 
 

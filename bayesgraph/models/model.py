@@ -1,4 +1,4 @@
-"""Base class of all models: it checks names and evidence, and passes each question to a solver."""
+"""Base class of all models: it checks names and evidence, and passes each query to a solver."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 class Model(ABC):
-    """Base class: named variables, evidence on them, and the questions that solvers answer.
+    """Base class: named variables, evidence on them, and queries that solvers answer.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Model(ABC):
 
     @cached_property
     def number(self) -> dict[Name, int]:
-        """The index in `variables` of each name."""
+        """Mapping from name to the index of the variable in `variables`."""
         return {variable.name: place for place, variable in enumerate(self.variables)}
 
     @cached_property
@@ -109,9 +109,9 @@ class Model(ABC):
         return tuple(v for v in self.variables if isinstance(v, CountVector))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
-        """Return, for each vector of counts, the names that are items of it and not variables.
+        """Return the names that are items of a vector of counts, such as words, by vector.
 
-        Names that are items of several vectors are ignored.
+        Names of variables and names that are items of several vectors are left out.
         """
         found: dict[CountVector, list[Name]] = {}
         if self.vectors:
@@ -123,12 +123,12 @@ class Model(ABC):
 
     @property
     def compiled(self) -> CompiledTables | None:
-        """The tables and their programs, if the model is a product of tables."""
+        """The tables for compiled elimination programs; None if some factors are not tables."""
         return None
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own, because their CPDs only compute densities."""
+        """Variables that cannot be queried, because their CPDs only compute densities."""
         return frozenset()
 
     def variable(self, name: Name) -> Variable:
@@ -150,22 +150,22 @@ class Model(ABC):
         raise unknown_variable(name, self._by_name, where="The model")
 
     def case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence, a mapping from name to value, as a case keyed by variable index."""
+        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
         return read_case(self, evidence)
 
     def answers(self, kind: type[Any]) -> bool:
-        """Tell whether a solver answers questions of a type for this model."""
+        """Tell whether this model has a solver for queries of a type, a class of `Question`."""
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
     def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a question as a case; refuse questions without a solver."""
+        """Return the evidence of a query as a `Case`; refuse queries that no solver answers."""
         if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
 
     def encode(self, evidence: EvidenceLike) -> Evidence:
-        """Return evidence given as a mapping from name to value as encoded columns of one row.
+        """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
 
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
         likelihood. None and NaN mean not observed.
@@ -179,11 +179,21 @@ class Model(ABC):
 
     @cached_property
     def memo(self) -> Memo:
-        """Cache of prepared work, by question and pattern of evidence."""
+        """Cache of prepared queries, by query and set of observed variables."""
         return Memo()
 
     def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
-        """Return the selected solver's work, prepared once for a pattern of evidence and cached."""
+        """Return a query prepared by its solver for a set of observed variables, and cache it.
+
+        Parameters
+        ----------
+        question : Question
+            Type and targets of the query.
+        pattern : Pattern
+            The observed variables, without their values.
+        memory_limit : float, optional
+            Bytes.
+        """
         work: Work = self.memo.get(
             (type(question), question, pattern),
             lambda: first_work(self, question, pattern, memory_limit),
@@ -191,11 +201,11 @@ class Model(ABC):
         return work
 
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
-        """Return the plan of a question; see `plan`."""
+        """Return the plan of a query for a set of observed variables; see `plan`."""
         return first_plan(self, question, pattern)
 
     def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the answer for one case; None if the evidence is impossible."""
+        """Return the answer to a query for one evidence assignment; None if it is impossible."""
         if memory_limit is not None:
             check_memory_limit(memory_limit)
         return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
@@ -212,7 +222,7 @@ class Model(ABC):
             raise impossible(evidence)
         return answer
 
-    # ------------------------------------------------------------------------------- questions
+    # --------------------------------------------------------------------------------- queries
 
     def query(
         self,
@@ -277,7 +287,19 @@ class Model(ABC):
         fallback: str | None,
         options: Mapping[str, Any],
     ) -> Any:
-        """Return the exact answer to `exact` (question, evidence, limit), or an approximate one."""
+        """Return the exact answer to a query, or an approximate one.
+
+        Parameters
+        ----------
+        exact : tuple
+            For the exact method: the query, the evidence as the user gave it, and the memory limit.
+        wanted : tuple of int or None
+            For an approximate method: indices of the targets, None for all variables.
+        case : Case
+            The encoded evidence.
+        method, fallback, options
+            As in `query`.
+        """
         if method == "exact":
             if fallback is not None or options:
                 check_options(fallback, options)
@@ -357,7 +379,7 @@ class Model(ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
-        # Tables have no continuous variables, so that the work of k_most_probable is reused.
+        # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)
         return self._best(1, question, evidence, memory_limit)[0]
 
@@ -569,6 +591,8 @@ class Model(ABC):
     def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         """Return the conflict measure of the evidence, and the findings that the others contradict.
 
+        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), see `Conflict`.
+
         Parameters
         ----------
         evidence : mapping from name to value
@@ -594,12 +618,12 @@ class Model(ABC):
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
-        """Return a printable plan of the computations that answer a question, without running it.
+        """Return a printable plan of the computations that answer a query, without running it.
 
         Parameters
         ----------
         targets : name or list of names, optional
-            Targets, for questions that have any.
+            Targets, for queries that have any.
         evidence : mapping from name to value, or collection of names, optional
             As in `query`, soft evidence included; the names of observed variables are enough.
         question : str, default "query"
@@ -616,7 +640,7 @@ class Model(ABC):
         Raises
         ------
         UnsupportedModelError
-            If the model does not answer the question.
+            If the model does not answer the query.
         """
         if not isinstance(question, str) or question not in QUESTIONS:
             raise EvidenceError(f"question= is one of {quoted(QUESTIONS)}; got {question!r}.")
@@ -680,8 +704,8 @@ class Model(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            log P(target, evidence), for a factor graph up to its log partition; all entries of a
-            row of impossible evidence are minus infinity.
+            log P(target, evidence), to which a factor graph adds its log partition function; all
+            entries of a row of impossible evidence are minus infinity.
         """
         question = Joint((self.number[target.name],))
         return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
@@ -701,7 +725,10 @@ class Model(ABC):
         )
 
     def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
-        """Return `log_posterior_rows`, with the prior in impossible rows, and their number."""
+        """Return `log_posterior_rows`, with the log prior in rows of impossible evidence.
+
+        The second result is the number of these rows.
+        """
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
@@ -721,7 +748,7 @@ class Model(ABC):
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
-    # -------------------------------------------------------------- verbs of the layers above
+    # --------------------------------------------- methods that higher layers implement
 
     def log_likelihood(self, table: TableLike) -> Floats:
         """Return the log likelihood (density) of each row of a table, shape (n_rows,).
@@ -785,8 +812,8 @@ class Model(ABC):
         Returns
         -------
         Contributions
-            A mapping from finding to its term, in nats; for a factor graph, from powered factor to
-            its term.
+            A mapping from finding to its term, in nats; for a factor graph, from factor (raised to
+            its exponent) to its term.
 
         Raises
         ------
@@ -811,7 +838,7 @@ class Model(ABC):
         Parameters
         ----------
         target : name
-            The class, the only parent of the vector.
+            The class variable, which is the only parent of the vector.
         n : int
             Number of items for each class.
         feature : name, optional
@@ -856,7 +883,7 @@ class Model(ABC):
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")
-# Methods that `plan` accepts: type of question, whether it has targets, function that makes it.
+# Methods that `plan` accepts: type of query, whether it has targets, function that makes it.
 QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query": (Joint, True, Joint),
     "marginals": (All, False, lambda _: All()),

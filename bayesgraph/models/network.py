@@ -149,7 +149,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own: the children of plates."""
+        """Variables that cannot be queried, because their CPDs only compute densities (plates)."""
         return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
@@ -285,7 +285,7 @@ class BayesianNetwork(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of all CPDs."""
+        """Number of free parameters of all CPDs."""
         return sum(cpd.n_parameters for cpd in self.blocks)
 
     # ----------------------------------------------------------------------- for the solvers
@@ -297,11 +297,10 @@ class BayesianNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> NetworkSlice:
-        """Return the CPDs relevant to the variables to keep and the evidence.
+        """Return the submodel relevant to a query: the CPDs on which its answer depends.
 
-        See `inference.elimination.ProductModel`.
-
-        Nodes that are neither targets nor evidence nor ancestors of these are left out.
+        Nodes that are neither targets nor evidence nor ancestors of these are left out. For the
+        parameters see `inference.elimination.ProductModel.slice`.
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
@@ -323,11 +322,22 @@ class BayesianNetwork(Model):
         partial: Sequence[Variable],
         kept: Collection[Variable],
     ) -> list[Variable]:
-        """Return the partially observed variables to sum out where they are missing.
+        """Return the partially observed variables to sum out in the rows that lack them.
 
-        Two kinds are left out: variables without children in the graph, which sum to one where
-        they are missing (unless siblings that depend on them are targets), and roots that the CPD
-        of their only child sums out.
+        Two kinds need not be summed out: variables without children in the submodel, whose CPD sums
+        to one (unless siblings that depend on them are targets), and roots that the CPD of their
+        only child sums out.
+
+        Parameters
+        ----------
+        relevant : collection of Variable
+            Variables of the submodel.
+        blocks : sequence of CPD
+            CPDs of the submodel.
+        partial : sequence of Variable
+            Variables that some rows observe and others lack.
+        kept : collection of Variable
+            Targets and variables with soft evidence.
         """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
@@ -339,7 +349,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The tables and their programs, or None unless all CPDs are tables."""
+        """The tables for compiled elimination programs, or None unless all CPDs are tables."""
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
         if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
@@ -357,7 +367,10 @@ class BayesianNetwork(Model):
         return list(self.names)
 
     def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
-        """Return the network over the variables in `above`, which include all their ancestors."""
+        """Return the network over the variables in `above`.
+
+        The set `above` must contain all ancestors of its variables.
+        """
         blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
 
@@ -368,9 +381,9 @@ class BayesianNetwork(Model):
     ) -> FactorGraph:
         """Return the product of the CPDs, each raised to an exponent, as a factor graph.
 
-        A factor graph raises to the exponents first: a missing variable is summed out of the
-        *powered* product. A weighted classifier instead marginalises first and then raises to the
-        exponents. Both agree if all features are observed.
+        A factor graph raises each CPD to its exponent first, and sums a missing variable out of the
+        product of the *powers*. A `WeightedNetwork` marginalises first, and then raises the
+        class-conditional probabilities to the exponents. Both agree if all features are observed.
 
         Parameters
         ----------
@@ -400,7 +413,9 @@ class BayesianNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class NetworkSlice:
-    """The CPDs relevant to a question; see `inference.elimination.Slice`.
+    """Submodel relevant to a query, for one set of observed variables: some CPDs of the network.
+
+    It implements the protocol `inference.elimination.Slice`.
 
     Attributes
     ----------
@@ -421,7 +436,7 @@ class NetworkSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Free variables of each piece."""
+        """Unobserved variables of each piece."""
         return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     @property
@@ -437,7 +452,10 @@ class NetworkSlice:
 
     @cached_property
     def _linear(self) -> tuple[CPD, ...]:
-        """Pieces with free continuous variables; empty unless all of these are linear Gaussian."""
+        """The pieces with unobserved continuous variables, if all of them are linear Gaussian.
+
+        Empty if there are none, or if one of them is not linear Gaussian.
+        """
         found = [
             piece
             for piece, free in zip(self.pieces, self.scopes, strict=True)
@@ -447,7 +465,10 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """The linear pieces, integrated, and the others; None without any or if they are large."""
+        """The linear Gaussian pieces with continuous variables integrated out, and the rest.
+
+        The value is None if there are no linear Gaussian pieces, or if the integrals are large.
+        """
         if not self._linear:
             return None
         found = Integrated(self._linear, self.shown, self.keep)
@@ -456,7 +477,11 @@ class NetworkSlice:
         return (found, Combination.of(rest, self.shown)) if found.is_small else None
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials given the evidence; see `inference.elimination.Slice`."""
+        """Return the potentials of the pieces given the evidence.
+
+        With `summed`, unobserved continuous variables of a single row are integrated out here if
+        possible; see `inference.elimination.Slice.problem`.
+        """
         shown = evidence.without(self.blocking) if self.blocking else evidence
         if summed and evidence.n_rows == 1 and self._integrated is not None:
             numbers, rest = self._integrated
