@@ -167,7 +167,7 @@ def make_layout(
 def _numeric_only(
     chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
 ) -> dict[tuple[Name, ...], str]:
-    """Return the entries of `chosen` for numeric columns, if the user gave one family for all.
+    """Return `chosen` without the discrete columns: one family for all is that of numeric columns.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return one row as evidence; `unseen` says how unknown categories are treated."""
+        """Return one row as evidence; the parameter `unseen` says how unknown categories are treated."""
         return row_evidence(self, row)
 
     def top_items(

@@ -132,7 +132,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         return 0.5 * (1.0 + math.tanh(0.5 * self.total))
 
     def term(self, name: Name) -> Contribution:
-        """Return the term of a feature with its components.
+        """Return the contribution of one feature to the log odds, with its parts by arc or item.
 
         Raises
         ------

@@ -394,7 +394,11 @@ def _maximised(
     joint: bool,
     memory_limit: float | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
-    """Return the maximising values of the submodel's free variables, and the log of the maximum."""
+    """Return the most probable values of `variables`, and the log of their probability.
+
+    All other variables without evidence are summed out. With `joint`, continuous variables are
+    maximised too, and the log is that of the joint density.
+    """
     evidence, partial = evidence.split()
     problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]

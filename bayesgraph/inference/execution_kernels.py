@@ -893,10 +893,11 @@ def run(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
-    """Add the sums computed by the second half of a loop to those of the first half.
+    """Add the sums of one thread to those of another, where two threads share a loop.
 
-    `own` has the sums of the second half; they are added to `work`. The CLEAR instructions from
-    ``code[at]`` on list the ranges of the sums.
+    Each thread has summed over its half of the loop: one in `work`, which receives the total, the
+    other in `own`. The sums are the ranges that the CLEAR instructions from ``code[at]`` on set to
+    zero.
     """
     while code[at] == CLEAR:
         for k in range(code[at + 2], code[at + 2] + code[at + 3]):

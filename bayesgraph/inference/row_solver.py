@@ -1,4 +1,6 @@
-"""The solver of batches of rows, in blocks; rows may have different missing values."""
+"""Exact inference for all rows of a table, block by block: posteriors and log likelihoods.
+
+Each row may have its own missing values."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Numbers:
         return next(itertools.islice(words, index, None), None)
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
-        """Take one integer from `low` to `high`; `what` describes it in errors."""
+        """Read the next number, an integer between `low` and `high`; `what` names it in errors."""
         return int(self.counts(1, what, low, high)[0])
 
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:

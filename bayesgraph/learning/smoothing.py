@@ -207,7 +207,7 @@ class Smoothing:
             )
 
     def refuse_predictive(self, name: str) -> None:
-        """Raise a DataError if parameters are to be integrated out, for what plugs them in."""
+        """Raise a DataError if estimation is "predictive"; `name` needs point estimates."""
         if self.estimation == "predictive":
             raise DataError(
                 f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."

@@ -73,7 +73,9 @@ class Model(ABC):
     ----------
     variables : tuple of Variable
     form : str
-        Form of the model, which selects solvers: "product", "tempered", "mixture" or "average".
+        Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a
+        network whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions;
+        "average", a weighted mean of posteriors.
     """
 
     variables: tuple[Variable, ...]
@@ -128,7 +130,7 @@ class Model(ABC):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, because their CPDs only compute densities."""
+        """Variables that cannot be queried, whose CPDs give nothing but densities."""
         return frozenset()
 
     def variable(self, name: Name) -> Variable:

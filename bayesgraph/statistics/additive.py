@@ -1,4 +1,4 @@
-"""Additive statistics: sums over rows that are added, subtracted and extended by new states."""
+"""Additive statistics: sums over rows that can be added, subtracted, and given new states."""
 
 from __future__ import annotations
 

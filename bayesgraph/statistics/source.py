@@ -201,7 +201,7 @@ class _Source:
     def families(
         self, families: Iterable[Family], *, keep: bool = True
     ) -> dict[Family, FamilyStatistics]:
-        """Return the joint statistics of families of columns; see `CountSource`."""
+        """Return the joint statistics (counts, moments) of sets of columns; see `CountSource`."""
         found: dict[Family, FamilyStatistics] = {}
         rest: list[Family] = []
         for family in dict.fromkeys(families):

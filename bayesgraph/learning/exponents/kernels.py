@@ -70,9 +70,10 @@ def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> floa
 def _log_sum(
     column: NDArray[np.int32], weights: Floats, unit: bool, posterior: Floats, factor: Floats
 ) -> float:
-    """Return sum_n weight_n ln Z_n for the `factor` of one feature; see the module.
+    """Return the weighted sum over rows of ln Z_n, with Z_n = sum_c posterior[n, c] factor[x_n, c].
 
-    `column` holds the codes of the feature, and `unit` says whether all weights are 1.
+    Z_n is what the class posterior of row n has to be divided by after it was multiplied by the
+    `factor` of one feature. `column` has the codes x_n, and `unit` says whether all weights are 1.
     """
     n_rows, k = posterior.shape
     total, product = 0.0, 1.0

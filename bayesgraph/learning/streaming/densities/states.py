@@ -1,4 +1,4 @@
-"""Class-conditional probabilities of the states, or groups of states, of a stream's columns."""
+"""Class-conditional probabilities of the states, or merged states, of a stream's columns."""
 
 from __future__ import annotations
 
