@@ -251,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return one row as evidence; the parameter `unseen` says how unknown categories are treated."""
+        """Return a row as evidence; the estimator's `unseen` says how to treat unknown categories."""
         return row_evidence(self, row)
 
     def top_items(

@@ -396,8 +396,8 @@ def _maximised(
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the most probable values of `variables`, and the log of their probability.
 
-    All other variables without evidence are summed out. With `joint`, continuous variables are
-    maximised too, and the log is that of the joint density.
+    Only the submodel relevant to them is used. Continuous variables are maximised with `joint`;
+    without it they are integrated out, and their values are conditional means.
     """
     evidence, partial = evidence.split()
     problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
