@@ -66,7 +66,8 @@ def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
 @numba.njit(cache=True, nogil=True)
 def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     negative, infinite, missing = 0, 0, 0
-    for value in values:
+    for i in range(len(values)):  # over `values` itself the loop is not vectorised
+        value = values[i]
         negative += value < 0.0
         infinite += abs(value) == np.inf
         missing += value != value
