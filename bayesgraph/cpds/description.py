@@ -69,7 +69,7 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number as text with at most `digits` significant digits."""
+    """Return a number as text with at most `digits` significant digits; minus is U+2212."""
     return f"{value:.{digits}g}".replace("-", "−")
 
 
@@ -234,7 +234,8 @@ def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
 def left_out(rows: int, columns: int, column: str = "column") -> str:
     """Return a note such as "… 3 more rows and 2 more columns" about what is not shown.
 
-    `column` is the word for a column.
+    `rows` and `columns` are the numbers of rows and columns that are not shown; `column` is the
+    word for a column, such as "item".
     """
     parts = [
         f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n

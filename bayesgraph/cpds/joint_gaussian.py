@@ -119,7 +119,7 @@ class JointGaussianCPD(Plate):
 
     @property
     def _stacked(self) -> Floats:
-        """Covariances with one leading axis, shape (1 or parent configurations, d, d)."""
+        """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
         d = len(self._children)
         return self.covariance.reshape(-1, d, d)
 
@@ -181,7 +181,7 @@ class JointGaussianCPD(Plate):
     def _centre(self) -> Floats:
         """The average of the means over the parent configurations, shape (d,).
 
-        It is exact if all means are equal.
+        The result has no rounding error if all means are equal.
         """
         return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
 
@@ -266,7 +266,7 @@ class JointGaussianCPD(Plate):
         return self._taken(evidence, free, self._log_constant[None], targets[None])
 
     def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
-        """Return the potential over the other children, given the first `n_seen` children.
+        """Return the factor over the free children; the first `n_seen` children are observed.
 
         The rows of the whitening matrix A that belong to observed children are zero at free
         children, as A is triangular: these rows enter the constant.
@@ -342,7 +342,7 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _columns(self) -> list[Floats]:
-        """The `roots` with contiguous columns, as BLAS reads them."""
+        """The whitening matrices `roots` in Fortran order, which BLAS needs."""
         return [np.asfortranarray(root) for root in self.roots]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:

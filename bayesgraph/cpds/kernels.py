@@ -85,7 +85,7 @@ def add_marginal_gaussians(
 
 
 def padded_rows(table: Floats) -> Floats:
-    """Return the transpose of a (cells, m) table, with columns of zeros up to a multiple of 4."""
+    """Return the transpose of a (cells, m) table, padded with zeros to a multiple of 4 columns."""
     cells, m = table.shape
     padded = np.zeros((m, -(-cells // 4) * 4))
     padded[:, :cells] = table.T
@@ -122,7 +122,7 @@ def add_sparse(
     table: Floats,
     threshold: float = np.nan,
 ) -> None:
-    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
+    """Add ``(matrix @ table).T`` to `out`, for a matrix in compressed sparse row format.
 
     Parameters
     ----------
@@ -616,9 +616,9 @@ def _next_leaf(
 ) -> tuple[int, float, int]:
     """Pop a node from the stack of pending nodes and descend from it to a leaf.
 
-    Returns the leaf, its weight and the new height of the stack. Where row i lacks a value, the
-    descent continues to the left with the weight multiplied by the node's `share`, and the right
-    child is pushed with the remaining weight. The stack is `nodes` with `weights`; its height is
+    Returns the leaf, its weight and the new height of the stack. At a split whose value row i
+    lacks, the descent continues to the left with the weight multiplied by the node's `share`, and
+    the right child is pushed with the remaining weight. The stack is `nodes` with `weights`; its height is
     `top`.
     """
     feature, discrete, threshold, left_states, left, right = tree
@@ -705,9 +705,10 @@ def add_tree(
 def spread_over_nodes(
     out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
 ) -> None:
-    """Add each row's amounts to the leaf that it reaches, or to several leaves by weight.
+    """Add each row's `amounts` to the leaf that the row reaches.
 
-    A row reaches several leaves of the tree if values of its splits are missing.
+    If values that the tree splits on are missing in a row, the row reaches several leaves, and its
+    amounts are divided among them by the weights of the branches (`share`).
 
     Parameters
     ----------

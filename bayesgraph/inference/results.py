@@ -43,8 +43,8 @@ class Posterior(Displayed, Mapping[State, float]):
         Non-negative values that sum to one.
     log_evidence : float or callable
         Natural log of the probability (density, if continuous variables are observed) of the
-        evidence; for a factor graph, of the sum of the product reduced to the evidence. A callable
-        is called when the value is first accessed.
+        evidence; for a factor graph, of the sum of the product of all factors over the joint states
+        that agree with the evidence. A callable is called when the value is first accessed.
     approximation : optional
         Report of convergence or error, None if the answer is exact.
     """
@@ -351,7 +351,7 @@ class GaussianMixture(Displayed):
 
     @property
     def std(self) -> Any:
-        """The posterior standard deviation: a float, or an array of shape (n,) like `variance`."""
+        """The posterior standard deviation: a float, or an array (n,) for several variables."""
         return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
 
     @property
