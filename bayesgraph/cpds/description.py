@@ -46,7 +46,8 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
 def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[str]:
     """Return the states, or the first n, as texts of one line and at most `longest` characters.
 
-    The ends of intervals have at least three significant digits, and as many as distinguish them.
+    The ends of intervals have at least three significant digits, more if they are needed to
+    distinguish the ends.
     """
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)

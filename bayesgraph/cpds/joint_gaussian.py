@@ -125,12 +125,12 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _scale(self) -> Floats:
-        """Standard deviations, shape (1 or cells, d)."""
+        """Standard deviations, shape (1 or parent configurations, d)."""
         return np.sqrt(self._stacked.diagonal(axis1=1, axis2=2))
 
     @cached_property
     def _correlation(self) -> Floats:
-        """Correlations, shape (1 or cells, d, d)."""
+        """Correlation matrices, shape (1 or parent configurations, d, d)."""
         # Divided by one scale at a time, because the product of two may overflow or underflow.
         return self._stacked / self._scale[:, :, None] / self._scale[:, None, :]
 
@@ -167,12 +167,12 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _means(self) -> Floats:
-        """Means, shape (cells, d)."""
+        """Means, shape (parent configurations, d)."""
         return self.mean.reshape(self.cells, -1)
 
     @cached_property
     def _log_constant(self) -> Floats:
-        """Log density at the mean, shape (cells,)."""
+        """Log density at the mean, shape (parent configurations,)."""
         diagonal = self.roots.diagonal(axis1=1, axis2=2)
         constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self._children) * LOG_2PI
         return np.broadcast_to(constant, self.cells)
@@ -192,7 +192,7 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _lengths(self) -> Floats:
-        """Squared lengths of the whitened means, shape (cells,)."""
+        """Squared lengths of the whitened means, shape (parent configurations,)."""
         return _squares(self._whitened)
 
     @property

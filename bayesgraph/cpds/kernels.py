@@ -210,7 +210,7 @@ def add_tables(
     width: NDArray[np.int64],
     values: Floats,
 ) -> None:
-    """Add the entries of several log tables at each row's states to `out`.
+    """Look up each row's states in several log tables, and add the entries to `out`.
 
     A table adds 0 to a row in which the table's last variable is missing.
 
@@ -618,8 +618,8 @@ def _next_leaf(
 
     Returns the leaf, its weight and the new height of the stack. At a split whose value row i
     lacks, the descent continues to the left with the weight multiplied by the node's `share`, and
-    the right child is pushed with the remaining weight. The stack is `nodes` with `weights`; its height is
-    `top`.
+    the right child is pushed with the remaining weight. The stack is `nodes` with `weights`; its
+    height is `top`.
     """
     feature, discrete, threshold, left_states, left, right = tree
     top -= 1
@@ -745,8 +745,8 @@ def same_split_above(
 ) -> NDArray[np.int64]:
     """Return for each split the nearest ancestor that splits on the same variable, (n_nodes,).
 
-    The entry is the index of the ancestor if the path takes its left branch, the complement
-    ``~index`` (negative) if it takes its right branch, and n_nodes if there is no such ancestor.
+    The entry is the ancestor's index if the path to the split takes the ancestor's left branch, the
+    complement ``~index`` (negative) if it takes the right branch, and n_nodes without an ancestor.
     `feature` is the variable of each split, -1 at leaves; `left` and `right` are child nodes.
     """
     n = len(feature)

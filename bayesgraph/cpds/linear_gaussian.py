@@ -165,7 +165,7 @@ class GaussianCPD(CPD):
         return found
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes for each configuration of `scope`, the discrete parents."""
+        """Return mean, variance and slopes for each configuration of the parents in `scope`."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)

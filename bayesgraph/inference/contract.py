@@ -108,7 +108,7 @@ class Best(NamedTuple):
 
 @asked_by("sample")
 class Draw(NamedTuple):
-    """Query: draws of all unobserved variables from the posterior; ``take(n, random)`` gives n."""
+    """Query: posterior draws of all unobserved variables; ``take(n, random)`` gives n rows."""
 
 
 @asked_by("sample")

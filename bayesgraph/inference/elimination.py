@@ -365,9 +365,9 @@ def most_probable(
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the most probable values of `variables`, row by row.
 
-    Continuous variables are integrated out before discrete ones are maximised, and then set to
-    their conditional means. With `joint` they are maximised too: the result is the mode of the
-    joint density.
+    Without `joint`, continuous variables are integrated out, discrete variables are maximised, and
+    continuous variables are then set to their conditional means. With `joint`, all variables are
+    maximised: the result is the mode of the joint density.
 
     Returns
     -------

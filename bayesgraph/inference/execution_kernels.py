@@ -937,8 +937,8 @@ def run_rows(
     n_together : int
         Number of rows of a block.
     logs : shape (n_states, n_rows)
-        Receives log probabilities; NaN in rows that are impossible, or whose result underflow may
-        have made inaccurate.
+        Receives log probabilities; NaN in impossible rows, and in rows for which underflow may have
+        made the result inaccurate.
     """
     n_states, n_rows = logs.shape
     bounds = np.empty(len(minima))

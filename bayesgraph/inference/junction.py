@@ -24,7 +24,7 @@ class TableArrays(NamedTuple):
     cards : shape (n_variables,)
         Cardinalities.
     start, item
-        The variables of each table, in the order of its axes.
+        Scopes: table f has the variables ``item[start[f]:start[f + 1]]``, in the order of its axes.
     step : shape of item
         Strides of the axes.
     base : shape (n_tables,)

@@ -1,7 +1,7 @@
 """Loopy belief propagation: approximate marginals if exact tables would not fit into memory.
 
-On factor graphs without cycles the answers are exact. With cycles they are those of the Bethe
-approximation (Yedidia, Freeman and Weiss 2005), which are often close to the exact answers, but not
+On factor graphs without cycles the answers are exact. With cycles the answers are the Bethe
+approximation (Yedidia, Freeman and Weiss 2005), which is often close to the exact answers, but not
 always. The iteration may not converge; the report says how it ended.
 """
 

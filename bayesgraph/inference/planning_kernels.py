@@ -848,8 +848,8 @@ def rooted(
     Parameters
     ----------
     roots
-        One clique of each tree and any number of -1. If the array is empty, the root of a tree is
-        the clique with the most wanted variables; ties go to the current root.
+        The new root clique of each tree; entries -1 are ignored. If the array is empty, the root
+        of a tree is its clique with the most wanted variables; ties go to the current root.
     wanted : shape (n,)
         1 for wanted variables (the targets).
     """

@@ -394,12 +394,12 @@ class GaussianMixture(Displayed):
         return np.exp(self.log_density(x))
 
     def cdf(self, x: ArrayLike) -> Any:
-        """Return P(X <= x), if the mixture is of a single variable."""
+        """Return P(X <= x) for a mixture of a single variable X."""
         deviation, scale = self._standard(x)
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the x with P(X <= x) = probability, if the mixture is of a single variable."""
+        """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
@@ -421,7 +421,7 @@ class GaussianMixture(Displayed):
         return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
-        """Return the central credible interval of a single variable with the given probability."""
+        """Return the central credible interval of the given probability, for a single variable."""
         tail = 0.5 * (1.0 - probability)
         return self.quantile(tail), self.quantile(1.0 - tail)
 

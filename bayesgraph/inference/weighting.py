@@ -389,7 +389,7 @@ def likelihood_weighting(
         CPDs, parents before children.
     targets : sequence of Variable
     evidence : Evidence
-        Evidence with a single row; likelihoods multiply the weights.
+        Evidence with a single row; likelihoods of soft evidence multiply the weights.
     n : int
         Number of samples; the maximum number if `standard_error` is given.
     standard_error : float, optional

@@ -1,4 +1,4 @@
-"""Averages of the posteriors of several networks."""
+"""Weighted means of the posteriors of several networks."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Part:
     log_weight : float
     network : model
     places : mapping from int to int, or None
-        Index of each variable in the network, by its index in the mixture; None if all are equal.
+        Index in the network of each variable, by index in the mixture; None if all are equal.
     """
 
     def __init__(self, model: Any, place: int, log_weight: float) -> None:
