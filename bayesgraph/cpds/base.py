@@ -45,10 +45,10 @@ class CPD(Displayed, ABC):
     parents : tuple of Variable
         In the order given by the user.
     siblings_depend : bool
-        Several children are dependent given the parents: a missing child must be summed out
-        before another child can be a target.
+        Whether several children are dependent given the parents, so that a missing child must be
+        integrated out before another child can be a target.
     takes_children : bool
-        The constructor takes an iterable of children instead of one variable.
+        Whether the constructor takes an iterable of children instead of one variable.
     arrays : tuple of str
         Constructor arguments that are also attributes: arrays whose first axes are those of the
         discrete parents. Variables, `arrays` and `other_arrays` determine the CPD.
@@ -65,7 +65,7 @@ class CPD(Displayed, ABC):
 
     @property
     def children(self) -> tuple[Variable, ...]:
-        """The variables whose distribution this is: one, except in plates and joint Gaussians."""
+        """The child variables: one, except in plates and joint Gaussians."""
         return (self.variable,)
 
     @cached_property
@@ -135,20 +135,20 @@ class CPD(Displayed, ABC):
         """Return the potential: the CPD reduced by the evidence, a factor over its free variables.
 
         Every parent in the evidence is observed in all rows. A child in the evidence may be missing
-        in some rows: the potential of such a row is 1, the sum over the child. (If other CPDs
-        depend on a partially observed variable, it is not in this evidence: the inference engine
-        multiplies its evidence in.)
+        in some rows: the potential of such a row is 1, the sum over the child. (A partially
+        observed variable on which other CPDs depend is not in this evidence: the inference engine
+        applies the evidence on that variable to the product of the factors.)
         """
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
         """Return the log potential of one row of counts as a sum of one term for each item.
 
-        None if the child is not a vector of counts.
+        The result is None if the child is not a vector of counts.
         """
         return None
 
     def item_logs(self) -> Floats | None:
-        """Return what one more occurrence of each item adds to the log potential.
+        """Return the increase of the log potential for one more occurrence of each item.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class CPD(Displayed, ABC):
         return None
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """Add the log potential to `out`, an accumulator that several CPDs share.
+        """Add the log potential to `out`, an array to which several CPDs add theirs.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class CPD(Displayed, ABC):
     def adders(
         cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return `Adder` objects, which add log potentials of CPDs of this class to an accumulator.
+        """Return `Adder` objects, each of which adds the log potentials of some CPDs to an array.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class CPD(Displayed, ABC):
 
 @dataclass(frozen=True, eq=False)
 class _One:
-    """An `Adder` of the log potential of a single CPD."""
+    """`Adder` of a single CPD: it adds the CPD's log potential to an array shared by many CPDs."""
 
     cpd: CPD
     scope: tuple[Discrete, ...]
@@ -259,7 +259,7 @@ class _One:
 
 
 class _Sum(NamedTuple):
-    """A sum of log potentials of CPDs with the same free variables, which gives one factor."""
+    """Adders of CPDs with the same free variables; the product of the potentials is one factor."""
 
     scope: tuple[Discrete, ...]
     adders: tuple[Adder, ...]
@@ -280,11 +280,11 @@ class _Sum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """The CPDs of a submodel, grouped by free variables for a set of observed variables.
+    """The CPDs relevant to a query, grouped by their free (unobserved) variables.
 
-    CPDs with the same free discrete variables become one factor: a naive Bayes with observed
-    features becomes one factor over the class variable, filled by one kernel call for each kind of
-    feature, without a temporary array.
+    CPDs with the same free discrete variables become one factor. For example, naive Bayes with
+    observed features becomes one factor over the class variable, filled by one kernel call for each
+    class of CPDs, without a temporary array.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class Combination:
         ----------
         cpds : iterable of CPD
         observed : container of Variable
-            Variables for which the evidence will have a column.
+            Variables that have a column in the evidence.
         """
         alone: list[tuple[CPD, frozenset[Variable]]] = []
         groups: dict[frozenset[Variable], list[CPD]] = {}

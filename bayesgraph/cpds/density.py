@@ -56,7 +56,7 @@ class DensityCPD(Plate):
         """Return the log density of each child in each row, for x of shape (n_rows, n children).
 
         Each parameter has shape (n children,). The log density is minus infinity outside the
-        support; the result where x is NaN is ignored.
+        support; callers ignore the result where x is NaN.
         """
         raise NotImplementedError
 

@@ -46,7 +46,8 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
 def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[str]:
     """Return the states, or the first n, as texts of one line and at most `longest` characters.
 
-    The ends of intervals have at least three significant digits, and as many as distinguish them.
+    The ends of intervals have at least three significant digits, more if they are needed to
+    distinguish the ends.
     """
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
@@ -69,7 +70,7 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number as text with at most `digits` significant digits."""
+    """Return a number as text with at most `digits` significant digits; minus is U+2212."""
     return f"{value:.{digits}g}".replace("-", "−")
 
 
@@ -234,7 +235,8 @@ def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
 def left_out(rows: int, columns: int, column: str = "column") -> str:
     """Return a note such as "… 3 more rows and 2 more columns" about what is not shown.
 
-    `column` is the word for a column.
+    `rows` and `columns` are the numbers of rows and columns that are not shown; `column` is the
+    word for a column, such as "item".
     """
     parts = [
         f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n

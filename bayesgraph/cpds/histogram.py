@@ -137,7 +137,7 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(x == self.edges[0], 1, cells))
 
     def _outside(self, x: Floats) -> Floats:
-        """Return how far each value lies beyond the outermost edges, 0 for values between them."""
+        """Return the distance of each value from the range of the edges, 0 for values inside it."""
         return np.asarray(np.maximum(np.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0))
 
     def cdf(self, x: ArrayLike) -> Floats:
@@ -155,7 +155,7 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high); see `bayesgraph.cpds.summing_out.HasIntervals`."""
+        """Return P(low < child <= high) for each parent configuration; see `HasIntervals`."""
         between = np.maximum(self.cdf(high) - self.cdf(low), 0.0)
         # Above the edges both are close to 1, so that their difference would cancel.
         tail = self._tail_share(low) - self._tail_share(high)
@@ -163,7 +163,7 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(low > self.edges[-1], tail, between))
 
     def _tail_share(self, x: Floats) -> Floats:
-        """Return P(child lies beyond x | child is in that tail) for x outside the edges, else 1."""
+        """Return P(child is beyond x | child is in the tail of x), 1 for x between the edges."""
         return np.asarray((1.0 + self._outside(x) / self._range) ** -_SHAPE)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
@@ -182,7 +182,7 @@ class HistogramCPD(NumericCPD):
 
     @property
     def _sides(self) -> Floats:
-        """Direction of each tail: -1 for the lower tail, 1 for the upper tail, 0 for all bins."""
+        """Direction of each tail and bin: -1 for the lower tail, 1 for the upper, 0 for bins."""
         sides = np.zeros(len(self.edges) + 1)
         sides[0], sides[-1] = -1.0, 1.0
         return sides

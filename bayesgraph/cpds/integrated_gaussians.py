@@ -1,7 +1,8 @@
-"""Linear Gaussian CPDs with free continuous variables integrated out before the values are known.
+"""Linear Gaussian CPDs whose free continuous variables are integrated out once for all evidence.
 
 Each row of a Gaussian factor is a normal density: a linear function of the free variables has unit
-variance around a target, which is a constant less a linear function of the observed variables.
+variance around a number, called target here: a constant less a linear function of the observed
+variables.
 Integrating out the free variables leaves linear combinations of all targets. Their coefficients
 depend only on which variables are observed. They are found by ordinary variable elimination, with
 each target as an additional variable. For each evidence assignment only a product with a small
@@ -31,7 +32,7 @@ MAX_BYTES = 8 * _MAX_ENTRIES
 
 
 class _Piece(NamedTuple):
-    """A factor that remains after integration, for any values of the observed variables.
+    """A factor that remains after integration, as a function of the observed variables' values.
 
     The target t of each linear Gaussian is ``offset - slopes @ observed values``. The factor is
     ``exp(constant - |loadings @ x + mixing @ t|^2 / 2)`` over the remaining continuous variables x.
@@ -74,7 +75,7 @@ class Integrated:
     Parameters
     ----------
     cpds : sequence of CPD
-        CPDs with `is_linear`, a free continuous variable, and no observed discrete variable.
+        Linear Gaussian CPDs, each with a free continuous and without an observed discrete variable.
     observed : collection of Variable
     keep : collection of Variable
         Free variables that are not to be integrated out.
@@ -132,7 +133,7 @@ class Integrated:
 
 
 class _Row:
-    """A unique name for the variable that stands for a target, different from every other name."""
+    """Name of the auxiliary variable that stands for a target; each instance is a unique name."""
 
 
 def _whole(cpd: CPD) -> GaussianFactor:
@@ -147,8 +148,8 @@ def _with_row(
 ) -> GaussianFactor:
     """Return a linear Gaussian's factor with its target as an additional variable, `row`.
 
-    `whole` is the factor without evidence; the target replaces its constant and all terms in
-    observed variables.
+    `whole` is the factor without evidence. The variable `row` replaces the constant and all terms
+    in `observed` variables.
     """
     free = [i for i, v in enumerate(whole.variables) if v not in observed]
     ones = np.ones((*whole.targets.shape, 1))

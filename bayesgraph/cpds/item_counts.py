@@ -30,7 +30,7 @@ class ItemTerms:
         The item of each term; the name of the whole vector for a term that belongs to no single
         item.
     values : sequence
-        Counts, or whether the item is present.
+        The count of each item, or whether it is present (bool).
     logs : ndarray, shape (n_terms, cells)
         Terms for each configuration of the parents (cell); their sum is the log potential.
     """

@@ -119,18 +119,18 @@ class JointGaussianCPD(Plate):
 
     @property
     def _stacked(self) -> Floats:
-        """Covariances with one leading axis, shape (1 or parent configurations, d, d)."""
+        """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
         d = len(self._children)
         return self.covariance.reshape(-1, d, d)
 
     @cached_property
     def _scale(self) -> Floats:
-        """Standard deviations, shape (1 or cells, d)."""
+        """Standard deviations, shape (1 or parent configurations, d)."""
         return np.sqrt(self._stacked.diagonal(axis1=1, axis2=2))
 
     @cached_property
     def _correlation(self) -> Floats:
-        """Correlations, shape (1 or cells, d, d)."""
+        """Correlation matrices, shape (1 or parent configurations, d, d)."""
         # Divided by one scale at a time, because the product of two may overflow or underflow.
         return self._stacked / self._scale[:, :, None] / self._scale[:, None, :]
 
@@ -167,12 +167,12 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _means(self) -> Floats:
-        """Means, shape (cells, d)."""
+        """Means, shape (parent configurations, d)."""
         return self.mean.reshape(self.cells, -1)
 
     @cached_property
     def _log_constant(self) -> Floats:
-        """Log density at the mean, shape (cells,)."""
+        """Log density at the mean, shape (parent configurations,)."""
         diagonal = self.roots.diagonal(axis1=1, axis2=2)
         constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self._children) * LOG_2PI
         return np.broadcast_to(constant, self.cells)
@@ -181,7 +181,7 @@ class JointGaussianCPD(Plate):
     def _centre(self) -> Floats:
         """The average of the means over the parent configurations, shape (d,).
 
-        It is exact if all means are equal.
+        The result has no rounding error if all means are equal.
         """
         return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
 
@@ -192,7 +192,7 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _lengths(self) -> Floats:
-        """Squared lengths of the whitened means, shape (cells,)."""
+        """Squared lengths of the whitened means, shape (parent configurations,)."""
         return _squares(self._whitened)
 
     @property
@@ -266,7 +266,7 @@ class JointGaussianCPD(Plate):
         return self._taken(evidence, free, self._log_constant[None], targets[None])
 
     def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
-        """Return the potential over the other children, given the first `n_seen` children.
+        """Return the factor over the free children; the first `n_seen` children are observed.
 
         The rows of the whitening matrix A that belong to observed children are zero at free
         children, as A is triangular: these rows enter the constant.
@@ -342,7 +342,7 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _columns(self) -> list[Floats]:
-        """The `roots` with contiguous columns, as BLAS reads them."""
+        """The whitening matrices `roots` in Fortran order, which BLAS needs."""
         return [np.asfortranarray(root) for root in self.roots]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:

@@ -85,7 +85,7 @@ def add_marginal_gaussians(
 
 
 def padded_rows(table: Floats) -> Floats:
-    """Return the transpose of a (cells, m) table, with columns of zeros up to a multiple of 4."""
+    """Return the transpose of a (cells, m) table, padded with zeros to a multiple of 4 columns."""
     cells, m = table.shape
     padded = np.zeros((m, -(-cells // 4) * 4))
     padded[:, :cells] = table.T
@@ -122,7 +122,7 @@ def add_sparse(
     table: Floats,
     threshold: float = np.nan,
 ) -> None:
-    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
+    """Add ``(matrix @ table).T`` to `out`, for a matrix in compressed sparse row format.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def add_tables(
     width: NDArray[np.int64],
     values: Floats,
 ) -> None:
-    """Add the entries of several log tables at each row's states to `out`.
+    """Look up each row's states in several log tables, and add the entries to `out`.
 
     A table adds 0 to a row in which the table's last variable is missing.
 
@@ -616,10 +616,10 @@ def _next_leaf(
 ) -> tuple[int, float, int]:
     """Pop a node from the stack of pending nodes and descend from it to a leaf.
 
-    Returns the leaf, its weight and the new height of the stack. Where row i lacks a value, the
-    descent continues to the left with the weight multiplied by the node's `share`, and the right
-    child is pushed with the remaining weight. The stack is `nodes` with `weights`; its height is
-    `top`.
+    Returns the leaf, its weight and the new height of the stack. At a split whose value row i
+    lacks, the descent continues to the left with the weight multiplied by the node's `share`, and
+    the right child is pushed with the remaining weight. The stack is `nodes` with `weights`; its
+    height is `top`.
     """
     feature, discrete, threshold, left_states, left, right = tree
     top -= 1
@@ -705,9 +705,10 @@ def add_tree(
 def spread_over_nodes(
     out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
 ) -> None:
-    """Add each row's amounts to the leaf that it reaches, or to several leaves by weight.
+    """Add each row's `amounts` to the leaf that the row reaches.
 
-    A row reaches several leaves of the tree if values of its splits are missing.
+    If values that the tree splits on are missing in a row, the row reaches several leaves, and its
+    amounts are divided among them by the weights of the branches (`share`).
 
     Parameters
     ----------
@@ -744,8 +745,8 @@ def same_split_above(
 ) -> NDArray[np.int64]:
     """Return for each split the nearest ancestor that splits on the same variable, (n_nodes,).
 
-    The entry is the index of the ancestor if the path takes its left branch, the complement
-    ``~index`` (negative) if it takes its right branch, and n_nodes if there is no such ancestor.
+    The entry is the ancestor's index if the path to the split takes the ancestor's left branch, the
+    complement ``~index`` (negative) if it takes the right branch, and n_nodes without an ancestor.
     `feature` is the variable of each split, -1 at leaves; `left` and `right` are child nodes.
     """
     n = len(feature)

@@ -150,9 +150,9 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return objects that add the CPDs' log densities to an accumulator; see CPD.
+        """Return `Adder` objects, which add the CPDs' log densities to an array; see CPD.
 
-        Consecutive CPDs without observed discrete parents share one (a `LinearStack`).
+        Consecutive CPDs without observed discrete parents share one `Adder`, a `LinearStack`.
         """
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
@@ -165,7 +165,7 @@ class GaussianCPD(CPD):
         return found
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes, with the discrete parents in the order of `scope`."""
+        """Return mean, variance and slopes for each configuration of the parents in `scope`."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)

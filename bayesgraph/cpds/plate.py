@@ -1,4 +1,4 @@
-"""Plates: many children with the same discrete parents, with the parameters of all in one array.
+"""Plates: one CPD for many children with the same discrete parents.
 
 A plate is the same model as one CPD for each child, which `singles` returns. It holds one array for
 all children, and one kernel reads all their columns. Files and plots show the single children; the
@@ -25,7 +25,7 @@ from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
 
 class Plate(CPD):
-    """Children that are independent of each other given the same discrete parents.
+    """CPD of several children that are independent of each other given the same discrete parents.
 
     A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
     which adds up the log densities of observed children.
@@ -95,10 +95,10 @@ class Plate(CPD):
         above: float = -np.inf,
         by_child: bool = False,
     ) -> Floats:
-        """Return the parameter `name`, checked, as a read-only array of the given shape.
+        """Check the values of the parameter `name`; return them as a read-only array.
 
-        All values must exceed `above`. With `by_child`, the last axis is the children; `values`
-        lack it if a single child was given without a list.
+        All values must exceed `above`. With `by_child`, the last axis of `shape` indexes the
+        children; `values` lack this axis if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
         array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
@@ -115,9 +115,10 @@ class Plate(CPD):
 
     @abstractmethod
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        """Add log densities to `out`, shape (cells, n_rows); all children are in the evidence.
+        """Add the log densities of all children to `out`, shape (cells, n_rows).
 
-        The last parent's states vary fastest along the cells. A missing child adds 0.
+        All children are in the evidence; a missing value adds 0. A cell is a configuration of the
+        parents; the states of the last parent vary fastest.
         """
 
     def _numbers(self, evidence: Evidence) -> Floats:

@@ -1,4 +1,4 @@
-"""Stacks: CPDs of one class with the same free variables, added up by one kernel call.
+"""Stacks: CPDs of one class and free variables, whose log potentials one kernel call adds up.
 
 A stack depends on which variables are observed, not on their values: it is made once for a set of
 observed variables, and then serves any rows in which these are observed.
@@ -22,7 +22,7 @@ _V = TypeVar("_V", bound=Variable)
 
 
 class Adder(Protocol):
-    """An object that adds log potentials of one or more CPDs to an accumulator."""
+    """Protocol of objects that add log potentials of one or more CPDs to an array of log values."""
 
     @property
     def nbytes(self) -> int:
@@ -45,7 +45,7 @@ class TableStack:
     place : ndarray
         The observed variables of each table, table by table, as indices into `variables`.
     stride : ndarray
-        The stride in its table of each entry of `place`.
+        For each entry of `place`, the stride of that variable in the flat table.
     first : ndarray, shape (n_tables + 1,)
         Offset in `place` at which the variables of each table start.
     width : ndarray, shape (n_tables,)
@@ -97,7 +97,7 @@ class TableStack:
 
 @dataclass(frozen=True, eq=False)
 class LinearStack:
-    """Linear Gaussians whose children and continuous parents are observed.
+    """Parameters of several linear Gaussian CPDs with observed children and continuous parents.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ class RootSummingCPD(NumericCPD):
 
 @runtime_checkable
 class HasIntervals(Protocol):
-    """Protocol of the CPD of a continuous root that gives the probability of intervals."""
+    """Protocol of CPDs of continuous root variables that compute probabilities of intervals."""
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
         """Return P(low < x <= high) for arrays of bounds, which may be infinite."""
@@ -79,7 +79,7 @@ def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
     Raises
     ------
     UnsupportedModelError
-        For a CPD that does not compute it.
+        If the class of `root` does not compute probabilities of intervals.
     """
     if not isinstance(root, HasIntervals):
         raise UnsupportedModelError(
@@ -100,12 +100,12 @@ def state_probabilities(root: CPD) -> Floats:
 def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
     """Return the root variables that the CPD of their only child can sum out.
 
-    Each is mapped to its own CPD.
+    The result is a mapping from each of these variables to the variable's own CPD.
 
     Parameters
     ----------
     cpds : iterable of CPD
-        The CPDs relevant to a query, those of all ancestors included.
+        The CPDs relevant to a query, including the CPDs of all ancestors.
     targets : collection of variables
         The targets, and the variables with soft evidence.
     """

@@ -110,7 +110,7 @@ class TableCPD(CPD):
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return one object that adds the log probabilities of all tables to an accumulator.
+        """Return one `Adder`, which adds the log probabilities of all tables to an array.
 
         See CPD.
         """

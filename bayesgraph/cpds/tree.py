@@ -205,9 +205,10 @@ class TreeCPD(RootSummingCPD):
         return _SummedTree(self, parents, share)
 
     def left_shares(self, parent: Variable, root: CPD) -> Floats:
-        """Return P(left branch | earlier splits on the path) at splits on an unobserved root.
+        """Return the probability of the left branch at each split on an unobserved root `parent`.
 
-        Cached for each root CPD.
+        It is conditional on the branches taken at earlier splits on the path. The result is cached
+        for each root CPD.
 
         Parameters
         ----------
@@ -305,7 +306,7 @@ class TreeCPD(RootSummingCPD):
         return replace(super()._display(), title=f"{self.title}, {size}")
 
     def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
-        """Return the conditions on the path to a leaf, given the parent node of each node."""
+        """Return the path to a leaf as text; ``above[node]`` is the parent node of each node."""
         conditions: list[str] = []
         while (node := int(above[leaf])) >= 0:
             parent = self.parents[self.tree.feature[node]]
@@ -335,7 +336,7 @@ class _SummedTree(NumericCPD):
     ----------
     source : TreeCPD
     parents : sequence of Variable
-        The parents of `source` that some rows observe or that stay in the factor.
+        The parents of `source`, without parents that are summed out in all rows.
     share : ndarray, shape (n_nodes,)
         Weight of the left branch at splits on the parents that are summed out, else NaN.
     """

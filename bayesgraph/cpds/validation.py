@@ -47,7 +47,7 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
 def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
     """Raise a CPDError if the child `variable` is not of the type `kind`.
 
-    `family` is the name of the CPD class in the message, `hint` an advice at its end.
+    `family` is the name of the CPD class in the message, `hint` is advice at its end.
     """
     if not isinstance(variable, kind):
         takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")

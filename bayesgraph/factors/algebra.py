@@ -32,7 +32,7 @@ def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True)
 class Algebra:
-    """The operation that eliminates a variable from a product of factors.
+    """The operation, sum or maximum, that eliminates a variable from a product of factors.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class Algebra:
     reduce : callable
         Function that removes axes of log values by log-sum-exp or by the maximum.
     gaussian_log_volume : float
-        Log of the integral (sqrt(2 pi)) or of the maximum (1) of exp(-x**2 / 2), which eliminating
-        a continuous variable of unit precision adds to the log constant of a factor.
+        Log of the integral (sqrt(2 pi)) or of the maximum (1) of exp(-x**2 / 2). Eliminating a
+        continuous variable of unit precision adds this number to the log constant of a factor.
     integrates : bool
         Whether continuous variables are integrated out rather than maximised.
     """

@@ -26,7 +26,7 @@ class Evidence:
     likelihoods : mapping from discrete variable to array of shape (1 or n_rows, n_states)
         Soft evidence: log likelihood of each state.
     complete : bool
-        Whether it is known that no value is missing, so that this is not checked again.
+        True if no value is missing; False if the columns must be checked for missing values.
     matrices : tuple of (variables, array of shape (n_rows, n_variables))
         Columns that are also stored in one matrix, for kernels that read many columns at once.
     """

@@ -78,7 +78,7 @@ class Factor:
         return len(self.log_values)
 
     def aligned(self, scope: Sequence[Discrete]) -> Floats:
-        """Return the log values with the axes of a larger scope, to be broadcast.
+        """Return the log values with an axis for each variable of a larger scope, for broadcasting.
 
         Variables that the factor lacks get an axis of length 1.
         """
@@ -97,12 +97,15 @@ class Factor:
         return Factor.from_log(scope, np.where(np.isneginf(numerator), -np.inf, quotient))
 
     def __pow__(self, exponent: ArrayLike) -> Factor:
-        """Return the factor raised to an exponent, broadcast against the table; 0 ** 0 is 1."""
+        """Return the factor raised to an exponent, with 0 ** 0 = 1.
+
+        The exponent is a number or an array that broadcasts against `log_values`.
+        """
         weights = np.asarray(exponent, dtype=np.float64)
         return Factor.from_log(self.scope, weighted_log(self.log_values, weights))
 
     def marginal(self, keep: Iterable[Discrete]) -> Factor:
-        """Return the factor summed over all variables not in `keep`, with axes in its order."""
+        """Return the factor over the variables `keep`, in this order; all others are summed out."""
         kept = list(keep)
         if strangers := [v.name for v in kept if v not in self.scope]:
             raise CPDError(f"{self!r} has no variable {quoted(strangers)} to keep.")
@@ -173,8 +176,8 @@ def union_scope(scopes: Iterable[Sequence[Discrete]]) -> tuple[Discrete, ...]:
 def align(values: Floats, scope: Sequence[Discrete], target: Sequence[Discrete]) -> Floats:
     """Return an array with axes transposed and inserted for the larger scope `target`.
 
-    The axes of `values` are the rows, the variables of `scope`, and any others. The other axes stay
-    last; variables of `target` that are not in `scope` get an axis of length 1.
+    The axes of `values` are the rows, the variables of `scope`, and possibly further axes, which
+    stay last. Variables of `target` that are not in `scope` get an axis of length 1.
     """
     if tuple(scope) == tuple(target):
         return values
@@ -193,7 +196,7 @@ def take_codes(
     variables: Sequence[Discrete],
     codes: Sequence[NDArray[np.integer[Any]]],
 ) -> tuple[tuple[Discrete, ...], Floats]:
-    """Reduce a table to each row's observed states; return the free variables and the table.
+    """Reduce a table to each row's observed states; return the free variables and the new table.
 
     Parameters
     ----------

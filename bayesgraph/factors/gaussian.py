@@ -59,7 +59,7 @@ class GaussianFactor:
         self.targets = targets
 
     def power(self, exponent: Floats) -> GaussianFactor:
-        """Return the factor raised to a non-negative exponent, broadcast against `log_constant`."""
+        """Return the factor raised to an exponent >= 0, which broadcasts against `log_constant`."""
         if (exponent < 0).any():
             raise UnsupportedModelError(
                 f"A Gaussian over {quoted(v.name for v in self.variables)} takes exponents that "
@@ -138,7 +138,7 @@ class GaussianFactor:
     def take(
         self, variables: Sequence[Discrete], codes: Sequence[NDArray[np.integer]]
     ) -> GaussianFactor:
-        """Return the factor reduced to one state of each discrete variable in each row."""
+        """Return the factor with discrete `variables` set to their state `codes` in each row."""
         rest, constant = take_codes(self.scope, self.log_constant, variables, codes)
         _, loadings = take_codes(self.scope, self.loadings, variables, codes)
         _, targets = take_codes(self.scope, self.targets, variables, codes)
@@ -184,7 +184,7 @@ class GaussianFactor:
         return log_mass, mean, covariance
 
     def centre(self) -> Floats:
-        """Return the mean of a factor over one continuous variable, (n_rows, *cardinalities)."""
+        """Return the mean of the factor's only continuous variable, (n_rows, *cardinalities)."""
         column = self.loadings[..., 0]
         scale = np.max(np.abs(column), axis=-1, keepdims=True)
         if not scale.all():
@@ -269,7 +269,7 @@ def _with_rows(
 def _reflected(
     loadings: Floats, targets: Floats, at: int
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Eliminate one variable from A x = b by a Householder reflection; split off its row.
+    """Apply a Householder reflection to A x = b; split off the only row that has one variable.
 
     `loadings` are A, `targets` are b, and `at` is the variable's column of A. The reflection of the
     rows leaves a single nonzero entry in this column. The row with the column's largest entry
@@ -321,7 +321,7 @@ def _factor(
     loadings: Floats,
     targets: Floats,
 ) -> Potential:
-    """Return the factor over the variables with indices `rest`, a table if there are none."""
+    """Return the factor over the variables with indices `rest`; a table if `rest` is empty."""
     if rest:
         kept = [variables[i] for i in rest]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)

@@ -1,7 +1,7 @@
 """Solvers for approximate inference: loopy belief propagation and likelihood weighting.
 
-Their answers have the same classes as exact answers, with a report of convergence or of sampling
-error.
+Answers about discrete variables have the same classes as exact answers, with a report of
+convergence or of sampling error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _ApproximateWork(Work):
 
 
 class WeightingWork(_ApproximateWork):
-    """A query answered by likelihood weighting.
+    """Prepared query that is answered by likelihood weighting.
 
     The answer is a `Posterior` or `Marginals` if all targets are discrete, and `WeightedSamples` if
     a target is continuous or the query is `Samples`.
@@ -81,7 +81,7 @@ class WeightingWork(_ApproximateWork):
 
 
 class LoopyWork(_ApproximateWork):
-    """Loopy belief propagation: the approximate posterior of one variable, or all marginals."""
+    """Prepared query for the posterior of one variable, or of all, by loopy belief propagation."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals:
         question = self.question
@@ -102,7 +102,7 @@ class LoopyWork(_ApproximateWork):
 
 
 class Loopy(Solver):
-    """Loopy belief propagation on tables."""
+    """Solver for factors that are tables: approximate posteriors by loopy belief propagation."""
 
     name = "loopy belief propagation"
     condition = "a product of tables, and method='loopy'"
@@ -120,7 +120,7 @@ class Loopy(Solver):
 
 
 class Weighting(Solver):
-    """Likelihood weighting: ancestral sampling, samples weighted by the evidence's likelihood."""
+    """Solver by likelihood weighting: ancestral samples, weighted by the evidence's likelihood."""
 
     name = "likelihood weighting"
     condition = "a network, and method='likelihood-weighting' or weighted_samples"

@@ -27,7 +27,7 @@ _NO_DRAWS = np.empty((1, 0))
 class TableAssignments:
     """The most probable assignments of the variables that a compiled program maximises, best first.
 
-    `take` can be called once, because it gives the workspace back.
+    `take` can be called only once, because it returns the run's workspace to the pool.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TableAssignments:
         ]
 
     def _best(self, k: int) -> list[tuple[Ints, float]]:
-        """Return the states of the k best assignments, and the log of each one's product of tables.
+        """Return the states of the k best assignments, each with its log product of all tables.
 
         Cliques are ordered from the roots to the leaves (Nilsson 1998). Take a known assignment and
         a clique. Among the assignments that agree with the known one at all earlier cliques and
@@ -118,7 +118,7 @@ class TableDraws:
     """Exact posterior draws of the free variables of tables, from the messages of a junction tree.
 
     For each draw the states are sampled clique by clique from the roots to the leaves (Dawid 1992).
-    `take` can be called once, because it gives the workspace back.
+    `take` can be called only once, because it returns the run's workspace to the pool.
 
     Parameters
     ----------

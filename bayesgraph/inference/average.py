@@ -1,6 +1,7 @@
-"""The solver of averages of networks: posteriors averaged by fixed weights.
+"""The solver of averages of networks: the weighted mean of the networks' posteriors.
 
-Unlike in a mixture, the weights do not depend on the evidence.
+The weights are fixed. In a mixture (a weighted mean of joint distributions) the weights of the
+posteriors depend on the evidence instead.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bayesgraph.inference.results import Marginals, Posterior
 
 
 class AverageJoint(Work):
-    """A joint posterior: the weighted mean of the posteriors of the member networks.
+    """Prepared query for a joint posterior: the weighted mean of the member networks' posteriors.
 
     Only members that have all target variables take part; their weights are normalised.
     """
@@ -78,7 +79,7 @@ class AverageJoint(Work):
 
 
 class AverageAll(Work):
-    """The posterior of every unobserved variable, each computed when it is first accessed."""
+    """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model = self.model
@@ -96,7 +97,7 @@ class AverageAll(Work):
 
 
 class Average(Solver):
-    """Averages the posteriors of the member networks by their fixed weights."""
+    """Solver of averages: the mean of the member networks' posteriors, with fixed weights."""
 
     name = "average"
     condition = "an average of posteriors with fixed weights"

@@ -67,7 +67,7 @@ def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: 
 
 
 class Calibration:
-    """A junction forest for factors of given scopes, planned once and run for any values.
+    """A junction forest for factors of given scopes, planned once and run for any factor values.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
 
 
 def _without_each(logs: Sequence[float]) -> list[float]:
-    """Return for each log the sum of all other logs.
+    """Return for each entry of `logs` the sum of all other entries.
 
     Prefix and suffix sums replace subtraction from the total, because inf - inf is NaN.
     """

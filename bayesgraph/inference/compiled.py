@@ -46,7 +46,7 @@ class Run(NamedTuple):
     space : ndarray
         The workspace.
     result : ndarray
-        Probabilities.
+        Normalised probabilities: the joint table of the targets, or all marginals.
     log_mass : float
         Natural log of the sum (or, for maximising programs, the maximum) of the product of all
         tables and the evidence over the joint states; minus infinity if it is zero.
@@ -233,7 +233,7 @@ class CompiledTables:
     ) -> tuple[Ints, list[int]] | None:
         """Return the tables relevant to a query, and their free variables, for enumeration.
 
-        None if there are more than `FEW_VARIABLES` free variables.
+        The result is None if there are more than `FEW_VARIABLES` free variables.
         """
         if self.are_few(observed):
             return np.arange(len(self.tables)), self.free(observed)
@@ -256,7 +256,7 @@ def _check_memory(program: Program, memory_limit: float | None) -> None:
 def _load_soft(
     program: Program, case: Case, space: Floats, minima: Floats, *, logarithmic: bool
 ) -> float:
-    """Write the likelihoods of soft evidence to the workspace; return the log of their scale.
+    """Write the likelihoods of soft evidence to the workspace `space`; return their log scale.
 
     Each variable's likelihoods are divided by their maximum; the scale is the product of the
     maxima. The lower bounds in `minima` are updated for the smallest positive likelihoods.

@@ -108,7 +108,7 @@ class Best(NamedTuple):
 
 @asked_by("sample")
 class Draw(NamedTuple):
-    """Query: exact draws of all unobserved variables; ``take(n, random)`` gives n rows."""
+    """Query: posterior draws of all unobserved variables; ``take(n, random)`` gives n rows."""
 
 
 @asked_by("sample")
@@ -128,8 +128,8 @@ class Slopes(NamedTuple):
 class Retractions(NamedTuple):
     """Query: the conflict between the findings (observations of single variables).
 
-    The answer has the conflict measure, each finding's share of it, and the posterior of each
-    observed variable with its own finding left out.
+    The answer has the conflict measure of all findings, the conflict of each finding with the
+    others, and the posterior of each observed variable with its own finding left out.
     """
 
 
@@ -142,6 +142,7 @@ class Approximate(NamedTuple):
     targets : tuple of int, optional
         None asks for the posterior of every unobserved variable.
     method : str
+        Name of the method, such as "loopy".
     options : mapping from str
         Options of the method.
     """
@@ -182,7 +183,7 @@ def check_target(variable: Variable) -> None:
 
 
 class Taken(NamedTuple):
-    """An answer to `Best`, `Draw` or `Sample`; `take` returns its assignments or rows."""
+    """Answer to `Best`, `Draw` or `Sample`: the function `take` returns the assignments or rows."""
 
     take: Callable[..., Any]
 
@@ -191,7 +192,7 @@ class Taken(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Which variables have hard and which have soft evidence, without the values.
+    """The indices of the variables with hard and with soft evidence, without the values.
 
     Attributes
     ----------
@@ -224,7 +225,7 @@ class Case(NamedTuple):
 
     @property
     def pattern(self) -> Pattern:
-        """The variables with hard and with soft evidence, ascending."""
+        """The `Pattern`: indices of the variables with hard and soft evidence, ascending."""
         return Pattern(tuple(sorted(self.hard)), tuple(sorted(self.soft)) if self.soft else ())
 
     def without(self, variable: int) -> Case:
@@ -244,7 +245,7 @@ class Case(NamedTuple):
         return Case(hard, {places[v]: logs for v, logs in self.soft.items()}, self.log_scale)
 
     def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
-        """Return the case as evidence with one row."""
+        """Return the evidence on the case as an `Evidence` with one row."""
         values = [*self.hard.values()]
         kinds = set(map(type, values))
         # One array for all values if they have one type: an array for each value is much slower.
@@ -267,7 +268,7 @@ class Case(NamedTuple):
 class Work(ABC):
     """A query prepared for a set of observed variables, to be run for any of their values.
 
-    `select` returns it.
+    The function `solver.select` returns instances.
 
     Attributes
     ----------
@@ -346,7 +347,8 @@ class Solver(ABC):
     condition : str
         Condition under which the solver is selected, in words.
     form : str
-        Form of the models that the solver serves, such as "product" or "mixture".
+        Kind of models that the solver serves, by their joint distribution: "product" (of factors),
+        "mixture" and others.
     works : mapping from type of query to type of Work
         Types of queries that the solver answers, and the class of the prepared query for each.
     """
@@ -362,7 +364,7 @@ class Solver(ABC):
         return self.works.keys()
 
     def serves(self, model: Any) -> bool:
-        """Return whether the solver handles models of this form at all."""
+        """Return whether the solver handles this kind of model, whatever the query."""
         return bool(model.form == self.form)
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
@@ -372,7 +374,7 @@ class Solver(ABC):
     def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
-        """Return the prepared query; `takes` must have accepted it.
+        """Return the prepared query, for arguments that the method `takes` accepts.
 
         Raises
         ------
@@ -397,7 +399,7 @@ class Solver(ABC):
 class Memo:
     """A bounded cache: the least recently used entry is evicted first.
 
-    Its number of entries and their bytes are bounded. Threads may share a cache: at worst two
+    The number of entries and their total bytes are bounded. Threads may share a cache: at worst two
     threads compute the same entry. Copies and pickles of a cache are empty.
     """
 

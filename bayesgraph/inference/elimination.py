@@ -49,7 +49,7 @@ class Problem:
 
 
 class Slice(Protocol):
-    """The submodel relevant to the variables to keep, for a given set of observed variables."""
+    """Submodel: the factors relevant to a query, for a given set of observed variables."""
 
     @property
     def scopes(self) -> Sequence[tuple[Variable, ...]]:
@@ -150,13 +150,13 @@ class PlannedSlice:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the computation for one row."""
+        """The elimination plan for one row of evidence."""
         if self._plan is None:  # a cache of its own: hashing all scopes takes longer than a row
             self._plan = self.plan_of(tuple(self.slice.scopes))
         return self._plan
 
     def plan_of(self, scopes: _Scopes) -> Plan:
-        """Return the plan for factors with the given scopes."""
+        """Return the elimination plan for factors with the given scopes."""
         found = self._plans.get(scopes)
         if found is None:
             found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
@@ -165,7 +165,7 @@ class PlannedSlice:
     def rows_at_once(self, maximum: int) -> int:
         """Return the number of rows of a block, at most `maximum`.
 
-        The largest product of factors for so many rows stays within a fixed number of entries.
+        The largest product of the factors of a block stays within a fixed number of entries.
         """
         return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
@@ -365,9 +365,9 @@ def most_probable(
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
     """Return the most probable values of `variables`, row by row.
 
-    Continuous variables are integrated out before discrete ones are maximised, and then set to
-    their conditional means. With `joint` they are maximised too: the result is the mode of the
-    joint density.
+    Without `joint`, continuous variables are integrated out, discrete variables are maximised, and
+    continuous variables are then set to their conditional means. With `joint`, all variables are
+    maximised: the result is the mode of the joint density.
 
     Returns
     -------

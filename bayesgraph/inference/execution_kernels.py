@@ -466,7 +466,7 @@ def enumerate_joint(
     Parameters
     ----------
     cards, start, item, values
-        See `TableArrays`; its steps take less time here than in a call of their own.
+        See `TableArrays`. The strides are computed here: a separate call would take longer.
     findings : shape (2 k,)
         Indices of the observed variables, then their states.
     targets
@@ -893,11 +893,11 @@ def run(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
-    """Add the sums of one thread to those of another, where two threads share a loop.
+    """Add the partial sums of the second of two threads that shared a loop to those of the first.
 
-    Each thread has summed over its half of the loop: one in `work`, which receives the total, the
-    other in `own`. The sums are the ranges that the CLEAR instructions from ``code[at]`` on set to
-    zero.
+    The first thread has summed over its half of the loop in `work`, which receives the totals, the
+    second thread in `own`. The CLEAR instructions that begin at ``code[at]``, which set ranges to
+    zero before the loop, give the ranges of the sums.
     """
     while code[at] == CLEAR:
         for k in range(code[at + 2], code[at + 2] + code[at + 3]):
@@ -937,8 +937,8 @@ def run_rows(
     n_together : int
         Number of rows of a block.
     logs : shape (n_states, n_rows)
-        Receives log probabilities; NaN in rows that are impossible, or whose result underflow may
-        have made inaccurate.
+        Receives log probabilities; NaN in impossible rows, and in rows for which underflow may have
+        made the result inaccurate.
     """
     n_states, n_rows = logs.shape
     bounds = np.empty(len(minima))

@@ -62,7 +62,7 @@ def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) ->
 
 
 class FactorJoint(Work):
-    """A joint posterior; for continuous variables, an exact mixture of Gaussians."""
+    """Prepared query for a joint posterior; for continuous targets, a mixture of Gaussians."""
 
     def _begin(self, model: Any) -> None:
         self._wanted = [model.variables[v] for v in self.question.targets]
@@ -83,10 +83,9 @@ class FactorJoint(Work):
 
 
 class FactorMass(Work):
-    """The log probability of the evidence: the log of the product's sum (integral).
+    """Prepared query for the log probability of the evidence.
 
-    For factors that are not a network, it is the log of the sum over all joint states that agree
-    with the evidence.
+    It is the log of the sum (integral) of the product of all factors over the free variables.
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
@@ -100,7 +99,7 @@ def _log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
 
 
 class FactorAll(Work):
-    """The posterior of every unobserved variable, each computed when it is first accessed."""
+    """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         log_evidence = _log_mass(self.model, case, memory_limit)
@@ -142,7 +141,7 @@ def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvid
 
 
 class FactorBest(Work):
-    """The most probable assignments of the discrete variables.
+    """Prepared query for the most probable assignments of the discrete variables.
 
     Continuous variables are integrated out first; on request they are then set to their conditional
     means, or maximised jointly with the discrete variables.
@@ -175,7 +174,7 @@ class FactorBest(Work):
 
 
 class FactorDraw(Work):
-    """Exact draws: discrete variables first, then continuous variables given the discrete ones."""
+    """Prepared query for exact draws: discrete variables first, then continuous ones given them."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
@@ -266,7 +265,7 @@ def _mixture(
 
 
 class Factors(Solver):
-    """Variable elimination on `Factor` and `GaussianFactor` objects, continuous variables first."""
+    """Solver by variable elimination on tables and Gaussian factors, continuous variables first."""
 
     name = "factors"
     condition = "one case of a product with Gaussians, plates or trees"

@@ -31,7 +31,7 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
 
 
 class ForwardWork(Work):
-    """Exact and independent draws of all variables given evidence."""
+    """Prepared query for independent draws of all variables from the exact posterior."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
@@ -111,7 +111,7 @@ def _accepted_rows(
 
 
 class Forward(Solver):
-    """Ancestral sampling: draws each variable from its distribution given its parents."""
+    """Solver by ancestral sampling: each variable is drawn from its CPD given its parents."""
 
     name = "forward sampling"
     condition = "a network to draw rows from"

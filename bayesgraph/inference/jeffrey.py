@@ -24,9 +24,9 @@ def likelihoods(
     """Return likelihoods under which the variables in `beliefs` have the prescribed posteriors.
 
     For one variable with prescribed posterior q, the likelihood is q(x) / p(x), where p is the
-    current posterior (Jeffrey 1965). Several variables take iterative proportional fitting (Csiszar
-    1975). It converges to the distribution with the prescribed marginals that has the smallest
-    Kullback-Leibler divergence from the model.
+    current posterior (Jeffrey 1965). For several variables the likelihoods are found by
+    iterative proportional fitting (Csiszar 1975). The iteration converges to the distribution with
+    the prescribed marginals that has the smallest Kullback-Leibler divergence from the model.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def likelihoods(
     Raises
     ------
     EvidenceError
-        If a belief gives weight to a state that the model and the other evidence exclude, or if no
-        distribution has all of the given marginals.
+        If a state with positive prescribed probability is impossible given the other evidence, or
+        if no distribution has all of the prescribed posteriors as marginals.
     """
     logs = {v: np.where(q > 0, 0.0, -np.inf) for v, q in beliefs.items()}
     with np.errstate(divide="ignore"):

@@ -24,7 +24,7 @@ class TableArrays(NamedTuple):
     cards : shape (n_variables,)
         Cardinalities.
     start, item
-        The variables of each table, in the order of its axes.
+        Scopes: table f has the variables ``item[start[f]:start[f + 1]]``, in the order of its axes.
     step : shape of item
         Strides of the axes.
     base : shape (n_tables,)
@@ -59,8 +59,10 @@ class Restricted(NamedTuple):
         Index of each entry of `item` in the `item` array of the model's tables.
     child : shape (m,)
         The free variable over which a factor sums to one, -1 if none.
-    cards, wanted : shape (n,)
-        Cardinalities; 1 for targets.
+    cards : shape (n,)
+        Cardinalities.
+    wanted : shape (n,)
+        1 for targets, 0 for other variables.
     """
 
     variables: Ints

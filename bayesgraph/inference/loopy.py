@@ -1,7 +1,7 @@
 """Loopy belief propagation: approximate marginals if exact tables would not fit into memory.
 
-On factor graphs without cycles the answers are exact. With cycles they are those of the Bethe
-approximation (Yedidia, Freeman and Weiss 2005), which are often close to the exact answers, but not
+On factor graphs without cycles the answers are exact. With cycles the answers are the Bethe
+approximation (Yedidia, Freeman and Weiss 2005), which is often close to the exact answers, but not
 always. The iteration may not converge; the report says how it ended.
 """
 
@@ -276,10 +276,10 @@ class _Kind:
         return np.asarray(sums.reshape(self.field.shape))
 
     def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
-        """Exclude the states that some factor does not support; return whether any was excluded.
+        """Exclude the states that are not `supported`; return whether any is newly excluded.
 
-        `supported`, shape (k, number of `edges`), tells whether the factor of each edge is positive
-        at each state of the edge's variable.
+        `supported`, shape (k, number of `edges`), tells for each state of each edge's variable
+        whether the edge's factor is positive for some states of its other variables.
         """
         state, edge = np.nonzero(~supported)
         at = state, self.owner[edges][edge]
@@ -288,7 +288,7 @@ class _Kind:
         return removed
 
     def log_beliefs(self, messages: Floats) -> Floats:
-        """Return the unnormalised log beliefs, shape (k, n_variables)."""
+        """Return the log beliefs (unnormalised log marginals), shape (k, n_variables)."""
         return np.where(self.domain, self.field + self.gathered(messages), -np.inf)
 
     def cavities(self, messages: Floats) -> Floats:
@@ -380,9 +380,9 @@ class _FactorGraph:
         self.acyclic = self._is_acyclic()
 
     def _remove_excluded_states(self) -> None:
-        """Exclude states that a factor does not support, until all remaining ones are supported.
+        """Exclude states for which some factor is zero, until no more states are excluded.
 
-        For every remaining state, the sum of a factor over its other variables is then positive.
+        The sum of a factor over its other variables is then positive at every remaining state.
         """
         shrinking = any(np.isneginf(group.table).any() for group in self.groups)
         shrinking |= any(not kind.domain.all() for kind in self.kinds)
@@ -463,9 +463,10 @@ class _FactorGraph:
         """Return the Bethe estimate of the log partition function.
 
         It is computed from messages (Mezard and Montanari 2009, eq. 14.28): the sum of log Z_a over
-        factors and of log Z_i over variables, minus the sum of log Z_ia over edges. Cavities are
-        not normalised here, so that Z_ia = Z_i. At a fixed point the estimate is stationary in the
-        messages: errors of the messages enter it squared.
+        factors a and of log Z_i over variables i, minus the sum of log Z_ia over edges. Each Z is
+        the sum over states of the product of all messages to the factor (times its table), to the
+        variable, or along the edge. Cavities are not normalised here, so that Z_ia = Z_i. At a
+        fixed point the estimate is stationary in the messages: their errors enter it squared.
         """
         total = self.constant
         for kind, m in zip(self.kinds, messages, strict=True):

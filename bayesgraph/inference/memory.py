@@ -1,4 +1,4 @@
-"""Memory: the limit of a query, its error message, and a pool of workspaces.
+"""Memory: the default limit of a query, the error beyond it, and a pool of workspaces.
 
 Fresh memory costs a page fault for every 512 numbers, which is a large part of the time of a large
 run. Runs of all models therefore borrow their workspaces from one pool.
@@ -37,7 +37,7 @@ def borrow(n: int) -> Floats:
 
 
 def give_back(work: Floats) -> None:
-    """Return an array to the pool; it must not be used any more."""
+    """Return an array to the pool; the caller must not use the array afterwards."""
     waiting = sum(map(len, tuple(_idle)))
     if len(_idle) < _MAXIMUM_IDLE and waiting + len(work) <= _MAXIMUM_ENTRIES:
         # The largest array is the first to be used again.
@@ -47,7 +47,7 @@ def give_back(work: Floats) -> None:
 
 
 def format_count(number: float) -> str:
-    """Return a number as text, rounded if it is large; it may be too large for a float."""
+    """Return a count as text, rounded if it is large; it may exceed the range of floats."""
     if number == math.inf:
         return "infinitely many"
     if number < 10**12:

@@ -1,4 +1,4 @@
-"""Plans: the eliminations of a query with their cost and memory, computed before any table."""
+"""Plans: the eliminations of a query with their cost and memory, without computing any table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAXIMUM_AXES = 60
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One elimination: the variable, and the scope of the product of all factors with it."""
+    """One elimination: the variable, and the scope of the product of factors that contain it."""
 
     variable: Variable
     scope: tuple[Variable, ...]

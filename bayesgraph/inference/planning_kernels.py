@@ -102,8 +102,8 @@ def evidence_offsets(
     """Return the offset of the first entry of each table that agrees with the evidence.
 
     `observed` and `states` are the indices and states of the observed variables; for the other
-    arrays see `TableArrays`. They are single arrays, because a tuple of arrays is passed more
-    slowly, and each run calls this.
+    arrays see `TableArrays`. The arrays are separate arguments, because a tuple of arrays is passed
+    more slowly, and each run of a program calls this function.
     """
     offsets = base.copy()
     if len(observed) == 0:
@@ -119,7 +119,7 @@ def evidence_offsets(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _root(part: Ints, v: int) -> int:
-    """Return the representative of the connected component of a variable (union-find)."""
+    """Return the representative of variable v's connected component (union-find in `part`)."""
     while part[v] != v:
         part[v] = part[part[v]]
         v = part[v]
@@ -343,7 +343,7 @@ def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
-    """Eliminate simplicial variables of stage 0 and return their number.
+    """Eliminate simplicial variables of the first stage (0), and return their number.
 
     All neighbours of a simplicial variable are adjacent to each other, so that its elimination adds
     no edges and is an optimal first step. `near_start` and `near` list the neighbours of each of n
@@ -848,8 +848,8 @@ def rooted(
     Parameters
     ----------
     roots
-        One clique of each tree and any number of -1. If the array is empty, the root of a tree is
-        the clique with the most wanted variables; ties go to the current root.
+        The new root clique of each tree; entries -1 are ignored. If the array is empty, the root
+        of a tree is its clique with the most wanted variables; ties go to the current root.
     wanted : shape (n,)
         1 for wanted variables (the targets).
     """

@@ -25,7 +25,7 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Relevance(Enum):
-    """The quantity that a query asks for; it determines which factors are relevant.
+    """The type of quantity that a query computes, by which relevant factors are selected.
 
     TARGETS stands for the posterior of the targets alone, EVIDENCE for the probability of the
     evidence, EVERYTHING for quantities that depend on all factors; see `planning_kernels.restrict`.
@@ -84,7 +84,7 @@ def plan_tree(
         Maximum bytes of the largest table. (Large tables are computed tile by tile and never stored
         whole, so the limit bounds the time as well.)
     plan_only : bool
-        Return the tree however large; it must not be compiled.
+        Whether to return the tree whatever its size; such a tree must not be compiled.
 
     Raises
     ------

@@ -43,8 +43,8 @@ class Posterior(Displayed, Mapping[State, float]):
         Non-negative values that sum to one.
     log_evidence : float or callable
         Natural log of the probability (density, if continuous variables are observed) of the
-        evidence; for a factor graph, of the sum of the product reduced to the evidence. A callable
-        is called when the value is first accessed.
+        evidence; for a factor graph, of the sum of the product of all factors over the joint states
+        that agree with the evidence. A callable is called when the value is first accessed.
     approximation : optional
         Report of convergence or error, None if the answer is exact.
     """
@@ -351,7 +351,7 @@ class GaussianMixture(Displayed):
 
     @property
     def std(self) -> Any:
-        """The posterior standard deviation: a float, or an array of shape (n,) like `variance`."""
+        """The posterior standard deviation: a float, or an array (n,) for several variables."""
         return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
 
     @property
@@ -394,12 +394,12 @@ class GaussianMixture(Displayed):
         return np.exp(self.log_density(x))
 
     def cdf(self, x: ArrayLike) -> Any:
-        """Return P(X <= x), if the mixture is of a single variable."""
+        """Return P(X <= x) for a mixture of a single variable X."""
         deviation, scale = self._standard(x)
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the x with P(X <= x) = probability, if the mixture is of a single variable."""
+        """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
@@ -421,7 +421,7 @@ class GaussianMixture(Displayed):
         return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
-        """Return the central credible interval of a single variable with the given probability."""
+        """Return the central credible interval of the given probability, for a single variable."""
         tail = 0.5 * (1.0 - probability)
         return self.quantile(tail), self.quantile(1.0 - tail)
 

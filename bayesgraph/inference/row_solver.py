@@ -38,9 +38,9 @@ _MAXIMUM_TOGETHER = 256
 
 
 class RowsWork(Work):
-    """Log probabilities of the rows of a batch, prepared for a set of observed variables.
+    """Prepared query for the log probabilities of the rows of a batch.
 
-    With a target they are log P(target = state, row), without one log P(row).
+    They are log P(target = state, row) for a query with a target, otherwise log P(row).
     """
 
     def _begin(self, model: Any) -> None:
@@ -241,11 +241,11 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
 
 class _Row:
-    """A unique name for the row-index variable, which differs from every other name."""
+    """Name of the variable that stands for the row index; each instance is a unique name."""
 
 
 class Rows(Solver):
-    """Answers batches of rows: by variable elimination, or by one compiled program.
+    """Solver of batches of rows: by variable elimination, or by one compiled program.
 
     The program answers rows in which variables must be summed out.
     """

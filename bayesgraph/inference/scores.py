@@ -1,4 +1,4 @@
-"""The solver of classifiers that score the classes of rows with a compiled kernel of their own."""
+"""The solver of classifiers that compute class scores of rows with a compiled kernel."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ClassScores:
 
 
 class ScoresWork(Work):
-    """Class scores of a batch of rows, from one call of the kernel."""
+    """Prepared query for the class scores of a batch of rows, from one call of the kernel."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Any:
         raise NotImplementedError("Single cases are asked of the network.")
@@ -58,7 +58,7 @@ class ScoresWork(Work):
 
 
 class KernelScores(Solver):
-    """Calls the kernel of a streaming classifier or of a linear discriminant analysis."""
+    """Solver that calls the score kernel of a streaming classifier or of a linear discriminant."""
 
     name = "class scores"
     condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"

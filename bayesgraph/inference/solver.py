@@ -1,4 +1,4 @@
-"""The list of all solvers, and the selection of a solver for a query."""
+"""The list of all solvers, and the selection of the solver that answers a query."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class _TablePosteriors(_TableWork):
 
 
 class EnumeratedPosteriors(_TablePosteriors):
-    """A joint posterior or all marginals, by enumeration of all joint states."""
+    """Prepared query for a joint posterior or all marginals, by enumeration of all joint states."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -120,7 +120,7 @@ class EnumeratedPosteriors(_TablePosteriors):
 
 
 class JointEnumeration(_TableSolver):
-    """Enumerates all joint states of the variables relevant to the query, if they are few."""
+    """Solver that enumerates the joint states of all relevant variables, if there are few."""
 
     name = "joint enumeration"
     condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
@@ -145,7 +145,7 @@ class JointEnumeration(_TableSolver):
 def _few(model: Any, question: Question, pattern: Pattern) -> Any:
     """Return the tables relevant to a query, and their free variables.
 
-    None if there are too many free variables for enumeration.
+    The result is None if there are too many free variables for enumeration.
     """
     compiled: CompiledTables = model.compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
@@ -158,9 +158,10 @@ def _few(model: Any, question: Question, pattern: Pattern) -> Any:
 def _terms(
     compiled: CompiledTables, question: Question, pattern: Pattern
 ) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
-    """Return a query as arguments of `CompiledTables.program`: targets, relevance, maximised.
+    """Return the targets, the `Relevance` and the maximised variables of a query.
 
-    The maximised variables are None if the query has no maximisation.
+    These are arguments of `CompiledTables.program`. The maximised variables are None if the query
+    does not maximise.
     """
     match question:
         case Joint(targets, whole):
@@ -177,7 +178,7 @@ def _terms(
 
 
 class _Program(_TableWork):
-    """A query that compiles its elimination program when it is prepared."""
+    """Base class of prepared queries that hold a compiled elimination program."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -216,7 +217,10 @@ def program_of(
 
 
 class ProgramPosteriors(_Program, _TablePosteriors):
-    """A joint posterior by one pass towards the targets' root; all marginals by two passes."""
+    """Prepared query for a joint posterior or all marginals, by an elimination program.
+
+    A joint posterior takes one pass towards the root clique with the targets, marginals take two.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | None:
         found = self._result(case, memory_limit)
@@ -224,17 +228,17 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 
 
 class ProgramMass(_Program):
-    """The log probability of the evidence: log of the sum of the product of all tables."""
+    """Prepared query for log P(evidence): the log of the sum of the product of all tables."""
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
 class ProgramBest(_Program):
-    """The most probable assignments: a pass (sums before maxima), then a search from the roots.
+    """Prepared query for the most probable assignments, by an elimination program.
 
-    The pass is over the junction tree, from the leaves to the roots; the search finds the k best
-    assignments clique by clique.
+    One pass from the leaves of the junction tree to the roots sums before it maximises. A search
+    from the roots to the leaves then finds the k best assignments clique by clique.
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
@@ -244,7 +248,10 @@ class ProgramBest(_Program):
 
 
 class ProgramDraw(_Program):
-    """Exact draws: one pass towards the roots, then states drawn clique by clique to the leaves."""
+    """Prepared query for exact draws, by an elimination program.
+
+    After one pass to the roots, states are drawn clique by clique from the roots to the leaves.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
         run = possible_run(self.compiled, self.program, case, memory_limit)
@@ -268,7 +275,7 @@ def possible_run(
 
 
 class TableSlopes(_TableWork):
-    """Derivatives of a posterior with respect to all table entries, by two propagations."""
+    """Prepared query for derivatives of a posterior with respect to all table entries."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
         target, state = self.question
@@ -291,7 +298,10 @@ class TableSlopes(_TableWork):
 
 
 class TableRetractions(_TableWork):
-    """The conflict between the findings, and each variable's posterior without its own finding."""
+    """Prepared query for the conflict between findings.
+
+    The answer includes the posterior of each observed variable with its own finding left out.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
         compiled, nothing = self.compiled, Case({})
@@ -314,9 +324,9 @@ class TableRetractions(_TableWork):
 
 
 class CompiledPrograms(_TableSolver):
-    """Message passing on a junction tree, compiled for a set of observed variables.
+    """Solver by message passing on a junction tree, compiled for a set of observed variables.
 
-    The programs run on probabilities, or on logarithms if probabilities could underflow.
+    The compiled programs run on probabilities, or on logarithms if probabilities could underflow.
     """
 
     name = "compiled program"

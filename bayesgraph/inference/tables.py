@@ -70,7 +70,7 @@ class Tables:
         Natural logs of constants by which the tables are multiplied.
     log_values : sequence of ndarray, optional
         Natural logarithms of the tables, given if some entries underflow. Such entries must be so
-        small in `values` that every run uses the logarithms.
+        small in `values` that every program runs on the logarithms.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
-"""The solver of weighted networks, whose conditionals are raised to exponents.
+"""The solver of weighted networks, whose conditional distributions are raised to exponents.
 
-With observed features O, the posterior of the class c is
+With observed features O, exponents w and class biases b, the posterior of the class c is
 
     P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic,
 
-such as that of weighted naive Bayes. Unobserved variables are summed out of the conditionals before
-the exponents are applied.
+up to normalisation (~). Weighted naive Bayes is an example. Unobserved variables are summed out of
+the conditionals before the exponents are applied.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from bayesgraph.inference.row_solver import RowsWork
 
 
 class TemperedRows(Work):
-    """The log score of each class for each row: the sum of weighted log conditionals.
+    """Prepared query for the class scores of a batch of rows.
 
-    The score is log P(class | row) up to a constant for each row.
+    A score is the sum of log conditionals times exponents: log P(class | row) up to a constant for
+    each row.
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> Floats:
@@ -45,7 +46,7 @@ class TemperedRows(Work):
 
 
 class Tempered(Factors):
-    """Variable elimination on the factors of the unweighted network and a correction factor.
+    """Solver by variable elimination on the factors of the unweighted network and a correction.
 
     The correction factor is over the class variable: the ratio of the class posterior of the
     weighted network to that of the unweighted network.

@@ -1,7 +1,7 @@
 """Likelihood weighting: approximate posteriors of Bayesian networks by weighted samples.
 
 Every answer has a standard error. The method works for every network that can be sampled, whatever
-its width and families, but it is inaccurate if the evidence is improbable.
+its treewidth and its classes of CPDs, but it is inaccurate if the evidence is improbable.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class WeightedSamples(Displayed):
 
     @property
     def n_samples(self) -> int:
-        """The number of samples drawn, those of weight zero included."""
+        """The number of samples drawn, including samples of weight zero."""
         return len(self.log_weights)
 
     def expectation(self, values: ArrayLike) -> Estimate:
@@ -265,17 +265,17 @@ class WeightedSamples(Displayed):
         return Estimate(p.reshape(shape), error.reshape(shape))
 
     def posterior(self, *targets: Name | Variable) -> Posterior:
-        """Return the estimated joint posterior of discrete targets as a mapping."""
+        """Return the estimated joint posterior of discrete targets as a `Posterior`."""
         variables = tuple(self._discrete(target) for target in targets)
         p = self.probabilities(*variables).value
         return Posterior(variables, p, self.log_evidence.value)
 
     def mean(self, target: Name | Variable) -> Estimate:
-        """Return the posterior mean of a continuous target."""
+        """Return the posterior mean of a continuous target, with its standard error."""
         return self.expectation(self.columns[self._continuous(target)])
 
     def std(self, target: Name | Variable) -> Estimate:
-        """Return the posterior standard deviation of a continuous target.
+        """Return the posterior standard deviation of a continuous target, with a standard error.
 
         Its standard error follows from that of the variance v = sum(w (x - m)**2), whose influence
         function is (x - m)**2 - v, by the delta method: se(v) / (2 sqrt(v)).
@@ -389,7 +389,7 @@ def likelihood_weighting(
         CPDs, parents before children.
     targets : sequence of Variable
     evidence : Evidence
-        Evidence with a single row; likelihoods multiply the weights.
+        Evidence with a single row; likelihoods of soft evidence multiply the weights.
     n : int
         Number of samples; the maximum number if `standard_error` is given.
     standard_error : float, optional
@@ -492,7 +492,7 @@ def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSa
 
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """Draws chunks of weighted samples of the targets."""
+    """Sampler that draws weighted samples of the targets in chunks."""
 
     nodes: Sequence[Node]
     targets: tuple[Variable, ...]

@@ -1,4 +1,4 @@
-"""The solver of mixtures of networks: the networks' answers, weighted given the evidence."""
+"""The solver of mixtures of networks: combines the networks' answers by posterior weight."""
 
 from bayesgraph.inference.mixture.solver import Mixture
 

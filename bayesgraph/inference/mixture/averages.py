@@ -1,4 +1,4 @@
-"""Averages of the posteriors of several networks."""
+"""Weighted means of the posteriors of several networks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def log_sum(logs: Floats) -> float:
 def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
     """Return the mixture's posterior: the networks' posteriors averaged by posterior weight.
 
-    Each network s answers with P_s(target | evidence) and P_s(evidence). The weight of its answer
-    is proportional to ``pi_s P_s(evidence)``.
+    The answer of network s has P_s(target | evidence) and P_s(evidence). With the prior weight pi_s
+    of the network, its posterior weight is proportional to ``pi_s P_s(evidence)``.
 
     Parameters
     ----------

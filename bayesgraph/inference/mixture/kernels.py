@@ -120,7 +120,7 @@ def _places(
 ) -> None:
     """Write the index of a factor's table entry for each row of a block to `at`.
 
-    If the table has the target as its last axis, it is the entry of the target's first state. The
+    If the target is the table's last axis, the index is that of the target's first state. The
     block has n rows from `start` on. The factor's table starts at `base`, and its axes are
     ``column[first:last]`` with the strides ``stride[first:last]``.
     """

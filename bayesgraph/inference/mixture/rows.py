@@ -135,7 +135,7 @@ class RowSum:
 
         Returns the indices of the rows that were left out, because a variable with children is
         missing; the network's own solver must answer them. `codes` are state codes, shape
-        (n_columns, n_rows), -1 where missing; `complete` tells that none is missing.
+        (n_columns, n_rows), -1 where missing; `complete` tells whether none is missing.
         """
         open_rows = np.zeros(codes.shape[1], dtype=bool)
 

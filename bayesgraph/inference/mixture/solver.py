@@ -46,7 +46,7 @@ class Part:
     log_weight : float
     network : model
     places : mapping from int to int, or None
-        Index of each variable in the network, by its index in the mixture; None if all are equal.
+        Index in the network of each variable, by index in the mixture; None if all are equal.
     """
 
     def __init__(self, model: Any, place: int, log_weight: float) -> None:
@@ -100,7 +100,7 @@ def parts_of(model: Any) -> list[Part]:
 
 
 def log_masses(parts: Sequence[Part], case: Case, memory_limit: float | None = None) -> Floats:
-    """Return log(weight) + log P(evidence) for each network."""
+    """Return log(prior weight) + log P(evidence) of each network."""
     return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
 
 
@@ -110,7 +110,7 @@ class _MixtureWork(Work):
 
 
 class MixtureMass(_MixtureWork):
-    """The log probability of the evidence: log of the weighted sum over the networks."""
+    """Prepared query for log P(evidence): the log of the weighted sum over the networks."""
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
         return log_sum(log_masses(self.parts, case, memory_limit))
@@ -120,7 +120,10 @@ class MixtureMass(_MixtureWork):
 
 
 class MixtureJoint(_MixtureWork):
-    """A joint posterior: the networks' posteriors, averaged by the networks' posterior weights."""
+    """Prepared query for a joint posterior.
+
+    It is the mean of the networks' posteriors, weighted by the networks' posterior weights.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
@@ -136,7 +139,7 @@ class MixtureJoint(_MixtureWork):
 
 
 class MixtureAll(_MixtureWork):
-    """The posterior of every unobserved variable, each computed when it is first accessed."""
+    """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model, pattern = self.model, self.pattern
@@ -147,7 +150,7 @@ class MixtureAll(_MixtureWork):
 
 
 class MixtureBest(_MixtureWork):
-    """The most probable assignments, found among the most probable ones of the networks."""
+    """Prepared query for the most probable assignments, found from those of each network."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Taken:
         if self.question.mode:
@@ -228,7 +231,10 @@ def _best_of(
 
 
 class MixtureDraw(_MixtureWork):
-    """Exact draws: for each row a network by its posterior weight, then all variables from it."""
+    """Prepared query for exact draws.
+
+    For each row a network is drawn by its posterior weight, then all variables from that network.
+    """
 
     def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
@@ -261,7 +267,7 @@ class MixtureDraw(_MixtureWork):
 def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
     """Return the posterior weights of the networks, proportional to weight times P(evidence).
 
-    None if the evidence is impossible in all networks.
+    The result is None if the evidence is impossible in all networks.
     """
     parts = parts_of(model)
     logs = np.full(len(model.networks), -np.inf)
@@ -276,9 +282,9 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:
-    """Return log P(target = state, row), shape (n_rows, n_states); log P(row) without a target.
+    """Return log P(target = state, row), shape (n_rows, n_states).
 
-    Without a target the shape is (n_rows, 1).
+    Without a target, return log P(row), shape (n_rows, 1).
     """
     chosen = None if target is None else model.variables[target]
     found = RowSum(1 if chosen is None else chosen.cardinality, evidence.n_rows)
@@ -328,7 +334,7 @@ def _sums(
 
 
 class Mixture(Solver):
-    """Combines the answers of the networks by their posterior weights given the evidence."""
+    """Solver of mixtures: combines the networks' answers by their posterior weights."""
 
     name = "mixture"
     condition = "a mixture of networks"
