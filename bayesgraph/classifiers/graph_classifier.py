@@ -251,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return a row as evidence; the estimator's `unseen` says how to treat unknown categories."""
+        """Return a row as evidence; unknown categories are treated as `self.unseen` says."""
         return row_evidence(self, row)
 
     def top_items(
