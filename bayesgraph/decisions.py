@@ -19,20 +19,20 @@ from bayesgraph.variables import Discrete
 class DecisionRule:
     """A rule that decides for a class, or abstains, given the probabilities of the classes.
 
-    It decides for the class of minimum expected cost, the sum over true classes c of
-    P(c) cost(c, decided) (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first
-    class. It abstains if this cost exceeds the cost of abstaining (Chow 1970), or if the
-    probability of the class is below a minimum.
+    It decides for the class d of minimum expected cost, sum_c P(c) cost(c, d) over the true classes
+    c (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first class. It abstains if
+    this cost exceeds the cost of abstaining (Chow 1970), or if the probability of the class is
+    below a minimum.
 
     Attributes
     ----------
     target : Discrete
         A variable whose states are the classes.
     costs : ndarray, shape (n_classes, n_classes), or None
-        Cost of deciding for the column's class if the row's class is true; None if every mistake
-        costs 1.
+        ``costs[c, d]`` is the cost of deciding for class d if class c is true; None if every
+        mistake costs 1.
     abstain : float or None
-        Cost of abstaining; None if costs are no reason to abstain.
+        Cost of abstaining; None if the rule does not abstain because of costs.
     min_probability : float
         Minimum probability of the decided class.
     """
@@ -177,7 +177,7 @@ def _min_probability(value: Any) -> float:
 
 
 def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Return an array of the classes and one more label, as objects unless their dtypes agree."""
+    """Append a label to an array of classes; the result has objects unless the dtypes agree."""
     other = np.asarray(label)
     if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
         return np.append(classes, other)

@@ -61,12 +61,12 @@ class DisplayTable:
 
 
 class Displayed:
-    """Mixin of values that print as a table: as text in a terminal, as HTML in a notebook."""
+    """Mixin for classes whose objects print as a table: text in a terminal, HTML in a notebook."""
 
     __slots__ = ()
 
     def _display(self) -> DisplayTable:
-        """Return the table that the value prints as."""
+        """Return the table that represents the object in print."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

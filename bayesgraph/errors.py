@@ -104,7 +104,7 @@ class LossyExportWarning(BayesGraphWarning):
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called bayesgraph, however deep in it and scikit-learn this is."""
+    """Issue a warning that names the user's line which called bayesgraph or scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1
@@ -141,7 +141,7 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
 def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:
     """Return the error for a name that is not among the known names of variables.
 
-    `where` names the model or the table at the start of the message.
+    `where` begins the message: a description of the model or the table that lacks the name.
     """
     names = list(known)
     near = suggestion(name, names) or f" It has {quoted(names)}."

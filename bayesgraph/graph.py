@@ -68,9 +68,9 @@ def check_acyclic(dag: nx.DiGraph) -> None:
 
 
 def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
-    """Return the nodes, parents before children, as `topological_order` does; None for a cycle.
+    """Return the nodes in the order of `topological_order`, or None if there is a cycle.
 
-    No graph object is built.
+    It takes parent sets, so that no graph object has to be built.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None
 
 
 def topological_order(dag: nx.DiGraph) -> list[Node]:
-    """Return the nodes, parents before children, ties by the order in which they were added."""
+    """Return the nodes in topological order, ties in the order in which they were added."""
     position = {node: place for place, node in enumerate(dag)}
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
@@ -170,8 +170,8 @@ def d_separated(
 ) -> bool:
     """Tell whether x and y are d-separated by the evidence (Pearl 1988, section 3.3).
 
-    Then x and y are independent given the evidence in every distribution that factorises over the
-    graph.
+    If so, x and y are conditionally independent given the evidence in every distribution that
+    factorises over the graph.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Methods of models that higher layers implement: saving, plotting, fitting and exporting.
 
-A table maps each method to its function, whose module is imported at the first call.
+A table maps the name of each method to a function in another module, which is imported at the
+first call. So modules of models need not import modules that depend on them.
 """
 
 from __future__ import annotations
@@ -29,5 +30,5 @@ _FUNCTIONS = {
 
 
 def call(method: str, *args: Any, **kwargs: Any) -> Any:
-    """Call the function that implements the model method named `method`, and return its result."""
+    """Call the function that implements a method, given by its name in the table of functions."""
     return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)

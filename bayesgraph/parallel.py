@@ -31,7 +31,7 @@ def _controller() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS matrix products use one thread.
+    """Return a context manager under which BLAS matrix products use one thread.
 
     Products of blocks of rows that fit in the cache are too small for several threads. One thread
     also makes sums independent of the number of threads.
@@ -56,7 +56,7 @@ def _pool(process: int, size: int) -> ThreadPoolExecutor:
 def over_rows(
     work: Callable[[int, int], None], n_rows: int, minimum: int, together: int = _TOGETHER
 ) -> None:
-    """Call ``work(start, stop)`` on ranges that cover all rows, in parallel if they are many.
+    """Call ``work(start, stop)`` on ranges that cover all rows, in parallel if there are many rows.
 
     Parameters
     ----------

@@ -131,9 +131,10 @@ class Discrete:
         return len(self.states)
 
     def find(self, state: object) -> int | None:
-        """Return the index of a state, None for an unknown value, -1 if it equals several states.
+        """Return the index of a state without raising errors.
 
-        It is faster than `index` for unknown values, for which `index` composes an error message.
+        The result is None for an unknown value, and -1 for a value that equals several states. The
+        method is faster than `index` for unknown values, because it composes no error message.
         """
         value = plain(state)
         try:
@@ -145,8 +146,8 @@ class Discrete:
     def index(self, state: object) -> int:
         """Return the index of a state.
 
-        A state of the same type and value is found first, then a state that equals the value if
-        there is only one (``1`` finds ``True`` if ``True`` is the only such state).
+        A state of the same type and value has precedence. Otherwise the result is the only state
+        that equals the value (``1`` finds ``True`` if no other state equals 1).
 
         Raises
         ------
@@ -209,7 +210,7 @@ class Binned(Discrete):
     name : hashable
         Usually a string; kept as given.
     cuts : iterable of float
-        Cut points, ascending and finite; without any there is a single interval.
+        Cut points, ascending and finite; without cut points there is a single interval.
 
     Raises
     ------
@@ -292,7 +293,7 @@ class Grouped(Discrete):
     groups : iterable of lists of values
         The groups; each value is in one group.
     others : bool
-        Whether all other values belong to the last group, so that no value is unknown.
+        Whether values that are in no group belong to the last group, so that no value is unknown.
 
     Raises
     ------
@@ -365,7 +366,7 @@ _LABEL_LENGTH = 60
 
 
 def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
-    """Return the states of groups: the only value, or a text that lists the values."""
+    """Return the state of each group: its only value, or a text that lists its values."""
     values = {value for group in groups for value in group}
     found: list[State] = []
     for group in groups:
@@ -443,7 +444,7 @@ class Continuous:
 
 
 class Count(Continuous):
-    """A number of events: a real-valued variable that is never negative.
+    """A count, such as a number of events: a real-valued variable that is never negative.
 
     Parameters
     ----------
@@ -468,7 +469,7 @@ class Count(Continuous):
 
 
 class CountVector:
-    """Counts of many exchangeable items, such as the words of a document, as one node.
+    """A vector of counts of many items, such as the words of a document, as one variable.
 
     Parameters
     ----------
@@ -582,8 +583,8 @@ Variable: TypeAlias = Discrete | Continuous | CountVector
 def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
     """Return an encoded column as values: state codes as states, numbers unchanged.
 
-    States that are all strings, integers, floats or booleans give a NumPy array of that type, other
-    states an object array. A code of -1 becomes None, which needs an object array.
+    If all states are strings, or integers, or floats, or booleans, the result is a NumPy array of
+    this type, otherwise an object array. A code of -1 becomes None, which needs an object array.
     """
     if not isinstance(variable, Discrete):
         return column

@@ -1,4 +1,4 @@
-"""Discretisation of arrays: cut points of numbers and groups of categories."""
+"""Discretisation: cut points of numeric columns, and groups of values of categorical columns."""
 
 from bayesgraph.discretize.boulle_groups import Groups, modl_groups
 from bayesgraph.discretize.boulle_intervals import Intervals, modl, modl_granular

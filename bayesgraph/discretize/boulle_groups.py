@@ -38,18 +38,21 @@ class Groups(Partition):
 def modl_groups(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Groups:
-    """Return the groups of values of the lowest cost that a greedy search with improvement finds.
+    """Return the MODL grouping of a column's values: the groups of lowest cost that a search finds.
 
-    The cost is a description length in nats, minus the log posterior probability of the groups up
-    to a constant. K groups of V values, N rows and J classes cost (Boulle 2005, Theorem 1)
+    The search is greedy, followed by local improvement. The cost is a description length in nats:
+    the negative log posterior probability of the groups up to a constant. K groups of V values with
+    J classes cost (Boulle 2005, Theorem 1)
 
         ln V + ln B(V, K) + sum_k ln C(n_k + J - 1, J - 1) + sum_k ln(n_k! / prod_j n_kj!),
 
-    where B(V, K) is the number of partitions of V values into at most K groups. Values whose rows
-    all have the same class are always in one group (Theorem 2). For two classes, only groups of
-    values that are consecutive in the order of the share of one class are tried (Conjecture 1). For
-    more classes, the two groups whose merge is cheapest are merged until one group is left, and the
-    best grouping on the way is improved by moving single values.
+    where B(V, K) is the number of partitions of V values into at most K groups, n_k the number of
+    rows in group k, n_kj that of class j among them, and C the binomial coefficient.
+
+    Values whose rows all have the same class are always in one group (Theorem 2). For two classes,
+    only groups of values that are consecutive when sorted by P(class | value) are tried (Conjecture
+    1). For more classes, the two groups whose merge is cheapest are merged until one group is left,
+    and the best grouping on the way is improved by moving single values.
 
     Parameters
     ----------
@@ -104,10 +107,11 @@ def _value_counts(
 
 
 def _together(counts: Floats) -> NDArray[np.int64]:
-    """Return the index of the search unit of each value, given the class weights of the values.
+    """Assign the values of a column to units, which the search keeps together.
 
-    A unit is a single value, or all values whose rows have the same one class. If there are too
-    many units, the rarest values join the unit of their majority class.
+    A unit is a single value, or all values whose rows all have one and the same class. If there are
+    too many units, the rarest values join the unit of their majority class. `counts` holds the
+    class weights of each value; the result is the index of each value's unit.
     """
     n_values, n_classes = counts.shape
     majority = counts.argmax(axis=1)
@@ -141,7 +145,9 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
 
 
 def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
-    """Return the group of each unit, the cost of the grouping, and the cost of a single group.
+    """Search for the grouping of minimum cost.
+
+    The result is the group of each unit, the cost of the grouping, and the cost of a single group.
 
     Parameters
     ----------
@@ -173,10 +179,10 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
 
 
 def _in_order(units: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
-    """Return the group of each unit for two classes, by a search of intervals.
+    """Return the group of each unit for two classes, by the search for intervals.
 
-    Units are ordered by the share of one class; a group is a run of consecutive units. `table`
-    holds logs of factorials.
+    Units are sorted by P(class | unit) of one class, and a group is a run of consecutive units.
+    `table` holds logs of factorials.
     """
     share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
     order = np.argsort(share, kind="stable")

@@ -1,4 +1,4 @@
-"""Partition into intervals with the highest posterior probability: MODL (Boulle 2006)."""
+"""Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ class Intervals(Partition):
 def modl(
     values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Intervals:
-    """Return the intervals of the lowest cost that a greedy search with improvement finds.
+    """Return the MODL discretisation of a column: the intervals of lowest cost that a search finds.
 
-    The cost is a description length in nats, minus the log posterior probability of the intervals
-    up to a constant. I intervals of N rows and J classes cost (Boulle 2006, MODL criterion)
+    The search is greedy, followed by local improvement. The cost is a description length in nats:
+    the negative log posterior probability of the intervals up to a constant. For N rows and J
+    classes, I intervals with N_i rows, N_ij of class j, cost (Boulle 2006, MODL criterion)
 
         ln N + ln C(N + I - 1, I - 1)
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
 
     Starting with elementary bins, the two neighbouring intervals whose merge is cheapest are merged
-    until one interval is left. The best partition on the way is improved by splits, merges, and
-    merges of two or three intervals that are split anew, until none of these lowers the cost. Ties
-    go to fewer intervals. The search takes O(n log n); the result need not be the best of all
-    partitions.
+    until one interval is left. The best partition on the way is improved by four moves until none
+    lowers the cost: split an interval; merge two; merge two and split the result; merge three and
+    split the result. Ties go to fewer intervals. The search takes O(n log n); the result need not
+    be the best of all partitions.
 
     Parameters
     ----------
@@ -87,9 +88,10 @@ def modl_granular(
     *,
     n_columns: int = 1,
 ) -> Intervals:
-    """Return the intervals of the lowest cost by the criterion of Khiops.
+    """Return the intervals of lowest cost by the criterion of Khiops, as found by a search.
 
-    It is the cost of `modl` with another prior, which includes the precision of the cut points.
+    The criterion is that of `modl` with another prior, which includes the precision of the cut
+    points. For symbols not defined here see `modl`.
 
     For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
     values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
@@ -152,8 +154,8 @@ def _granular_prior(
 ) -> Floats:
     """Return the prior cost of each number of intervals, from 0 (infinite) to `maximum`.
 
-    It is the first part of the cost in `modl_granular`, for one granularity. `total` is N, and
-    `last` the largest granularity.
+    It consists of the terms of the cost in `modl_granular` before the class counts, for one
+    granularity g. `total` is N, and `last` the largest granularity.
     """
     size = max(2.0, min(2.0**granularity, total))
     cuts = np.arange(1, maximum)
@@ -168,10 +170,11 @@ def _granular_prior(
 
 
 def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
-    """Return the lengths of Rissanen's code, in nats, of integers from 1 to `maximum`.
+    """Return the code length in nats of each number n by Rissanen's universal code of integers.
 
-    ln C(maximum) + ln 2 * (log2 n + log2 log2 n + ...), with only the positive terms, where C
-    normalises the probabilities of all code words (Rissanen 1983).
+    The code is truncated at `maximum`. The length is ln C(maximum) + ln 2 * (log2 n + log2 log2 n +
+    ...) with only the positive terms, where C normalises the probabilities of the integers from 1
+    to `maximum` (Rissanen 1983).
     """
     highest = int(max(maximum, numbers.max(initial=1)))
     normaliser = np.log(np.sum(2.0 ** -_log_star(np.arange(1, highest + 1))))
@@ -198,7 +201,7 @@ def published_prior(total: float, maximum: int) -> Floats:
 
 
 def best_intervals(bins: Bins, prior: Floats) -> Intervals:
-    """Return the partition of bins of the lowest cost that the search finds.
+    """Search for the partition of elementary bins into intervals of minimum cost.
 
     Parameters
     ----------
@@ -240,14 +243,20 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
 
 
 def factorials(counts: Floats, total: float, n_classes: int) -> Floats:
-    """Return logs of the factorials up to `total` and beyond; empty if a count is fractional."""
+    """Return logs of the factorials 0!, 1!, ... up to at least ``total + n_classes``.
+
+    The table is empty if a count is fractional or the total is above 4 million.
+    """
     if not (counts == np.rint(counts)).all():
         return np.empty(0)
     return factorial_table(total, n_classes)
 
 
 def factorial_table(total: float, beyond: int) -> Floats:
-    """Return logs of the factorials up to `total + beyond`; empty for totals above 4 million."""
+    """Return logs of the factorials 0!, 1!, ... up to at least ``total + beyond``.
+
+    The table is empty for totals above 4 million.
+    """
     if total > _TABLE:
         return np.empty(0)
     # A power of two, so that columns with a few missing values share one table.

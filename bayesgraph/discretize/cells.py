@@ -1,4 +1,4 @@
-"""Cut points of columns from the cells of a stream's summary, without the rows."""
+"""Cut points of columns from histograms that summarise a stream, without the rows."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def cut_cells(
     high: Floats,
     bins: int,
 ) -> NDArray[np.bool_]:
-    """Return a mask of the cells of all features that begin an interval.
+    """Discretise the histogram of each feature; return a mask of the cells that begin an interval.
 
     Parameters
     ----------
     method : str
         A key of `CELL_METHODS`.
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the cells of each feature; the last entry is the number of cells.
+        Offset of the first cell of each feature; the last entry is the number of all cells.
     counts : ndarray, shape (n_cells, n_classes)
         Class weights; MDLP and MODL round their sums to integers.
     low, high : ndarray, shape (n_cells,)
@@ -62,7 +62,7 @@ def cut_cells(
 
 
 def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
-    """Return logs of the factorials that the costs of cells need.
+    """Return the logs of factorials that the MODL cost of a partition of cells needs.
 
     They go up to the largest weight of a feature plus its number of cells and of classes. For
     `start` and `counts` see `cut_cells`.

@@ -1,4 +1,4 @@
-"""Elementary bins of a column, and short decimals as cut points, for all discretisers."""
+"""Elementary bins of a column, and cut points with few digits, for all discretisers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ class Bins:
 def observed(
     values: ArrayLike, weights: ArrayLike | None, classes: ArrayLike | None = None
 ) -> tuple[Floats, Floats, NDArray[np.signedinteger]]:
-    """Return the ascending values, their weights (empty if all are 1), and their classes.
+    """Return the observed values in ascending order, with their weights and classes.
 
-    Rows with a missing value (NaN) or weight zero are left out.
+    Rows with a missing value (NaN) or weight zero are left out. Weights or classes that are not
+    given are empty arrays.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def observed(
 def make_bins(
     values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> Bins:
-    """Return the elementary bins of a column: distinct values, joined in runs of one class.
+    """Return the elementary bins of a column: distinct values, or runs of values of one class.
 
     The best partition by the criterion of Fayyad and Irani or of Boulle never cuts a run of values
     whose rows all have one class (Fayyad and Irani 1992; Boulle 2006).
@@ -117,7 +118,8 @@ def bins_of(
         As `observed` returns them.
     n_classes : int
     coarse : ndarray, shape (n,)
-        Values, or ascending indices of coarser bins: boundaries lie where they differ.
+        The values themselves, or the ascending index of each row's bin in a coarser binning.
+        Boundaries of elementary bins lie only where consecutive entries differ.
     """
     first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
     low = ascending[first]
@@ -126,7 +128,7 @@ def bins_of(
 
 
 def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = None) -> Floats:
-    """Return short decimals that separate pairs of numbers: low <= cut < high, about halfway.
+    """Return cut points with few digits between pairs of numbers, about halfway: low <= cut < high.
 
     Parameters
     ----------
@@ -138,8 +140,8 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     Returns
     -------
     ndarray, shape (n,)
-        With few digits and within a hundredth of the distance from the middle, if such a number
-        exists.
+        Decimals with few digits. They differ from the wanted positions by at most a hundredth of
+        the distance ``high - low``, if such a decimal exists.
 
     Examples
     --------

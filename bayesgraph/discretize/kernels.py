@@ -1,4 +1,4 @@
-"""Compiled searches for cut points and groups, given cumulative class counts."""
+"""Compiled (Numba) searches for cut points and groups of values, given class counts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
 def split_recursively(sums: Floats) -> NDArray[np.bool_]:
     """Return a mask of the bins that begin an interval, by the method of Fayyad and Irani.
 
-    Intervals are split recursively while a split shortens the description.
+    Intervals are split recursively while a split reduces the description length (MDLP).
 
     Parameters
     ----------
@@ -143,10 +143,11 @@ def log_factorial(x: float, table: Floats) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
-    """Return the cost of an interval or group with class counts ``one + sign * other``, in nats.
+    """Return the MODL cost in nats of a part with the class counts ``one + sign * other``.
 
-    It is the description length of the classes of its n rows, ln C(n + J - 1, J - 1) +
-    ln(n! / prod_j n_j!), in which n! cancels. `table` holds logs of factorials.
+    A part is an interval or a group. Its cost is the description length of the classes of its n
+    rows, ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), in which n! cancels; n_j is the count of
+    class j of J. `table` holds logs of factorials.
     """
     n_classes = len(one)
     total, cost = 0.0, 0.0
@@ -251,7 +252,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
 
 @numba.njit(cache=True, nogil=True)
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
-    """Return the minimum cost of bins a to b - 1 as two intervals, and where the second begins.
+    """Return the minimum cost of bins a to b - 1 as two intervals, and the second's first bin.
 
     For `sums` and `table` see `merge_greedily`.
     """
@@ -513,9 +514,10 @@ def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
 def _one_dimensional_means(
     sums: Floats, place: Floats, bins: int, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark in `begins` the first cells of k-means clusters of the cells' positions `place`.
+    """Mark in `begins` the first cells of intervals found by one-dimensional k-means clustering.
 
-    This is Lloyd's algorithm, which starts with `bins` intervals of equal weight.
+    Lloyd's algorithm clusters the cells by their positions `place`, weighted by row weight. It
+    starts with `bins` intervals of equal weight.
     """
     n_cells = len(begins)
     _equal_weights(sums, bins, begins)
@@ -557,9 +559,9 @@ def class_sums(counts: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
-    """Mark in `begins` the first cells of the intervals of the lowest cost by the criterion MODL.
+    """Mark in `begins` the first cells of the intervals of minimum MODL cost that the search finds.
 
-    `sums` are cumulative class weights, which must be integers.
+    `sums` holds the cumulative class weights of the cells, which must be integers.
     """
     n_cells = len(begins)
     total = int(sums[n_cells].sum())
@@ -631,7 +633,7 @@ def kmeans_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark in `begins` the first cells of k-means clusters of the cells' middles (Lloyd)."""
+    """Mark in `begins` the first cells of k-means clusters of the cells' midpoints (Lloyd)."""
     _one_dimensional_means(class_sums(counts), low / 2 + high / 2, bins, begins)
 
 
@@ -660,5 +662,5 @@ def modl_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark in `begins` the first cells of the intervals of highest posterior probability."""
+    """Mark in `begins` the first cells of the intervals of highest posterior probability (MODL)."""
     most_probable_cuts(np.rint(class_sums(counts)), factorial, begins)

@@ -1,4 +1,4 @@
-"""Partitions of a column, and their costs by Boulle's criteria."""
+"""Partitions of a column into intervals or groups, with their costs by the MODL criterion."""
 
 from __future__ import annotations
 

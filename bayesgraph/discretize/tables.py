@@ -21,8 +21,8 @@ def discretized(table: Table, variables: Sequence[Variable]) -> Table:
     ----------
     table : Table
     variables : sequence of Variable
-        The variables of the new table, in the order of the columns: each the same as in the
-        table, or a Binned for a Continuous, or a Grouped for a Discrete variable.
+        The variables of the new table, in the order of the columns. Each equals the table's
+        variable, or replaces it: a Binned a Continuous variable, a Grouped a Discrete variable.
     """
     if tuple(variables) == table.variables:
         return table
@@ -46,7 +46,7 @@ def _places(places: Iterable[int]) -> NDArray[np.intp]:
 
 
 def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
-    """Return the codes of a column for the variable `new`, which may group the states of `old`."""
+    """Convert the codes of a column from the states of `old` to those of `new`, such as groups."""
     codes = table.column(old)
     if new == old or not isinstance(old, Discrete):
         return codes

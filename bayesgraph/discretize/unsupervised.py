@@ -1,4 +1,4 @@
-"""Cut points without regard to the class: equal widths and equal frequencies."""
+"""Unsupervised discretisation: cut points of intervals of equal width or equal frequency."""
 
 from __future__ import annotations
 

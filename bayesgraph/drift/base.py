@@ -1,4 +1,4 @@
-"""Base class of drift detectors, with the protocols of river and of scikit-learn's parameters."""
+"""Base class of drift detectors, with the methods of river and `get_params` of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bayesgraph.factors.algebra import Floats
 class DriftDetector(ABC):
     """Detects changes in the mean of a sequence of numbers, such as a model's errors (0 or 1).
 
-    It has the protocol of river's detectors (`update`, `drift_detected`, `warning_detected`,
-    `clone`) and that of scikit-learn's parameters (`get_params`, `set_params`).
+    It has the interface of river's detectors (`update`, `drift_detected`, `warning_detected`,
+    `clone`) and scikit-learn's methods for parameters (`get_params`, `set_params`).
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class DriftDetector(ABC):
         Returns
         -------
         ndarray of int
-            Indices of the numbers that cause an alarm, the same as if numbers came one by one.
+            Indices of the numbers that cause an alarm, as if each number were passed to `update`.
 
         Raises
         ------
@@ -68,11 +68,14 @@ class DriftDetector(ABC):
 
     @abstractmethod
     def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        """Process numbers, and write the flag of each: no change, warning or drift."""
+        """Process numbers, and write the signal after each number to `flags`.
+
+        Signals are STEADY, WARNING and DRIFT of the compiled loops in `drift.kernels`.
+        """
 
     @abstractmethod
     def _beginning(self) -> dict[str, NDArray[Any]]:
-        """Return the initial state as named arrays, in the order of the kernel's arguments."""
+        """Return the initial state as named arrays, in the order that the compiled loop takes."""
 
     def reset(self) -> None:
         """Reset the detector to its initial state."""
@@ -157,10 +160,11 @@ def number(
         Name of the parameter, for the error message.
     value : object
     minimum : float
-        Lower bound, which itself is allowed if `included`.
+        Lower bound.
     included : bool
+        Whether the value may equal the lower bound.
     below : float
-        Upper bound, which itself is not allowed.
+        Upper bound, which the value must not equal.
     """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if is_number and (minimum < value < below or (included and value == minimum)):

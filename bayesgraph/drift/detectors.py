@@ -20,12 +20,12 @@ _LEVELS = 48
 
 
 class ADWIN(DriftDetector):
-    """A sliding window that shrinks when two of its parts have different means (ADWIN2).
+    """Adaptive sliding window that shrinks when two of its parts have different means (ADWIN2).
 
-    The window consists of buckets of 1, 2, 4, ... numbers, `max_buckets` of each size: memory grows
-    with the log of its length. While the means of an older and a newer part differ by more than
-    chance (Bernstein's inequality, corrected for the number of cuts), the oldest bucket is dropped.
-    The remaining window holds the numbers since the change, whose mean is `estimation`.
+    The window consists of buckets of 1, 2, 4, ... numbers, at most `max_buckets` of each size, so
+    that memory grows with the log of its length. While the means of an older and a newer part
+    differ significantly (Bernstein's inequality, corrected for the number of cuts), the oldest
+    bucket is dropped. The remaining window holds the numbers since the change.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class ADWIN(DriftDetector):
 
 
 class _RateDetector(DriftDetector):
-    """A detector with one state array, which starts with the count and mean of the numbers."""
+    """Base class of detectors whose state is one array that starts with a count and a mean."""
 
     _START: ClassVar[tuple[float, ...]]
 
@@ -148,7 +148,8 @@ class PageHinkley(_RateDetector):
     delta : float
         Tolerance subtracted from each deviation.
     threshold : float
-        Excess of the sum over its minimum that causes an alarm: by default 50 errors too many.
+        Excess of the sum over its minimum that causes an alarm. The default of 50 means 50 errors
+        more than expected.
     alpha : float
         Forgetting factor in (0, 1], which multiplies the sum before each number is added.
     mode : {"up", "down", "both"}
@@ -198,10 +199,11 @@ class PageHinkley(_RateDetector):
 class DDM(_RateDetector):
     """Drift detection method: an alarm when the error rate is several deviations above its minimum.
 
-    With the rate p and s = sqrt(p (1 - p) / n), there is a warning at p + s > p_min + 2 s_min and
-    an alarm at p + s > p_min + 3 s_min, where p_min and s_min belong to the minimum of p + s with p
-    > 0. The detector is reset after an alarm. It takes errors of 0 and 1. A slow drift late in a
-    long stream changes the rate over all rows only slightly: ADWIN is better for it.
+    With the error rate p of n rows and its standard deviation s = sqrt(p (1 - p) / n), there is a
+    warning if p + s > p_min + 2 s_min and an alarm if p + s > p_min + 3 s_min. Here p_min and s_min
+    are the p and s of the row with minimum p + s among those with p > 0. The detector is reset
+    after an alarm. It takes errors of 0 and 1. A slow drift late in a long stream changes the rate
+    over all rows only slightly, and ADWIN detects it better.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ DETECTORS: dict[str, type[DriftDetector]] = {
 
 
 def chosen_detector(detector: Any) -> Any:
-    """Return a detector by its name, a copy of a detector object, or None.
+    """Return a new detector of a given name, a copy of a given detector object, or None for None.
 
     Raises
     ------

@@ -26,7 +26,9 @@ def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
 def _push(
     x: float, counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
-    """Add a number as the newest bucket; if a size has too many buckets, join its two oldest.
+    """Add a number as the newest bucket, and restore the maximum number of buckets of each size.
+
+    While a size has too many buckets, its two oldest are joined to one of the next size.
 
     For the arrays, which are modified in place, see `update_adwin`.
     """
@@ -119,7 +121,7 @@ def update_adwin(
     window: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Add numbers to an adaptive window (ADWIN), and write the flag of each.
+    """Add numbers to an adaptive window (ADWIN), and write the signal after each to `flags`.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def update_adwin(
         Count, sum, and sum of squared deviations of the numbers in the window; count of all
         numbers so far.
     flags : ndarray, shape (n,)
-        Receives the flag of each number.
+        Receives the signal after each number: no change, or drift.
     """
     for row in range(len(values)):
         flags[row] = STEADY
@@ -166,7 +168,7 @@ def update_page_hinkley(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Add numbers to the Page-Hinkley test, and write the flag of each to `flags`.
+    """Add numbers to the Page-Hinkley test, and write the signal after each to `flags`.
 
     `up` and `down` say whether an increase or a decrease of the mean is an alarm. `state` holds the
     count and mean of the numbers, the cumulative sum for increases and its minimum, and the
@@ -197,7 +199,7 @@ def update_ddm(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Add errors to the drift detection method (DDM), and write the flag of each to `flags`.
+    """Add errors to the drift detection method (DDM), and write the signal after each to `flags`.
 
     `state` holds the count of errors, their mean p, and the p_min and s_min of `DDM`. The other
     arguments are parameters of `DDM`.

@@ -1,4 +1,4 @@
-"""Encoding of one column of any library: states and codes, or numbers.
+"""Encoding of one column of a table of any library: as states and codes, or as numbers.
 
 A column is a one-dimensional NumPy array (masked arrays included) or a narwhals Series, which
 wraps a column of pandas, polars, pyarrow and others.
@@ -53,7 +53,7 @@ class Factorised:
     codes: Codes
 
     def values(self) -> list[State]:
-        """Return the states that occur in at least one row, in the order of `states`."""
+        """Return the states that occur in at least one row of the column, in order."""
         return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
 
 
@@ -180,7 +180,7 @@ def _number(value: Any) -> float:
 
 
 def is_matrix(column: Any) -> bool:
-    """Return whether a column is a (dense or sparse) matrix, which has counts of many items."""
+    """Return whether a column is a (dense or sparse) matrix of counts of many items."""
     return getattr(column, "ndim", 1) == 2
 
 
@@ -192,7 +192,9 @@ def _matrix(name: Name) -> DataTypeError:
 
 
 def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
-    """Return a matrix of counts as floats, in CSR format if sparse, and whether values are missing.
+    """Return a checked matrix of counts as floats, and whether counts are missing (NaN).
+
+    A sparse matrix is returned in CSR format.
 
     Raises
     ------
@@ -246,7 +248,7 @@ def without_duplicates(rows: Any) -> Any:
 def sparse_view(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> Any:
-    """Return a CSR matrix that shares the given arrays, which SciPy's constructor may copy."""
+    """Return a CSR matrix that shares the given arrays; SciPy's constructor might copy them."""
     view = csr_array(shape, dtype=data.dtype)
     view.data, view.indices, view.indptr = data, indices, indptr
     return view
@@ -265,10 +267,10 @@ def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
 
 
 def factorise(column: Column, name: Name) -> Factorised:
-    """Return a column as states and codes.
+    """Return a column as its distinct states and a state code for each row.
 
-    The states of a categorical type have the order of its categories; False comes before True;
-    numbers and text ascend.
+    The states of a categorical type have the order of its categories. For other types they are
+    sorted: numbers and text in ascending order, False before True.
     """
     if isinstance(column, nw.Series):
         return _factorise_series(column, name)
@@ -291,9 +293,10 @@ def factorise(column: Column, name: Name) -> Factorised:
 
 
 def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
-    """Return a column that has the codes of `observed` where the mask `rows` is true.
+    """Insert missing rows (code -1) into a column of observed values.
 
-    In all other rows it is missing.
+    The boolean mask `rows` marks the rows of the result that take the codes of `observed`, in their
+    order; all other rows are missing.
     """
     codes = np.full(len(rows), -1, dtype=np.int32)
     codes[rows] = observed.codes
@@ -332,7 +335,7 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
 
 
 def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
-    """Return states in ascending order, and the codes translated to that order."""
+    """Sort the states of a column, and change the codes of its rows accordingly."""
     order = sorted(range(len(states)), key=states.__getitem__)
     new_code = np.full(len(states) + 1, -1, dtype=np.int32)
     new_code[order] = np.arange(len(states))
@@ -396,7 +399,7 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
 
 
 def naturally_ordered(values: list[Any]) -> list[Any]:
-    """Return values in ascending order; values of different types by type name and `repr`."""
+    """Return values in ascending order; mixed or unordered types by type name and `repr`."""
     try:
         if len({type(value) for value in values}) <= 1:
             return sorted(values)
@@ -406,9 +409,10 @@ def naturally_ordered(values: list[Any]) -> list[Any]:
 
 
 def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
-    """Return the variable inferred from a column, and the column's codes or numbers.
+    """Return the variable inferred from a column's type, and the column in encoded form.
 
-    With `categorical`, a numeric column becomes discrete.
+    The encoded form is state codes for a discrete variable and floats for a continuous one. With
+    `categorical`, a numeric column becomes discrete.
     """
     if is_matrix(column):
         raise _matrix(name)
@@ -421,7 +425,7 @@ def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Va
 
 
 def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
-    """Return a column as codes or numbers of a known variable.
+    """Encode a column of a known variable: as state codes, numbers or counts.
 
     Parameters
     ----------
@@ -460,7 +464,7 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
 
 
 def _has_text(column: Column) -> bool:
-    """Return whether a column has text or categories, such as intervals written as text."""
+    """Return whether a column holds text or categories, such as names of intervals."""
     if isinstance(column, nw.Series):
         if column.dtype in (nw.String, nw.Categorical, nw.Enum):
             return True
@@ -488,8 +492,9 @@ def infinite(name: Name, row: int) -> DataError:
 def with_states(variable: Discrete, column: Column) -> Discrete:
     """Return a variable with additional states for the new values of a column.
 
-    New states are sorted in if the known states are in natural order, and appended otherwise. In a
-    grouped variable each new value becomes a group. A binned variable is returned unchanged.
+    If the known states are in natural order, all states are sorted again; otherwise new states are
+    appended. In a grouped variable each new value becomes a group of its own. A binned variable is
+    returned unchanged.
     """
     if isinstance(variable, Binned):
         return variable

@@ -1,4 +1,4 @@
-"""The encoder of matrices of known variables, made once and used for every batch."""
+"""Encoder of matrices whose columns are known variables; one encoder serves all batches."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class Encoder:
     variables: tuple[Variable, ...]
 
     def table(self, matrix: NDArray[Any], unseen: str) -> Table | None:
-        """Return the columns of a matrix as an encoded table.
+        """Encode all columns of a matrix at once.
 
-        The result is None if the columns have to be encoded one by one: for variables of several
-        kinds, objects that are not text, and values that may raise an error about one column.
+        The result is None if the columns have to be encoded one by one: if the variables are of
+        several kinds, if the matrix holds objects other than text, or if there are missing or
+        unknown values and `unseen` is "error".
 
         Parameters
         ----------
@@ -61,7 +62,7 @@ class Encoder:
 
     @cached_property
     def _numbers(self) -> tuple[Continuous, ...]:
-        """All variables if they are all continuous, else ()."""
+        """The tuple of all variables if all of them are continuous, else an empty tuple."""
         found = tuple(v for v in self.variables if isinstance(v, Continuous))
         return found if len(found) == len(self.variables) else ()
 

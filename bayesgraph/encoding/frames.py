@@ -40,8 +40,8 @@ def to_frame(
     codes : mapping from Variable to ndarray
         State codes, numbers or counts.
     kind : {"pandas", "polars", "pyarrow", "dict"}, optional
-        By default the first library that is installed. A dict has one matrix for each vector of
-        counts, a frame has a column for each item.
+        By default the first of these libraries that is installed. A vector of counts is one matrix
+        in a dict, and one column for each item in a frame.
 
     Raises
     ------

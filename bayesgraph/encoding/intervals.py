@@ -17,7 +17,7 @@ from bayesgraph.variables import Binned
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Binned variables, with all their cut points in one array.
+    """Encoder of binned variables, with the cut points of all variables in one array.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Intervals:
 
     @classmethod
     def of(cls, variables: Sequence[Binned]) -> Intervals:
-        """Return the variables with their cut points joined in one array."""
+        """Return the encoder of the given variables."""
         cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
         start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
         return cls(tuple(variables), np.concatenate([*cuts, []]), start)
@@ -66,5 +66,5 @@ class Intervals:
         return out.T
 
     def table(self, matrix: Floats) -> Table:
-        """Return a float matrix as a table."""
+        """Return the table of interval indices of a float matrix; see `codes`."""
         return table_of_codes(self.variables, self.codes(matrix))

@@ -1,4 +1,4 @@
-"""Compiled passes over matrices that read each row once."""
+"""Compiled (Numba) loops that encode the values of matrices, reading each row once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mark_present(
 
 
 def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[Any]) -> None:
-    """Call ``kernel(matrix, *arrays, start, stop)`` on ranges that cover all rows, in threads."""
+    """Call ``kernel(matrix, *arrays, start, stop)`` for all rows, in parallel row ranges."""
     over_rows(
         lambda start, stop: kernel(matrix, *arrays, start, stop),
         len(matrix),
@@ -56,7 +56,7 @@ def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[
 
 
 def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Return the numbers of negative, of infinite and of missing (NaN) values in an array."""
+    """Count the negative, the infinite and the missing (NaN) values of an array."""
     parts: list[tuple[int, int, int]] = []
     over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
     negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
@@ -99,7 +99,9 @@ def look_up(
     begin: int,
     end: int,
 ) -> None:
-    """Translate values to codes, -1 for values outside the table of their column.
+    """Translate integers to state codes by look-up tables, one table for each column.
+
+    The code of a value outside the table of its column is -1.
 
     Parameters
     ----------
@@ -193,17 +195,17 @@ def find_states(
     begin: int,
     end: int,
 ) -> None:
-    """Write the code of each number, -1 for NaN and for what is no state of its column.
+    """Write the state code of each number: -1 for NaN and for numbers that are not states.
 
     Parameters
     ----------
     matrix : ndarray, shape (n_rows, n_columns)
     states : ndarray
-        Those of all columns, one after the other, ascending in each.
+        The states of all columns, one column after the other, ascending in each.
     codes : ndarray
-        The code of each state.
+        The code of each entry of `states`.
     start : ndarray, shape (n_columns + 1,)
-        Where the states of each column start.
+        Offset in `states` at which the states of each column start.
     out : ndarray, shape (n_columns, n_rows)
     infinite : ndarray, shape (1,)
         Set to 1 if there is an infinite number.

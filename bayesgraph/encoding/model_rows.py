@@ -1,4 +1,4 @@
-"""Rows of a table as evidence for a model."""
+"""Queries of a model for each row of a table, whose values are the evidence."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
 def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
     """Return the columns that are variables of a model, without `target`, as an encoded table.
 
-    Columns named like items form their vector of counts. Other columns are ignored. It is an error
-    if no column is left, or if a column is spelt almost like a variable without a column.
+    Columns named like items of a vector of counts form the vector. Other columns are ignored. It is
+    an error if no column is left, or if the name of an ignored column almost equals that of a
+    variable without a column.
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
@@ -89,7 +90,7 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:
-    """Return the columns, with columns named like items collected in their vectors of counts.
+    """Replace columns named like items (words) by one matrix for each vector of counts.
 
     Items without a column are not observed.
     """

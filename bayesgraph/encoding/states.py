@@ -1,4 +1,4 @@
-"""Encoding of matrices whose columns hold known states: integers, numbers or text."""
+"""Encoding of matrices of discrete variables whose states are integers, floats or text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table
 
 @dataclass(frozen=True, eq=False)
 class WholeStates:
-    """Variables whose states are integers in a narrow range, encoded by look-up tables.
+    """Encoder of variables whose states are integers in a narrow range, by look-up tables.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class WholeStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> WholeStates | None:
-        """Return the look-up tables, or None unless all states are integers in narrow ranges."""
+        """Return the encoder, or None unless all states are integers in narrow ranges."""
         discrete = _listed(variables, int)
         if not discrete:
             return None
@@ -92,17 +92,17 @@ class WholeStates:
 
 @dataclass(frozen=True, eq=False)
 class NumberStates:
-    """Variables whose states are numbers, encoded by bisection.
+    """Encoder of variables whose states are numbers, by bisection.
 
     Attributes
     ----------
     variables : tuple of Discrete
     states : ndarray
-        Those of all variables, one after the other, ascending in each.
+        The states of all variables, one variable after the other, ascending in each.
     codes : ndarray
-        The code of each state.
+        The code of each entry of `states`.
     start : ndarray, shape (n_variables + 1,)
-        Where the states of each variable start.
+        Offset in `states` at which the states of each variable start.
     """
 
     variables: tuple[Discrete, ...]
@@ -112,7 +112,7 @@ class NumberStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
-        """Return the sorted states of variables, or None unless all are distinct numbers."""
+        """Return the encoder, or None unless all states are numbers that differ as floats."""
         discrete = _listed(variables, int, float)
         if not discrete or not all(map(_differ, discrete)):
             return None
@@ -136,7 +136,7 @@ class NumberStates:
 
 @dataclass(frozen=True, eq=False)
 class TextStates:
-    """Variables whose states are text, encoded by dictionaries.
+    """Encoder of variables whose states are text, by dictionaries.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class TextStates:
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> TextStates | None:
-        """Return the codes of the states of variables, or None unless all states are text."""
+        """Return the encoder, or None unless all states are text."""
         discrete = _listed(variables, str)
         if not discrete:
             return None
@@ -173,9 +173,9 @@ class TextStates:
 
 
 def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
-    """Return the variables if all are of class Discrete itself with states of the given types.
+    """Return the variables if each is a plain `Discrete` with states of the given types.
 
-    Otherwise return an empty tuple.
+    Binned and Grouped, which are subclasses, are not plain. Otherwise return an empty tuple.
     """
     found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
     known = len(found) == len(variables)
@@ -183,6 +183,6 @@ def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete,
 
 
 def _differ(variable: Discrete) -> bool:
-    """Return whether the states of a variable, which are numbers, remain distinct as floats."""
+    """Return whether the numeric states of a variable are exact and distinct as floats."""
     near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
     return near and len(set(variable.states)) == len(variable.states)

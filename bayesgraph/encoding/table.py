@@ -1,4 +1,4 @@
-"""Encoded tables: an array of codes for discrete columns, an array of numbers for the others."""
+"""Encoded tables: one array of state codes, one of numbers, and matrices of item counts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
 
 
 def as_frame(data: Any) -> Any:
-    """Return a data frame of any library as a narwhals frame, anything else unchanged.
+    """Wrap a data frame of any library as a narwhals frame; return other data unchanged.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _array(name: Name, column: Any) -> Column:
 
 
 def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
-    """Return Python values as an array that keeps their types.
+    """Return a list of Python values as an array that keeps their types.
 
     NumPy alone turns ["a", 1] into text, [True, 2] into integers and large integers into floats.
     """
@@ -238,7 +238,8 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
 
     Parameters
     ----------
-    categorical : None, "all", or iterable of names (an integer that is no name is an index)
+    categorical : None, "all", or iterable of names
+        An integer that is not a column name is the index of a column.
 
     Raises
     ------
@@ -273,9 +274,9 @@ def infer_variables(
 ) -> Table:
     """Return the encoded table of columns whose variables are inferred from the columns' types.
 
-    A column with a variable in `declared` has that variable; a value that is not a state of it is
-    an error. Text, category and boolean columns become discrete; numeric columns become continuous
-    unless named in `categorical`. Nothing is guessed from the number of distinct values.
+    A column with a variable in `declared` is encoded by this variable; a value that is not one of
+    the variable's states is an error. Text, category and boolean columns become discrete; numeric
+    columns become continuous unless named in `categorical`, however few distinct values they have.
 
     Raises
     ------
@@ -345,8 +346,9 @@ def _checked_table(
 ) -> Table:
     """Return a table of codes and values after checking the values.
 
-    Infinite values and negative counts are errors; for `fitting`, magnitudes whose squares overflow
-    or underflow are errors too. The table is marked complete if no value is missing.
+    Infinite values and negative counts are errors. If `fitting`, magnitudes whose squares overflow
+    or underflow are errors too, because variances could not be computed. The table is marked
+    complete if no value is missing.
     """
     numbers = [v for v in variables if isinstance(v, Continuous)]
     if fitting:

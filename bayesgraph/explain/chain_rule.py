@@ -1,4 +1,4 @@
-"""The log odds of a row as a sum of one term for each finding, exact in every graph.
+"""The log odds of a class given one row, as an exact sum of one term for each finding.
 
 With the observed features x_1, ..., x_n in topological order, the chain rule says
 
@@ -53,7 +53,7 @@ def contributions(
     positive: State | None = None,
     negative: State | None = None,
 ) -> Contributions:
-    """Return the log odds of a discrete variable as a sum of terms; see `Model.contributions`."""
+    """Return the log odds of a state as a sum over findings; see `Model.contributions`."""
     if not isinstance(model, Product):
         raise UnsupportedModelError(
             f"{type(model).__name__} does not answer contributions: it has no joint distribution "
@@ -123,16 +123,17 @@ def explain(
 
 
 class _Step(NamedTuple):
-    """The term of one finding before classes are compared: its log likelihoods by class.
-
-    Other attributes are those of `Contribution`.
+    """Log likelihoods of one finding by class, from which a `Contribution` is computed.
 
     Attributes
     ----------
+    name, value, arcs
+        As in `Contribution`.
     log_likelihoods : ndarray, shape (n_classes,)
+        log P(finding | earlier findings, class).
     alone : float or None
-        The term if nothing else were observed. None if the likelihoods do not depend on other
-        findings, so that they also give this term.
+        The term of the log odds if nothing else were observed. None if the log likelihoods do not
+        depend on other findings: the term then follows from them.
     """
 
     name: Name
@@ -163,16 +164,16 @@ class _Findings:
         return plain(decode(variable, self.row.columns[variable])[0])
 
     def by_class(self, potential: Potential) -> Floats:
-        """Return the logs of a potential for each class, shape (n_classes,).
+        """Return the log values of a potential for each class, shape (n_classes,).
 
-        The potential is over the class variable, or over no variable (equal for all classes).
+        The scope of the potential is the class variable, or empty (one value for all classes).
         """
         assert isinstance(potential, Factor)  # everything but the target is observed
         target = self.contrast.target
         return np.broadcast_to(potential.aligned([target])[0], (target.cardinality,))
 
     def moved(self, before: Floats, after: Floats) -> float:
-        """Return the change of the log odds between two arrays of log scores of the classes."""
+        """Return the change of the log odds when the classes' log scores change to `after`."""
         with np.errstate(invalid="ignore"):
             return float(self.contrast(after) - self.contrast(before))
 
@@ -185,7 +186,12 @@ class _Findings:
         ----------
         network : BayesianNetwork or NetworkMixture
         sets : collection of sets of Variable
-            Each set is observed in one row of the batch; other findings are missing there.
+            Each set becomes one row of the batch, in which its variables are observed and all
+            others are missing.
+
+        Returns
+        -------
+        dict from set to ndarray, shape (n_classes,)
         """
         known = list(dict.fromkeys(sets))
         if not known:
@@ -207,7 +213,7 @@ class _Findings:
 
 
 def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a step for each finding in topological order.
+    """Return the log prior of the classes, and a `_Step` for each finding in topological order.
 
     The log likelihoods are log conditionals multiplied by their exponents.
     """
@@ -241,7 +247,7 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 
 
 def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a step for each finding in topological order."""
+    """Return the log prior of the classes, and a `_Step` for each finding in topological order."""
     target, columns = findings.contrast.target, findings.row.columns
     nodes = network.nodes()
     cpds = [cpd for cpd in nodes if cpd.variable in columns]
@@ -289,10 +295,10 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
 
 
 def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a step for each finding in the variables' order.
+    """Return the log prior of the classes, and a `_Step` for each finding in the variables' order.
 
-    No step follows from a single CPD, because the posterior weights of the networks depend on all
-    findings.
+    All log likelihoods are computed by queries and not read from single CPDs, because the posterior
+    weights of the networks depend on all findings.
     """
     observed = [v for v in mixture.variables if v in findings.row.columns]
     prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
@@ -308,7 +314,7 @@ def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats
 
 
 def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_Step]:
-    """Return a step for each item of a vector of counts.
+    """Return a `_Step` (log likelihoods by class) for each item of a vector of counts.
 
     Parameters
     ----------
@@ -316,7 +322,8 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
     items : ItemTerms
         Names and values of the items, and their log likelihoods by class.
     taken : set of names
-        Names in use; an item whose name is taken is named (vector, item). New names are added.
+        Names in use, to which the names of the steps are added. An item whose name is in use gets
+        the name (vector, item).
     """
     steps = []
     for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
@@ -330,7 +337,11 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
 
 
 def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the summed logs of factors over the class alone, and a step for each other factor."""
+    """Return the prior log scores of the classes, and a `_Step` for each factor.
+
+    The prior is the sum of the log factors whose scope is the class alone; all other factors have a
+    step, whose log likelihoods are the factor's log values by class.
+    """
     target, columns = findings.contrast.target, findings.row.columns
     if missing := [v.name for v in graph.variables if v != target and v not in columns]:
         raise EvidenceError(
@@ -359,11 +370,11 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
 
 
 def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
-    """Return the name and the value of a factor's term.
+    """Return the name and the value that identify a factor's term in the explanation.
 
-    For the CPD of a feature they are those of the feature. For other factors they are tuples over
-    all variables but the class variable, or the name and the value if there is only one such
-    variable.
+    For the CPD of a feature these are the feature's name and its value. For other factors they are
+    the tuples of names and of values of all variables but the class variable; if there is only one
+    such variable, its name and value.
     """
     target = findings.contrast.target
     shown = [v for v in term.scope if v != target]

@@ -72,9 +72,9 @@ class Contrast:
         return cls(target, wanted, other)
 
     def __call__(self, log_scores: Floats) -> Floats:
-        """Return log odds of shape (...) from log scores of all classes, shape (..., n_classes).
+        """Return the log odds, shape (...), given log scores of all classes, (..., n_classes).
 
-        The result is NaN if both compared alternatives are impossible.
+        They are NaN if both the class and its alternatives have probability zero.
         """
         positive = log_scores[..., self.positive]
         with np.errstate(invalid="ignore"):

@@ -30,8 +30,8 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
     ----------
     target : Discrete
     by_class : mapping from state to mapping from item to float
-        For each class, items with the change of the log odds by one occurrence, in nats,
-        descending.
+        For each class, a mapping from item to the change of the class's log odds by one occurrence
+        of the item, in nats, in descending order.
     """
 
     target: Discrete
@@ -96,9 +96,9 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
 
 
 def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
-    """Return the increase of each class's log score by one occurrence of each item, by vector.
+    """Return how much one occurrence of an item adds to the log score of each class.
 
-    Keys are the vectors of counts whose only parent is the class variable; the arrays have the
+    The result maps each vector of counts whose only parent is the class variable to an array of
     shape (n_classes, n_items).
     """
     sources: Sequence[CPD | Term] = ()

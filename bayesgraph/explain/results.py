@@ -38,8 +38,8 @@ class Contribution:
     alone : float
         The term if nothing else were observed: the log ratio of P(x_i | class).
     arcs : mapping from name to float
-        The change of `alone` when the first observed parent is observed as well, the further change
-        with the second parent, and so on, in the order of the parents.
+        For each observed parent, in order, the change of the term when this parent is observed in
+        addition to x_i and the parents before it, starting from `alone`.
     log_likelihoods : ndarray, shape (n_classes,)
         log P(x_i | earlier findings, class); NaN for a class that earlier findings rule out.
     """
@@ -53,11 +53,12 @@ class Contribution:
 
     @property
     def beyond(self) -> float:
-        """The term minus `alone` minus the sum of `arcs`; NaN if some of these are infinite.
+        """The part of the term not due to observed parents: the term minus `alone` minus `arcs`.
 
-        It is the effect of evidence that arrives through unobserved variables, and zero if all
+        It is the effect of earlier findings that act through unobserved variables, and zero if all
         parents are observed and two classes are compared. If a class is compared with all other
-        classes together, earlier findings also change the relative probabilities of the others.
+        classes together, earlier findings also change the relative probabilities of the others. The
+        value is NaN if the term, `alone` or one of `arcs` is infinite.
         """
         return self.log_odds - (self.alone + sum(self.arcs.values()))
 
@@ -128,11 +129,11 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     @property
     def probability(self) -> float:
-        """Probability of the positive class among the compared classes."""
+        """Probability of the positive class given the findings, if only compared classes exist."""
         return 0.5 * (1.0 + math.tanh(0.5 * self.total))
 
     def term(self, name: Name) -> Contribution:
-        """Return the contribution of one feature to the log odds, with its parts by arc or item.
+        """Return the `Contribution` of one observed feature to the log odds.
 
         Raises
         ------
@@ -159,7 +160,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         return len(self.terms)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return columns for a table of any library, with a row for each term, largest first.
+        """Return the terms as a dict of columns: one row per term, by decreasing magnitude.
 
         The columns are ``feature``, ``value``, ``log_odds`` (the term), ``alone`` and ``arcs`` (the
         change of ``alone`` by all observed parents).
@@ -172,7 +173,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `to_columns` as a pandas DataFrame."""
+        """Return the terms as a pandas DataFrame with the columns of `to_columns`."""
         pandas = optional_module("pandas", extra="pandas", what="Contributions.to_frame")
         frame: pd.DataFrame = pandas.DataFrame(self.to_columns())
         return frame
@@ -199,6 +200,6 @@ class Contributions(Displayed, Mapping[Name, float]):
 
 
 def signed(value: float, decimals: int = 4) -> str:
-    """Return a number as text with its sign; the minus sign is as wide as the plus sign."""
+    """Return a number as text with its sign, "+" or the Unicode minus (U+2212)."""
     size = "∞" if math.isinf(value) else f"{abs(value):.{decimals}f}"
     return ("−" if value < 0 else "+") + size

@@ -43,9 +43,9 @@ __all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
 def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
-    """Return the name of a variable's family of distributions.
+    """Return the name of a variable's family of distributions, such as "gaussian".
 
-    It is the family in `chosen`, or else the default of the variable's type.
+    It is ``chosen[variable]`` if the user chose one, or else the default of the variable's type.
     """
     found = chosen.get(variable)
     if found is not None:

@@ -86,8 +86,8 @@ class PresenceCPD(ItemsCPD):
     def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
         """Log odds of presence, log probabilities of absence, and a mask of certain items.
 
-        A certain item is present with probability one. Both of its logs are 0; `_add` uses the mask
-        to make its absence impossible.
+        Certain items are present with probability one. Their log odds and log probability of
+        absence are set to 0 here; `_add` uses the mask to make their absence impossible.
         """
         yes, no = self._logs
         certain = np.isneginf(no)
@@ -115,7 +115,10 @@ class PresenceCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """Return the log probability of each item's presence or absence, if its count is known."""
+        """Return the log probability of the observed presence or absence of each item in a row.
+
+        Items whose counts are missing are left out.
+        """
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
@@ -137,7 +140,7 @@ class PresenceCPD(ItemsCPD):
         Raises
         ------
         UnsupportedModelError
-            For a negative threshold, under which no count means absence.
+            For a negative threshold, because every count, 0 included, then means presence.
         """
         if self.threshold < 0:
             raise UnsupportedModelError(
@@ -159,9 +162,10 @@ class PresenceCPD(ItemsCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return CPDs with the probabilities of presence (present + alpha) / (rows + 2 alpha) by class.
+    """Return one Bernoulli CPD given the class for each vector of counts.
 
-    Here `present` is the number of rows in which the item is present, and alpha its pseudo-count.
+    The probability of presence is (present + alpha) / (rows + 2 alpha), where `present` is the
+    number of the class's rows in which the item is present, and alpha is the item's pseudo-count.
     """
     found: list[CPD] = []
     for child in children:

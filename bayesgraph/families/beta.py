@@ -86,9 +86,10 @@ def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
 
 
 def _spread(log_mean: Floats) -> Sequence[Floats]:
-    """Return means of log(x) and log(1 - x) for a column in which all values are equal.
+    """Return the means of log(x) and log(1 - x) to assume for a column of equal values.
 
-    They are those of the distribution Beta(2 m, 2 - 2 m), where m is the value.
+    They are those of the distribution Beta(2 m, 2 - 2 m), where m is the value. The maximum
+    likelihood estimate from the column itself would be degenerate.
     """
     constant = np.exp(log_mean)
     centre = np.where(constant < 1, constant, 0.5)

@@ -40,9 +40,16 @@ def _estimate(
 
 
 def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:
-    """Return the cells of each column divided by their sum, or `otherwise` if the sum is zero.
+    """Normalise the counts of each column's states to probabilities.
 
-    Columns lie side by side on the last axis of `cells`; column j has ``cards[j]`` cells there.
+    Parameters
+    ----------
+    cells : ndarray, shape (..., number of states of all columns)
+        Counts of states, one column after the other on the last axis.
+    cards : ndarray of int, shape (n_columns,)
+        Number of states of each column.
+    otherwise : ndarray
+        Probabilities for columns whose counts sum to zero.
     """
     start = np.concatenate([[0], np.cumsum(cards)])[:-1]
     total = np.repeat(np.add.reduceat(cells, start, axis=-1), cards, axis=-1)

@@ -19,7 +19,7 @@ from bayesgraph.variables import CountVector, Discrete
 
 
 class ItemsCPD(Plate):
-    """Base class: a distribution of one vector of counts given discrete parents."""
+    """Base class of CPDs of one vector of item counts (words) given discrete parents."""
 
     takes_children = False
     _child_type = CountVector
@@ -51,14 +51,14 @@ class ItemsCPD(Plate):
 def known_counts(
     evidence: Evidence, variable: CountVector
 ) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
-    """Return counts with missing values replaced by zeros, and which of them are missing.
+    """Return counts with missing values replaced by zeros, and the positions of missing counts.
 
     Returns
     -------
     known : ndarray or csr_array
     missing : None, or (rows, absent)
-        Indices of the rows with missing counts; a matrix for these rows with 1 where a count is
-        missing, else 0.
+        `rows` holds the indices of the rows with missing counts. `absent` is a matrix for these
+        rows with 1 where a count is missing, else 0. None if no count is missing.
     """
     counts: Any = evidence.columns[variable]
     if evidence.complete:
@@ -85,13 +85,12 @@ def known_counts(
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
-    """Return sums over the items whose counts are known in each row.
+    """Return the sum of `shares` over the items whose counts are known in each row.
 
     Parameters
     ----------
     shares : ndarray, shape (cells, n)
-        Terms of the sums: a number for each parent configuration (cell) and item, such as the
-        item's probability.
+        A number for each parent configuration (cell) and item, such as the item's probability.
     absent : ndarray or csr_array, shape (n_rows, n)
         1 where a count is missing, else 0.
 
@@ -121,7 +120,7 @@ def present(counts: Any, threshold: float) -> Any:
 
 
 class Weights:
-    """Log potentials of single occurrences of items; the counts of items multiply them.
+    """Log potential of one occurrence of each item, as a matrix to multiply by counts.
 
     Parameters
     ----------
@@ -136,11 +135,11 @@ class Weights:
 
     @cached_property
     def padded(self) -> Floats:
-        """The finite logs with a row for each item, as `kernels.add_sparse` takes them."""
+        """The transposed logs, 0 where infinite, padded as `kernels.add_sparse` takes them."""
         return kernels.padded_rows(self.finite)
 
     def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
-        """Add ``logs @ counts.T`` to `out`.
+        """Add the log potentials of documents, ``logs @ counts.T``, to `out`.
 
         Parameters
         ----------

@@ -93,9 +93,10 @@ def _digamma_gap(a: Floats) -> tuple[Floats, Floats]:
 
 
 def _spread(mean: Floats) -> Sequence[Floats]:
-    """Return means of x and log(x) for a column in which all values are equal.
+    """Return the means of x and log(x) to assume for a column of equal values.
 
-    They are those of the exponential distribution whose mean is this value.
+    They are those of the exponential distribution whose mean is this value. The maximum likelihood
+    estimate from the column itself would be degenerate.
     """
     centre = np.where(mean > 0, mean, 1.0)
     return centre, np.log(centre) - np.euler_gamma

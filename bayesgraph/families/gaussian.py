@@ -77,12 +77,13 @@ def _student(
     towards: Floats,
     smoothing: Smoothing,
 ) -> CPD:
-    """Return Student's t CPDs, the posterior predictive under p(mean, variance) ~ 1 / variance.
+    """Return Student's t CPDs: the posterior predictive of Gaussians with unknown parameters.
 
-    It is a t distribution of n - 1 degrees of freedom around the mean, with the squared scale
+    Under the prior p(mean, variance) ~ 1 / variance, n rows of a class with the mean m and the
+    variance s^2 give a t distribution around m with n - 1 degrees of freedom and the squared scale
     s^2 (1 + 1/n) (Gelman et al. 2013, section 3.2). Shrinkage adds its equivalent sample size to
-    the degrees of freedom, and its variance `towards` to s^2 with that weight. The variance `ridge`
-    is added to the squared scale.
+    the degrees of freedom, and the variance `towards` with that weight to the average s^2. The
+    variance `ridge` is added to the squared scale.
     """
     n = moments.count
     dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows

@@ -86,7 +86,7 @@ class KernelDensityCPD(Plate):
         )
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return a table of the numbers of kernels and the bandwidths; see `CPD.describe`."""
+        """Return a printable table of the kernel counts and bandwidths; see `CPD.describe`."""
         columns = {"kernels": self.counts, "bandwidth": self.bandwidth}
         return describe_numbers(self.parents, self._children, columns, max_rows)
 
@@ -141,16 +141,16 @@ def _estimate(
 
 
 def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: float) -> float:
-    """Return the bandwidth of a kernel density estimate by Silverman's or Scott's rule.
+    """Return the bandwidth of a kernel density estimate, by default from a rule of thumb.
 
     Parameters
     ----------
     values, weights : ndarray
         Ascending distinct values; a value of weight w stands for w rows.
     smoothing : Smoothing
-        Its `bandwidth` is a number, which is returned, or the name of a rule.
+        Its `bandwidth` is a number, which is returned, or names Silverman's or Scott's rule.
     fallback : float
-        The result of a rule if all values are equal.
+        The bandwidth if a rule is used and all values are equal.
     """
     if not isinstance(smoothing.bandwidth, str):
         return float(smoothing.bandwidth)

@@ -1,4 +1,4 @@
-"""Cards of families of distributions.
+"""Descriptions (cards) of families of distributions.
 
 A card is a frozen record that describes a family; other modules know the family by its card only.
 """
@@ -48,11 +48,12 @@ class LeafFamily:
     vector : str
         For a family of many columns together, the name of the feature that they become.
     takes_states : bool
-        Whether text, category and boolean columns may have the family; they become categorical.
+        Whether the user may choose the family for text, category and boolean columns, whose
+        distribution is then categorical.
     any_parents : bool
         Whether features with parents other than the class may have the family.
     own_smoothing : tuple of str
-        Values of a Smoothing that no other family uses.
+        Names of fields of `Smoothing` that no other family uses.
     """
 
     name: str
@@ -70,10 +71,10 @@ class LeafFamily:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether the family's statistics keep the distinct values of each column."""
+        """Whether the family is estimated from all distinct values of a column (`Samples`)."""
         return self.statistics is Samples
 
     @property
     def is_single(self) -> bool:
-        """Whether the family needs only the summary `Singles`, which several families share."""
+        """Whether the family needs only counts and moments of single columns (`Singles`)."""
         return self.statistics is Singles

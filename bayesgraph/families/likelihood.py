@@ -1,4 +1,4 @@
-"""Estimates by weighted maximum likelihood, smoothed by pseudo-rows of the whole column.
+"""Weighted maximum likelihood estimates, smoothed by pseudo-rows from the whole column.
 
 A family computes its parameters from means of functions of the column (`from_means`), or from the
 values themselves (`from_values`). Smoothing is the same for all families: each class gets `alpha`
@@ -43,20 +43,22 @@ def from_means(
 ) -> Estimate:
     """Return a function that estimates the CPDs of an exponential family from means.
 
-    Each class gets `alpha` pseudo-rows with the means of the whole column, and further pseudo-rows,
-    a fraction `var_smoothing` of the class's rows, so that a column that is constant in one class
-    has a density there.
+    The returned function gives each class ``alpha + var_smoothing * n`` pseudo-rows with the means
+    of the whole column, where n is the class's row count, and `alpha` and `var_smoothing` are
+    fields of `Smoothing`. A column that is constant in one class then has a density in it.
 
     Parameters
     ----------
     cpd : type
+        Class of the CPDs.
     functions : tuple of str
-        Transforms of the column; see `bayesgraph.statistics.leaves.TRANSFORMS`.
+        Sufficient statistics: transforms of the column, which are keys of
+        `bayesgraph.statistics.leaves.TRANSFORMS`.
     solve : callable
-        Maximum likelihood parameters from the mean of each transform.
+        Returns the maximum likelihood parameters, given the mean of each transform.
     spread : callable
-        For a column that is constant or never observed: the means used in all classes, given the
-        first transform's mean (0 if never observed).
+        Returns the means of the transforms to use in all classes for a column that is constant or
+        never observed, given the mean of the first transform (0 if never observed).
     """
 
     def estimate(
@@ -87,10 +89,11 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
     Parameters
     ----------
     cpd : type
+        Class of the CPDs.
     solve : callable
-        Maximum likelihood parameters from the distinct values of a class, their weights, and a
-        lower bound of the squared scale: `var_smoothing` times the squared scale of the column (see
-        `location_and_scale`), or 1 for a constant column.
+        Returns the maximum likelihood parameters of a class, given the distinct values, their
+        weights, and a lower bound of the squared scale. The bound is `var_smoothing` times the
+        squared scale of the column (see `location_and_scale`), or 1 for a constant column.
     """
 
     def estimate(
@@ -119,7 +122,7 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
 
 
 def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:
-    """Return the weighted median and median absolute deviation, which outliers do not move.
+    """Return robust estimates of location and scale: weighted median and absolute deviation.
 
     Parameters
     ----------
@@ -132,8 +135,9 @@ def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:
     -------
     location : float
     scale : float
-        The deviation times 1.4826, in units of a Gaussian's standard deviation. Where more than
-        half of the rows are at the median: the root of the mean squared distance to it.
+        1.4826 times the weighted median absolute deviation, which for a Gaussian estimates the
+        standard deviation. If at least half of the weight is at the median: the root of the mean
+        squared distance to the median.
     """
     location = _median(x, share)
     away = np.abs(x - location)
@@ -151,7 +155,7 @@ def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
 
 
 def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
-    """Return the pseudo-count of each column: the pseudo-rows that each class gets in addition."""
+    """Return the pseudo-count `alpha` of each column: the number of pseudo-rows of each class."""
     return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
 
 

@@ -33,7 +33,7 @@ _NEVER = 1e-300
 
 
 class MultinomialCPD(ItemsCPD):
-    """The items of a document are independent draws given the parents (the multinomial model).
+    """Multinomial distribution of a document's item counts given discrete parents.
 
     The potential is the probability of the sequence of items given its length: the multinomial
     coefficient, which is the same for all classes, is left out, so that fractional counts such as
@@ -164,7 +164,9 @@ class MultinomialCPD(ItemsCPD):
 
 
 class DirichletMultinomialCPD(ItemsCPD):
-    """The posterior predictive of a multinomial whose probabilities have a Dirichlet distribution.
+    """Dirichlet-multinomial distribution of a document's item counts given discrete parents.
+
+    It is the posterior predictive of a multinomial whose probabilities have a Dirichlet posterior.
 
     The potential of a document with counts x_i is the probability of its sequence of items,
     ``G(A) / G(A + n) * prod_i G(a_i + x_i) / G(a_i)`` (Minka 2000), where G is the gamma function,
@@ -213,7 +215,10 @@ class DirichletMultinomialCPD(ItemsCPD):
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """Return a term of the log potential for each item that occurs and for the total count."""
+        """Return the log potential as a sum of terms: one for each item that occurs, one for n.
+
+        The term of item i is log(G(a_i + x_i) / G(a_i)), that of the total n log(G(A) / G(A + n)).
+        """
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
@@ -239,7 +244,7 @@ class DirichletMultinomialCPD(ItemsCPD):
 
 
 def _log_positive(values: Floats) -> Floats:
-    """Return logarithms, with 0 in place of minus infinity for values that are not positive."""
+    """Return the logarithms of positive values, and 0 for other values."""
     return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
 
 
@@ -254,7 +259,8 @@ def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.int
 def item_sums(summary: TotalsSummary) -> Floats:
     """Return the sum of each item's counts in each of the K classes, shape (K, n_items).
 
-    The sums are scaled up for missing counts.
+    Sums of items with missing counts are scaled up to the row weight of the class's most complete
+    item.
     """
     if summary.seen.shape[1] == 1:
         return summary.sums
@@ -265,7 +271,7 @@ def item_sums(summary: TotalsSummary) -> Floats:
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return multinomial CPDs, or their posterior predictive.
+    """Return multinomial CPDs, or Dirichlet-multinomial CPDs as their posterior predictive.
 
     If counts are missing, an item's sum is divided by the fraction of rows in which its count is
     known (available-case analysis; unbiased if counts are missing completely at random).

@@ -24,7 +24,7 @@ _NEVER = 1e-300
 
 
 class NegativeBinomialCPD(DensityCPD):
-    """Poisson counts whose rate has a gamma distribution given the same discrete parents.
+    """Negative binomial counts: Poisson counts whose rate is gamma distributed given the parents.
 
     If the gamma distribution has the shape r and the exposure b (its rate parameter), the
     probability of x events is ``G(x + r) / (G(r) x!) * (b / (b + 1))^r * (b + 1)^-x`` with the

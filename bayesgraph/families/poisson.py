@@ -27,7 +27,7 @@ _NEVER = 1e-300
 
 
 class PoissonCPD(DensityCPD):
-    """Counts, each Poisson given the same discrete parents.
+    """Counts with Poisson distributions given the same discrete parents.
 
     The log probability is ``x log(rate) - rate - log(x!)``, where x! is the gamma function of
     x + 1 for fractional counts.
@@ -80,11 +80,11 @@ class PoissonCPD(DensityCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return Poisson CPDs with rates (events + alpha m) / (rows + alpha), m the column's mean.
+    """Return Poisson CPDs given the class, or negative binomial CPDs as posterior predictive.
 
-    The prior of a rate is a gamma distribution of shape alpha m and exposure alpha, in rows. For a
-    column without any event, m is half an event divided by the number of rows. The posterior
-    predictive is negative binomial.
+    The rate of a class is (events + alpha m) / (rows + alpha), where m is the mean of the column.
+    This is the posterior mean under a gamma prior of shape alpha m and exposure alpha. For a
+    column without any event, m is half an event divided by the number of rows.
     """
     columns = tuple(child for child in children if isinstance(child, Count))
     summary = source.singles(Singles(columns, target))

@@ -28,10 +28,10 @@ _NEVER = 1e-300
 
 
 class StudentCPD(DensityCPD):
-    """Children with Student's t distribution given the same discrete parents.
+    """Children with Student's t distributions given the same discrete parents.
 
-    It is the posterior predictive of a Gaussian whose mean and variance have a normal-inverse-gamma
-    distribution (Gelman et al. 2013, section 3.3).
+    Student's t is the posterior predictive of a Gaussian whose mean and variance have a
+    normal-inverse-gamma distribution (Gelman et al. 2013, section 3.3).
 
     Parameters
     ----------
@@ -83,8 +83,9 @@ class StudentCPD(DensityCPD):
 def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     """Return the maximum likelihood location, scale and degrees of freedom by Fisher scoring.
 
-    Scores and expected information of location, log scale and log degrees of freedom are those of
-    Lange, Little, Taylor (1989), appendix B. Steps are halved until the likelihood does not fall.
+    The score and expected information with respect to location, log scale and log degrees of
+    freedom are those of Lange, Little, Taylor (1989), appendix B. Steps are halved until the
+    likelihood does not fall.
 
     Many equal values make the likelihood unbounded; the squared scale is therefore at least
     `bound`.
@@ -130,9 +131,10 @@ def _start(x: Floats, share: Floats) -> Floats:
 
 
 def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
-    """Return the mean log density of values `x` with weights `share`, which sum to one.
+    """Return the weighted mean log density of the values `x` under Student's t distribution.
 
-    `at` holds the location, the log scale and the log degrees of freedom.
+    `share` holds the weights of the values, which sum to one. `at` holds the parameters: location,
+    log scale and log degrees of freedom.
     """
     scale, dof = np.exp(at[1:])
     z = ((x - at[0]) / scale) ** 2
@@ -141,7 +143,7 @@ def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
 
 
 def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """Return the score (gradient of the mean log density) and the expected information.
+    """Return the score (gradient of `_mean_log`) and the expected information of Student's t.
 
     For the arguments see `_mean_log`.
     """

@@ -46,7 +46,8 @@ class PosteriorAverage(Ensemble):
     weights : array_like, shape (number of networks,), optional
         Non-negative weights, which are divided by their sum. Equal by default.
     first : iterable of Variable, optional
-        Variables that come first in `variables`; their states come first, in this order.
+        Variables that begin the attribute `variables`, in this order. Their states precede other
+        states of the same variable in the members.
 
     Attributes
     ----------
@@ -98,14 +99,19 @@ class PosteriorAverage(Ensemble):
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
-        """The networks of positive weight as `Member` objects, which the solver queries."""
+        """One `Member` for each network of positive weight; the solver queries these members."""
         weights = self.weights.tolist()
         pairs = zip(self.networks, weights, strict=True)
         own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
         return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
 
     def members_with(self, targets: Sequence[int]) -> list[Member]:
-        """Return the members that have all target variables, given by their indices in the average.
+        """Return the members whose networks have all target variables.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in the average's `variables`.
 
         Raises
         ------
@@ -164,12 +170,12 @@ class Member:
         return name in self.network.number
 
     def targets(self, targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the network's indices of target variables, given the average's indices."""
+        """Convert indices of target variables in the average to indices in the network."""
         variables, number = self._average.variables, self.network.number
         return tuple(number[variables[target].name] for target in targets)
 
     def case(self, case: Case) -> Case:
-        """Return one evidence assignment in the network's encoding.
+        """Convert one evidence assignment from the average's encoding to the network's.
 
         Variables that the network lacks are left out.
         """
@@ -190,7 +196,7 @@ class Member:
         return Case(hard, soft, case.log_scale)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the set of observed variables by their indices in the network, for a plan.
+        """Convert a set of observed variables from the average's indices to the network's.
 
         Variables that the network lacks are left out.
         """
@@ -203,7 +209,7 @@ class Member:
         return Pattern(known(pattern.observed), known(pattern.soft), pattern.rows)
 
     def rows(self, rows: Evidence) -> Evidence:
-        """Return a batch of encoded rows in the network's encoding.
+        """Convert a batch of encoded rows from the average's encoding to the network's.
 
         Variables that the network lacks are left out.
         """
@@ -221,7 +227,7 @@ class Member:
         return Evidence(rows.n_rows, columns, soft)
 
     def spread(self, targets: Sequence[int], values: Floats, fill: float = 0.0) -> Floats:
-        """Return an array over the network's target states, expanded to the average's states.
+        """Expand an array over the network's target states to the states in the average.
 
         Parameters
         ----------
@@ -248,7 +254,7 @@ class Member:
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:
-    """Return a variable that has all values of the members' variables of one name."""
+    """Return the union of the members' variables of one name: a variable with all their values."""
     first, *others = dict.fromkeys(variables)
     if not others:
         return first
@@ -275,12 +281,17 @@ def _values(variable: Discrete) -> Sequence[Any]:
 
 
 def _check_states(own: Variable, whole: Variable) -> None:
-    """Check that a member's variable `own` has the intervals or groups of the average's `whole`.
+    """Check that a member discretises a variable as the average does.
+
+    Parameters
+    ----------
+    own, whole : Variable
+        The variable in the member and in the average.
 
     Raises
     ------
     UnsupportedModelError
-        If they differ.
+        If `own` is binned or grouped, and `whole` has other intervals or groups.
     """
     if own != whole and isinstance(own, Binned | Grouped):
         raise UnsupportedModelError(
@@ -291,7 +302,7 @@ def _check_states(own: Variable, whole: Variable) -> None:
 
 
 def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
-    """Return the index in `whole`, the average's variable, of each state of a member's `own`."""
+    """Map each state of a member's variable `own` to its index in the average's `whole`."""
     _check_states(own, whole)
     assert isinstance(own, Discrete)  # no others have states
     assert isinstance(whole, Discrete)  # a variable with states in all members
@@ -299,7 +310,7 @@ def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
 
 
 def _translated(whole: Variable, own: Variable, value: Any) -> Any:
-    """Translate a value from the encoding of the average's variable to that of a member's.
+    """Convert a value from the encoding in the average to the encoding in a member.
 
     Parameters
     ----------

@@ -41,7 +41,8 @@ class Belief:
     """Evidence that sets the posterior of a variable to given probabilities (Jeffrey's rule).
 
     Soft evidence is the likelihood of a finding in each state, and is multiplied by the prior. A
-    belief is the posterior itself, whatever the prior. Several beliefs hold at the same time.
+    belief is the posterior itself, whatever the prior. If there are beliefs about several
+    variables, the posterior of each of these variables equals its belief.
 
     Parameters
     ----------
@@ -137,16 +138,28 @@ def _by_jeffrey(
     case: Case,
     evidence: EvidenceLike,
 ) -> dict[int, Floats]:
-    """Return log likelihoods, by variable index, that make the posteriors equal to the beliefs.
+    """Return the soft evidence under which the posteriors equal the beliefs (Jeffrey's rule).
 
-    This is Jeffrey's rule: the likelihoods are soft evidence in addition to `case`, the other
-    evidence. `evidence` is the evidence as the user gave it, for error messages.
+    Parameters
+    ----------
+    model : Model
+    beliefs : dict from Discrete to ndarray
+        Posterior probabilities that the user prescribes.
+    case : Case
+        The other evidence, encoded.
+    evidence : mapping from name to value
+        All evidence as the user gave it, for error messages.
+
+    Returns
+    -------
+    dict from int to ndarray
+        Log likelihoods of the states by variable index.
     """
     model.check_beliefs(beliefs)
     number = model.number
 
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
-        """Return a posterior given log likelihoods, or zeros if the evidence is impossible."""
+        """Return a posterior given the case and log likelihoods; zeros if it is impossible."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
         given = case._replace(soft=soft)
         answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
@@ -208,13 +221,7 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
 
 
 def check_memory_limit(value: Any) -> None:
-    """Check that a memory limit is a number of bytes.
-
-    Raises
-    ------
-    DataTypeError
-        If it is not.
-    """
+    """Raise a DataTypeError unless a memory limit is a non-negative number of bytes."""
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if isinstance(value, bool) or not is_number or not value >= 0:
         raise DataTypeError(f"memory_limit is a number of bytes, such as 2**30; got {value!r}.")
@@ -259,7 +266,15 @@ def is_vector(value: Any) -> bool:
 
 
 def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
-    """Return the variable of a belief, and its probabilities in the order of the states."""
+    """Return the checked probabilities of a belief in the order of the variable's states.
+
+    The variable comes first in the result, typed as Discrete.
+
+    Raises
+    ------
+    EvidenceError
+        For a variable that is not discrete, or probabilities that do not sum to one.
+    """
     variable, numbers = _by_state(variable, belief.probabilities, what="A new belief about")
     if abs(numbers.sum() - 1.0) > 1e-6:
         raise EvidenceError(
@@ -324,8 +339,9 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
     ----------
     evidence : Evidence
     partial : sequence of Variable
-        Variables that some rows observe and others lack. The factor of a discrete one is 1 for the
-        observed state, or for all states in a row that lacks it, else 0.
+        Variables that some rows observe and others lack. The factor of a discrete variable is an
+        indicator: 1 for the observed state and 0 for the others; 1 for all states in a row that
+        lacks the variable.
     """
     factors = []
     for judged, values in evidence.likelihoods.items():
@@ -345,7 +361,7 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
 def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
     """Return the columns of the continuous variables in `partial`, which some rows lack (NaN).
 
-    These variables stay free in the potentials; the engine inserts the values that are observed.
+    These variables are arguments of the potentials; the engine inserts their observed values.
     """
     return {
         v: evidence.columns[v].astype(np.float64, copy=False)

@@ -78,9 +78,10 @@ class Term:
         return potential.power(exponent)
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
-        """Return one row's log potential times the exponent as a sum of one term for each item.
+        """Return one row's log potential times the exponent, split into one term for each item.
 
-        The result is None if the source has no items; see `CPD.item_terms`.
+        Items are those of a vector of counts, such as words. The result is None if the source is
+        not the CPD of such a vector; see `CPD.item_terms`.
         """
         terms = self.source.item_terms(evidence) if isinstance(self.source, CPD) else None
         return None if terms is None else terms.powered(self.exponent)
@@ -88,7 +89,8 @@ class Term:
     def item_logs(self) -> Floats | None:
         """Return the increase of exponent times log potential by one occurrence of each item.
 
-        The result is None if the source has no items; see `CPD.item_logs`.
+        Items are those of a vector of counts, such as words. The result is None if the source is
+        not the CPD of such a vector; see `CPD.item_logs`.
         """
         logs = self.source.item_logs() if isinstance(self.source, CPD) else None
         return None if logs is None else weighted_log(logs.T, self.exponent).T
@@ -100,9 +102,10 @@ def checked_exponent(what: str, exponent: ArrayLike, domain: str) -> Floats:
     Parameters
     ----------
     what : str
-        What has the exponents, for error messages.
+        Description of the object that has the exponents, for error messages.
     exponent : array_like
     domain : {"nonnegative", "unit", "free"}
+        Range of the exponents: at least 0, from 0 to 1, or all finite numbers.
 
     Raises
     ------
@@ -135,9 +138,9 @@ def _as_factor(source: Source) -> Factor | None:
 
 
 def check_negative(source: Source, exponent: Floats) -> None:
-    """Raise a ModelError if negative exponents of the source are impossible and one is negative.
+    """Raise a ModelError if a negative exponent would be applied to a potential of zero.
 
-    They are impossible for tables with zeros, and for CPDs that are not `is_positive`.
+    This concerns zeros in tables, and other CPDs whose property `is_positive` is false.
     """
     table = _as_factor(source)
     if table is not None:
@@ -159,7 +162,7 @@ class GraphSlice:
     ----------
     terms : tuple of Term
     blocking : tuple of Variable
-        Partially observed variables to sum out where they are missing.
+        Partially observed variables that are summed out in the rows that lack them.
     shown : frozenset of Variable
         Observed variables whose values the terms receive as evidence.
     """
@@ -176,7 +179,10 @@ class GraphSlice:
         return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials of all terms given the evidence; `summed` has no effect."""
+        """Return the potentials of all terms given the evidence, as factors to multiply.
+
+        The argument `summed` has no effect.
+        """
         shown = evidence.without(self.blocking) if self.blocking else evidence
         potentials = [term.potential(shown) for term in self.terms]
         potentials += evidence_factors(evidence, self.blocking)
@@ -194,7 +200,8 @@ class FactorGraph(Model):
         against the factor's table (for a CPD of numbers or counts, against its discrete parents).
         0 to the power 0 is 1.
     domain : {"nonnegative", "unit", "free"}
-        The range of the exponents; part of the model.
+        The range of the exponents (at least 0, from 0 to 1, or all finite numbers); part of the
+        model.
 
     Raises
     ------
@@ -314,7 +321,7 @@ class FactorGraph(Model):
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The tables raised to their exponents, for compiled elimination programs.
+        """The tables raised to their exponents, for compiled (Numba) variable elimination.
 
         The value is None unless all factors are tables.
         """

@@ -59,7 +59,10 @@ class Ensemble(Model):
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:
-        """Probability of each arc: as given, or the total weight of the networks with the arc."""
+        """Probability of each arc, as given to the constructor.
+
+        By default it is the total weight of the networks with the arc.
+        """
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
     @property
@@ -100,9 +103,9 @@ class Ensemble(Model):
 class NetworkMixture(Ensemble):
     """A mixture of networks over the same variables: P(x) = sum_s pi_s P_s(x).
 
-    The network that generates a row is a hidden variable with the distribution pi, a parent of all
-    other variables. Each network answers a query, and the answers are averaged with the posterior
-    weights of the networks given the evidence; nothing is approximated.
+    The index s of the network that generates a row is a hidden variable with the distribution pi.
+    Each network answers a query, and the answers are averaged with the posterior probabilities of
+    the networks given the evidence; nothing is approximated.
 
     Parameters
     ----------
@@ -236,7 +239,10 @@ def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
 
 
 def _arcs(network: Any) -> dict[Arc, float]:
-    """Return the arcs of a model with their probabilities, which are 1 unless it is an ensemble."""
+    """Return a mapping from the arcs of a model to their probabilities.
+
+    The probabilities are 1 unless the model is itself an ensemble.
+    """
     if hasattr(network, "arc_probabilities"):
         known: dict[Arc, float] = network.arc_probabilities
         return known

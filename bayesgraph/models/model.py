@@ -111,7 +111,7 @@ class Model(ABC):
         return tuple(v for v in self.variables if isinstance(v, CountVector))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
-        """Return the names that are items of a vector of counts, such as words, by vector.
+        """Return, for each vector of counts, those of the names that are its items (words).
 
         Names of variables and names that are items of several vectors are left out.
         """
@@ -125,12 +125,12 @@ class Model(ABC):
 
     @property
     def compiled(self) -> CompiledTables | None:
-        """The tables for compiled elimination programs; None if some factors are not tables."""
+        """The tables for compiled (Numba) variable elimination; None if a factor is no table."""
         return None
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, whose CPDs give nothing but densities."""
+        """Variables that cannot be queried, because their CPDs only compute densities."""
         return frozenset()
 
     def variable(self, name: Name) -> Variable:
@@ -175,7 +175,11 @@ class Model(ABC):
         return self.case(evidence).evidence(self.variables)
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # noqa: B027  # most take all
-        """Raise an UnsupportedModelError for beliefs about variables that allow none."""
+        """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
+
+        A `Belief` is soft evidence given as new probabilities (Jeffrey's rule). This base class
+        allows all of them.
+        """
 
     # --------------------------------------------------------------------------------- solvers
 
@@ -207,7 +211,10 @@ class Model(ABC):
         return first_plan(self, question, pattern)
 
     def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the answer to a query for one evidence assignment; None if it is impossible."""
+        """Return the answer to a query for one evidence assignment.
+
+        The result is None if the evidence has probability zero.
+        """
         if memory_limit is not None:
             check_memory_limit(memory_limit)
         return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
@@ -425,11 +432,11 @@ class Model(ABC):
         *,
         memory_limit: float | None = None,
     ) -> Assignment:
-        """Return the most probable joint assignment of the targets, all others summed out.
+        """Return the marginal MAP: the most probable joint assignment of the targets.
 
-        The answer is exact: other variables are summed out before targets are maximised. With all
-        unobserved variables as targets it equals `most_probable`, with one target it is the argmax
-        of its posterior.
+        All other unobserved variables are summed out before the maximisation; the answer is exact.
+        With all unobserved variables as targets it equals `most_probable`. With one target it is
+        the argmax of the target's posterior.
 
         Raises
         ------
@@ -494,8 +501,8 @@ class Model(ABC):
             As in `query`; an observed variable has its value in every row.
         random_state : int or numpy Generator, optional
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
-            The type of table; by default the first library that is installed. A frame has a column
-            for each item of a vector of counts, a dict has the matrix of counts.
+            The type of table; by default the first of these libraries that is installed. A vector
+            of counts is one column for each item in a frame, and a matrix in a dict.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
@@ -591,9 +598,10 @@ class Model(ABC):
         return found
 
     def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
-        """Return the conflict measure of the evidence, and the findings that the others contradict.
+        """Return the conflict measure of the evidence, and findings that contradict the others.
 
-        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), see `Conflict`.
+        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), which is positive if
+        the findings are jointly less probable than if they were independent; see `Conflict`.
 
         Parameters
         ----------
@@ -727,9 +735,10 @@ class Model(ABC):
         )
 
     def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
-        """Return `log_posterior_rows`, with the log prior in rows of impossible evidence.
+        """Return unnormalised log posteriors, with the log prior in rows of impossible evidence.
 
-        The second result is the number of these rows.
+        The first result is that of `log_posterior_rows` apart from these rows; the second result is
+        the number of these rows.
         """
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
@@ -755,9 +764,10 @@ class Model(ABC):
     def log_likelihood(self, table: TableLike) -> Floats:
         """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
-        Missing values are marginalised. Columns that are no variables of the model are ignored; it
-        is an error if one is spelt almost like a variable without a column (`Xray` for `xray`), or
-        if no column is known. Columns named like items form the vector of counts.
+        Missing values are marginalised. Columns that are not variables of the model are ignored. It
+        is an error if the name of an ignored column almost equals that of a variable without a
+        column (`Xray` for `xray`), or if all columns are ignored. Columns named like items of a
+        vector of counts (words) form the vector.
 
         Parameters
         ----------
@@ -773,10 +783,10 @@ class Model(ABC):
         ----------
         target : name
         table : pandas, polars or pyarrow table, or mapping from name to column
-            Any value may be missing. The target's column and columns that are no variables of the
-            model are ignored; it is an error if one is spelt almost like a variable without a
-            column (`Xray` for `xray`), or if no column is known. Columns named like items form the
-            vector of counts.
+            Any value may be missing. The target's column and columns that are not variables of the
+            model are ignored. It is an error if the name of an ignored column almost equals that of
+            a variable without a column (`Xray` for `xray`), or if all columns are ignored. Columns
+            named like items of a vector of counts (words) form the vector.
 
         Returns
         -------

@@ -39,8 +39,9 @@ class BayesianNetwork(Model):
     Parameters
     ----------
     cpds : iterable of CPD
-        One CPD for each variable, or for several variables (plates, Gaussian blocks). Their parents
-        define the arcs, their order is the order of the variables and breaks all ties.
+        Each CPD is for one variable, or for several: independent children with the same parents (a
+        plate), or a joint Gaussian block. The parents define the arcs. The order of the CPDs is the
+        order of the variables, which breaks all ties.
     arc_scores : mapping from (parent, child) to float, optional
         Score of an arc in structure learning, in nats; shown in plots.
     order : iterable of Variable, optional
@@ -142,14 +143,14 @@ class BayesianNetwork(Model):
 
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
-        """One CPD for each variable, in order; plates and Gaussian blocks are split."""
+        """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
         # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
         return tuple([single[variable.name] for variable in self.variables])
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, because their CPDs only compute densities (plates)."""
+        """Variables that cannot be queried, because their CPDs only compute densities."""
         return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
@@ -269,7 +270,7 @@ class BayesianNetwork(Model):
         return self._cpd_of[self.variable(name)]
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a variable, given itself or its name."""
+        """Tell whether the network has a variable; the argument is the variable or its name."""
         try:
             return name in (self._cpd_of if isinstance(name, Variable) else self._by_name)
         except TypeError:  # it is not hashable
@@ -299,8 +300,9 @@ class BayesianNetwork(Model):
     ) -> NetworkSlice:
         """Return the submodel relevant to a query: the CPDs on which its answer depends.
 
-        Nodes that are neither targets nor evidence nor ancestors of these are left out. For the
-        parameters see `inference.elimination.ProductModel.slice`.
+        The submodel contains the targets, the evidence, and the ancestors of both; other nodes are
+        barren and are left out. For the parameters see
+        `inference.elimination.ProductModel.slice`.
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
@@ -324,9 +326,9 @@ class BayesianNetwork(Model):
     ) -> list[Variable]:
         """Return the partially observed variables to sum out in the rows that lack them.
 
-        Two kinds need not be summed out: variables without children in the submodel, whose CPD sums
-        to one (unless siblings that depend on them are targets), and roots that the CPD of their
-        only child sums out.
+        Two kinds of variables are left out: variables without children in the submodel, because
+        their CPD sums to one (unless they share a CPD with targets that depend on them); and roots
+        that the CPD of their only child sums out itself.
 
         Parameters
         ----------
@@ -349,7 +351,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The tables for compiled elimination programs, or None unless all CPDs are tables."""
+        """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
         if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
@@ -367,7 +369,7 @@ class BayesianNetwork(Model):
         return list(self.names)
 
     def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
-        """Return the network over the variables in `above`.
+        """Return the subnetwork over an ancestral set of variables.
 
         The set `above` must contain all ancestors of its variables.
         """
@@ -383,7 +385,8 @@ class BayesianNetwork(Model):
 
         A factor graph raises each CPD to its exponent first, and sums a missing variable out of the
         product of the *powers*. A `WeightedNetwork` marginalises first, and then raises the
-        class-conditional probabilities to the exponents. Both agree if all features are observed.
+        class-conditional probabilities to the exponents. Their posteriors of the class agree if all
+        features are observed.
 
         Parameters
         ----------
@@ -420,11 +423,12 @@ class NetworkSlice:
     Attributes
     ----------
     pieces : tuple of CPD
-        CPDs, each of which gives one potential.
+        The CPDs of the submodel, each of which gives one potential. A CPD of several children is
+        reduced to those that are relevant.
     blocking : tuple of Variable
-        Partially observed variables to sum out where they are missing.
+        Partially observed variables that are summed out in the rows that lack them.
     shown : frozenset of Variable
-        Observed variables whose values the pieces receive as evidence.
+        Observed variables whose values the CPDs receive as evidence.
     keep : tuple of Variable
         The targets.
     """
@@ -436,7 +440,7 @@ class NetworkSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Unobserved variables of each piece."""
+        """Unobserved variables of each CPD in `pieces`."""
         return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     @property
@@ -447,14 +451,14 @@ class NetworkSlice:
 
     @cached_property
     def combination(self) -> Combination:
-        """The pieces, prepared for adding up their log potentials."""
+        """The CPDs of the submodel, grouped so that their log potentials are added up fast."""
         return Combination.of(self.pieces, self.shown)
 
     @cached_property
     def _linear(self) -> tuple[CPD, ...]:
-        """The pieces with unobserved continuous variables, if all of them are linear Gaussian.
+        """The CPDs with unobserved continuous variables, if all of them are linear Gaussian.
 
-        Empty if there are none, or if one of them is not linear Gaussian.
+        Empty if there are no such CPDs, or if one of them is not linear Gaussian.
         """
         found = [
             piece
@@ -465,9 +469,10 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """The linear Gaussian pieces with continuous variables integrated out, and the rest.
+        """The linear Gaussian CPDs with continuous variables integrated out, and the other CPDs.
 
-        The value is None if there are no linear Gaussian pieces, or if the integrals are large.
+        The value is None if there are no linear Gaussian CPDs, or if the integrals would take too
+        much memory.
         """
         if not self._linear:
             return None
@@ -477,7 +482,7 @@ class NetworkSlice:
         return (found, Combination.of(rest, self.shown)) if found.is_small else None
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials of the pieces given the evidence.
+        """Return the potentials of the CPDs given the evidence, as factors to multiply.
 
         With `summed`, unobserved continuous variables of a single row are integrated out here if
         possible; see `inference.elimination.Slice.problem`.

@@ -1,4 +1,4 @@
-"""Conditionals of a network's features given the class, and tables raised to exponents."""
+"""Terms of weighted networks: conditionals of features, and tables raised to exponents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_found(variable: Variable, evidence: Evidence) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Conditionals:
-    """The terms log p(x_i | observed parents of i, c) of a network, without exponents."""
+    """Computes log p(x_i | observed parents of i, c) for features i and classes c of a network."""
 
     network: BayesianNetwork
     target: Discrete
@@ -62,9 +62,10 @@ class Conditionals:
         )
 
     def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i, x_S | c) - log p(x_S | c) by inference in the network.
+        """Return log p(x_i | x_S, c) by inference, as log p(x_i, x_S, c) - log p(x_S, c).
 
-        S are the observed parents, given as `above`.
+        Here i is the feature `variable`, S the set `above` of its observed parents, and c each
+        class.
         """
         with_it = self._joint([*above, variable], evidence)
         without = self._joint(above, evidence)
@@ -80,7 +81,9 @@ class Conditionals:
 
 @dataclass(frozen=True, eq=False)
 class PoweredTables:
-    """Tables whose only parent is the class variable, raised to exponents, for a compiled kernel.
+    """Tables p(x_i | c) raised to exponents, laid out for a compiled (Numba) kernel.
+
+    They are the tables of the features whose only parent is the class variable.
 
     Attributes
     ----------
@@ -109,9 +112,10 @@ class PoweredTables:
         return cls({c.variable: i for i, c in enumerate(cpds)}, start, table)
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add exponent times log p(x_i | c) of all observed features to `out`.
+        """Add the log scores of the classes from all observed features to `out`.
 
-        `out` has the shape (n_classes, n_rows).
+        Each feature adds its exponent times log p(x_i | c); `out` has the shape (n_classes,
+        n_rows).
         """
         seen = tuple(v for v in self.place if v in evidence)
         if seen:

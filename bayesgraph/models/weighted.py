@@ -41,8 +41,8 @@ class WeightedNetwork(Model):
     to the exponents. (The result of `to_factor_graph` sums a missing feature out of this product
     instead.)
 
-    Rows have no probability: the `log_evidence` of an answer is the log of the product above,
-    summed over the classes; only its difference from the value without evidence has a meaning.
+    The model gives rows no probability. The `log_evidence` of an answer is the log of the product
+    above, summed over the classes; it has a meaning only relative to its value without evidence.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class WeightedNetwork(Model):
     prior_exponent : float, default 1.0
         Exponent w_0 of the prior of the class.
     domain : {"nonnegative", "unit", "free"}
-        The range of the exponents; part of the model.
+        The range of the exponents (at least 0, from 0 to 1, or all finite numbers); part of the
+        model.
 
     Attributes
     ----------
@@ -219,9 +220,10 @@ class WeightedNetwork(Model):
         return found
 
     def tempered(self, cpd: CPD, evidence: Evidence) -> Floats | None:
-        """Return w_ic log p(x_i | observed parents, c) of a feature, shape (n_rows, n_classes).
+        """Return a feature's log conditional times its exponent, shape (n_rows, n_classes).
 
-        The result is None if the feature is not observed or its exponent is 0.
+        The entry of class c is w_ic log p(x_i | observed parents of i, c), where i is the feature
+        of `cpd`. The result is None if the feature is not observed or its exponent is 0.
         """
         exponent = self.exponents[cpd.variable.name]
         logs = self._conditionals.logs(cpd, evidence) if exponent.any() else None
@@ -238,9 +240,9 @@ class WeightedNetwork(Model):
     ) -> Slice:
         """Return the submodel relevant to a query, as a product of factors.
 
-        These are the factors of the network, and a correction factor over the class variable that
-        turns the network's posterior of the class into that of this model. For the parameters see
-        `inference.elimination.ProductModel.slice`.
+        The factors are the network's CPDs, and a correction factor over the class variable. The
+        correction changes the network's posterior of the class to that of this model. For the
+        parameters see `inference.elimination.ProductModel.slice`.
         """
         if self.target in observed and self.target not in partial:
             return self.network.slice(observed, partial, soft, keep)
@@ -256,9 +258,9 @@ class WeightedNetwork(Model):
         return self.network.silent
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Check that beliefs are about the class variable only.
+        """Check that each `Belief` (a prescribed posterior) is about the class variable.
 
-        Exponents change the effect of likelihoods of features.
+        For features, exponents change the effect of the likelihoods that implement a belief.
 
         Raises
         ------
@@ -323,8 +325,8 @@ class WeightedNetwork(Model):
 class ClassSlice:
     """Submodel for queries of the class variable alone: one factor, the scores of the classes.
 
-    The scores are not derived from the network's posterior, which may give probability zero to a
-    class that is possible under the exponents.
+    The scores are computed directly and not from the network's posterior, which may be zero for a
+    class whose score is positive, such as one that a feature with the exponent 0 rules out.
     """
 
     model: WeightedNetwork
@@ -333,7 +335,7 @@ class ClassSlice:
 
     @property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """The scope of the only factor: the class variable."""
+        """The scope of the only factor, which is the class variable."""
         return ((self.model.target,),)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
@@ -347,11 +349,11 @@ class ClassSlice:
 
 @dataclass(frozen=True, eq=False)
 class TurnedSlice:
-    """Submodel for other queries: the network's factors, and a correction factor over the class.
+    """Submodel for queries of features: the network's factors and a correction over the class.
 
-    The correction factor turns the network's posterior of the class into that of the weighted
-    network: it is the score of each class, divided by the probability that the network gives to the
-    class and the evidence.
+    The correction factor changes the network's posterior of the class to that of the weighted
+    network. Its entry for a class is the score of the class, divided by the network's joint
+    probability of the class and the evidence.
     """
 
     model: WeightedNetwork
@@ -369,7 +371,7 @@ class TurnedSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """The scopes of the network's factors, and of the correction factor: the class variable."""
+        """The scopes of the network's factors, and last the class variable for the correction."""
         return (*self.inner.scopes, (self.model.target,))
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
@@ -392,7 +394,7 @@ def _without(evidence: Evidence, target: Discrete) -> Evidence:
 
 
 def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
-    """Return exponents by class, shaped to broadcast against the CPD's table."""
+    """Reshape a scalar exponent, or exponents by class, to broadcast against the CPD's table."""
     if not exponent.ndim:
         return exponent
     axes = [v for v in cpd.scope if not isinstance(v, (Continuous, CountVector))]

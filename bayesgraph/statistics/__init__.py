@@ -1,4 +1,4 @@
-"""Additive summaries of tables, and the sources that learners request them from."""
+"""Additive statistics of tables (counts, moments), and the sources that learners get them from."""
 
 from bayesgraph.statistics.requests import (
     Families,

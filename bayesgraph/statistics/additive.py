@@ -1,4 +1,4 @@
-"""Additive statistics: sums over rows that can be added, subtracted, and given new states."""
+"""Additive statistics: sums over rows that support +, - and additional states of variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 def grown_variable(
     variable: Discrete | None, renamed: Mapping[Variable, Variable]
 ) -> Discrete | None:
-    """Return the variable that replaces `variable` according to `renamed`, or itself."""
+    """Return the variable to which `renamed` maps `variable`; if there is none, `variable`."""
     if variable is None:
         return None
     found = renamed.get(variable, variable)
@@ -56,10 +56,10 @@ def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int
 
 
 class Additive:
-    """Base of dataclasses that are added and subtracted field by field.
+    """Base class of dataclasses with + and -, which act on each field.
 
-    Fields are arrays of sums over rows, values with + and -, or tuples of these. The field
-    `request` is not changed.
+    Fields are arrays of sums over rows, other objects with + and -, or tuples of these. The field
+    `request` (which statistics these are) is kept unchanged.
     """
 
     def __add__(self, other: Self) -> Self:
@@ -80,7 +80,7 @@ class Additive:
 
 
 def subtracted(whole: Any, part: Any) -> Any:
-    """Return the sum `whole` without the sum `part`; in arrays, rounding errors become zero."""
+    """Return ``whole - part`` for sums over rows; in arrays, rounding errors are set to zero."""
     return removed(whole - part, whole) if isinstance(whole, np.ndarray) else whole - part
 
 
@@ -88,7 +88,7 @@ _Request = TypeVar("_Request")
 
 
 def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
-    """Return the request on new variables; `renamed` maps old variables to new ones."""
+    """Return the request with variables replaced; `renamed` maps old variables to new ones."""
     found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
         found["columns"] = tuple(renamed.get(v, v) for v in request.columns)
@@ -98,14 +98,15 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
 def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:
     """Return the new index of each group of rows, and the new number of groups.
 
-    Groups are the states of `old`, which `new` replaces with additional states. Without these
-    variables there is a single group. The indices are None if they are unchanged.
+    Rows are grouped by the state of the variable `old`; the variable `new` replaces it and has
+    additional states. If both are None, there is a single group. The indices are None if they do
+    not change.
     """
     return state_positions(old, new), 1 if new is None else new.cardinality
 
 
 def removed(rest: Floats, before: Floats) -> Floats:
-    """Return the weights `rest` that remain of the weights `before`, with rounding errors set to 0.
+    """Return the weights `rest` left after a removal from `before`, rounding errors set to 0.
 
     Raises
     ------

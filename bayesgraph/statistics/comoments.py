@@ -21,9 +21,9 @@ def group_comoments(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the weight, the means and the comoments of each group of complete rows.
 
-    Each block of a group's rows is centred at its own mean while it is in the cache, a symmetric
-    matrix product sums its products, and blocks merge as in Chan, Golub and LeVeque (1979): there
-    is no cancellation however far the values lie from zero.
+    Each block of a group's rows is centred at its own mean while it is in the cache, and a
+    symmetric matrix product gives its comoments. Blocks are merged as in Chan, Golub and LeVeque
+    (1979). There is no cancellation, however far the values lie from zero.
 
     Parameters
     ----------

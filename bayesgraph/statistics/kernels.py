@@ -1,4 +1,6 @@
-"""Compiled counting. Counts are float64, which is exact for sums of integer weights up to 2**53."""
+"""Compiled (Numba) loops that sum counts and moments.
+
+Counts are float64, which is exact for sums of integer weights up to 2**53."""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def count_singles(
     start: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """Add the weight of each row to ``out[group, start[j] + code]`` for each column j.
+    """Count the states of each column within each group of rows.
+
+    For each column j, the weight of a row is added to ``out[group, start[j] + code]``.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ def count_pairs(
     start: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """Add the weight of each row to the tables of all pairs of columns i < j.
+    """Count the joint states of all pairs of columns i < j within each group of rows.
 
     Parameters
     ----------
@@ -97,7 +101,9 @@ def count_beside(
     start: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """Add the weight of each row to ``out[start[j] + code * size + key]`` for each chosen column.
+    """Count the joint states of each chosen column with the same other columns.
+
+    The weight of a row is added to ``out[start[j] + code * size + key]`` for each chosen column j.
 
     Parameters
     ----------
@@ -133,9 +139,10 @@ def _row_keys(
     card: int,
     base: NDArray[np.int64],
 ) -> bool:
-    """Write the key ``group * card + left`` of each row to `base`, -1 if one of them is missing.
+    """Write the key ``group * card + left`` of each row to `base`; return whether none is missing.
 
-    `left` holds the codes of a column with `card` states. Return whether no key is -1.
+    `left` holds the codes of a column with `card` states. The key is -1 if the group or the code is
+    missing.
     """
     complete = True
     for row in range(len(left)):

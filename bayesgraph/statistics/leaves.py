@@ -29,7 +29,7 @@ from bayesgraph.variables import Variable
 
 
 class LeafSummary:
-    """Base class of summaries that do not hold the joint statistics of any set of columns."""
+    """Base class of summaries without joint statistics of several columns."""
 
     def covers(self, family: Family) -> bool:
         """Return False: the summary does not hold the joint statistics of a family."""
@@ -68,14 +68,14 @@ TRANSFORMS: dict[str, Transform] = {
 
 @dataclass(frozen=True, eq=False)
 class MomentsSummary(Additive, LeafSummary):
-    """Moments of functions of columns.
+    """Moments of functions of columns, such as log(x), within groups of rows.
 
     Attributes
     ----------
     request : Moments
     moments : GroupMoments
-        Moments in K groups, the states of the variable `request.given`. The first function of all
-        columns comes first, then the second function of all columns, and so on.
+        Moments in K groups, the states of the variable `request.given`. Entries are ordered by
+        function, then by column.
     """
 
     request: Moments
@@ -146,7 +146,7 @@ class SamplesSummary(LeafSummary):
         return cls(request, tuple(values), tuple(heavy))
 
     def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
-        """Return the samples merged with `other`, whose weights are multiplied by `sign`."""
+        """Return these samples merged with those of `other` times `sign` (-1 removes rows)."""
         values, weights = [], []
         for mine, my, theirs, their in zip(
             self.values, self.weights, other.values, other.weights, strict=True
@@ -190,9 +190,10 @@ def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return the merged values and weights of two samples; negative weights remove rows.
+    """Merge two samples of distinct values; negative weights in the second remove rows.
 
-    The first sample has the values `a` and weights `w`, the second has `b` and `v`.
+    The first sample has the values `a` with the weights `w`, the second `b` with `v`. The result is
+    the ascending values and their weights.
 
     Raises
     ------
@@ -208,17 +209,19 @@ def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class TotalsSummary(Additive, LeafSummary):
-    """Totals of the counts of each item in each of K groups, the states of the given variable.
+    """Total count of each item in each of K groups of rows, the states of the variable `given`.
 
     Attributes
     ----------
     request : Totals
     sums : ndarray, shape (K, n_items)
-        Weighted sums of the known counts, or the weight of the rows above the threshold.
+        Weighted sums of the known counts. If the request has a threshold: the weight of the rows
+        whose count exceeds it.
     seen : ndarray, shape (K, 1) or (K, n_items)
         Weight of the rows in which the item's count is known; one column if no count is missing.
     lengths : ndarray, shape (K, len(LENGTHS))
-        Weight of the rows without missing counts, by total count, rounded to one in `LENGTHS`.
+        Histogram of the rows' total counts, rounded to the nearest length in `LENGTHS`. Rows with
+        missing counts are left out.
     """
 
     request: Totals
@@ -264,7 +267,7 @@ class TotalsSummary(Additive, LeafSummary):
 def _length_histogram(
     totals: Floats, group: NDArray[np.signedinteger], weight: Floats, n_groups: int
 ) -> Floats:
-    """Return the weight of the rows by group and total count, shape (n_groups, len(LENGTHS)).
+    """Return a weighted histogram of the rows' total counts, shape (n_groups, len(LENGTHS)).
 
     A total is counted at the nearest length in `LENGTHS`; rows whose total is NaN are left out.
     """

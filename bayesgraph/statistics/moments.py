@@ -25,7 +25,7 @@ _BLOCK = 2048
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the quotient, 0 where the denominator is 0."""
+    """Return the quotient of two arrays, and 0 where the denominator is not positive."""
     positive = denominator > 0
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)
 
@@ -33,11 +33,24 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
 def mean_without(
     count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the weight and mean of a group after some rows, the others, are removed.
+    """Return the weight and mean of the rows that remain when other rows are removed.
 
-    Two terms for sums of squares follow: the difference d = (mean of the removed rows) - (mean of
-    the remaining rows), and the factor f in S = S_removed + S_remaining + f d^2, where S is the sum
-    of squared deviations of all rows.
+    Parameters
+    ----------
+    count, mean : ndarray
+        Weight and mean of all rows.
+    other_count, other_mean : ndarray
+        Weight and mean of the rows to remove.
+
+    Returns
+    -------
+    left, found : ndarray
+        Weight and mean of the remaining rows.
+    difference : ndarray
+        The removed rows' mean minus the remaining rows' mean.
+    factor : ndarray
+        Factor of the squared difference in S = S_removed + S_remaining + factor difference^2, where
+        S denotes sums of squared deviations from the mean.
     """
     left = removed(count - other_count, count)
     shift = (mean - other_mean) * safe_divide(other_count, left)
@@ -46,10 +59,10 @@ def mean_without(
 
 
 class _Grouped:
-    """Base class of moments: arrays whose first axis is the group of rows."""
+    """Base class of moments within groups of rows; the first axis of all arrays is the group."""
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
-        """Return the moments for `n_groups` groups, of which group ``at[g]`` is the old group g."""
+        """Return the moments for `n_groups` groups; the old group g becomes group ``at[g]``."""
         arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 
@@ -119,14 +132,14 @@ class GroupMoments(_Grouped):
         return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
-        """Return the moments after merging groups along an axis of an array of the groups.
+        """Return the moments after merging groups, such as the groups that differ in one variable.
 
         Parameters
         ----------
         shape : tuple of int
-            Shape of the array, in which the groups lie in C order.
+            Shape with which the groups, in C order, form an array.
         axis : int
-            The axis along which groups are merged into one.
+            Axis of this array along which groups are merged into one.
         """
         count, mean, square = (
             a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
@@ -147,8 +160,8 @@ class GroupMoments(_Grouped):
 class PairMoments(_Grouped):
     """Moments of each pair of columns within each group, from rows complete in both.
 
-    Arrays broadcast to (n_groups, d, d). Without missing values the first three do not depend on
-    the second column of a pair, and have a shorter shape.
+    Arrays broadcast to (n_groups, d, d) for d columns. Without missing values, `count`, `mean` and
+    `square` do not depend on the second column of a pair, and have a smaller shape.
 
     Attributes
     ----------
@@ -230,8 +243,9 @@ def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats)
     Raises
     ------
     DataError
-        If a group lost half of its digits, and the sum of squares of the whole column became small
-        too; or if a sum is clearly negative, because other rows were removed than were added.
+        If a group's sum lost half of its digits, and the sum of squares of the whole column became
+        small too; or if a sum is clearly negative, because rows were removed that had not been
+        added.
     """
     if (rest < -_HALF_DIGITS * before.sum(axis=0)).any():
         raise not_fitted()

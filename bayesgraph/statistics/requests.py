@@ -10,7 +10,7 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 @dataclass(frozen=True)
 class Family:
-    """A set of columns whose joint statistics are requested.
+    """A family: a set of columns (child and parents) whose joint statistics are requested.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Family:
 
     @classmethod
     def of(cls, *variables: Variable) -> Family:
-        """Return the family of variables, discrete and continuous ones each in the given order."""
+        """Return the family of variables; both kinds of variables keep the given order."""
         return cls(
             tuple(v for v in variables if isinstance(v, Discrete)),
             tuple(v for v in variables if isinstance(v, Continuous)),
@@ -34,7 +34,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Singles:
-    """Request for the counts of states, or the moments, of each column.
+    """Request for the state counts (discrete) or moments (continuous) of each column.
 
     They are collected within each state of `given`, or over all rows if it is None.
     """
@@ -56,7 +56,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Families:
-    """Request for the joint statistics of chosen families (sets of columns)."""
+    """Request for the joint counts and moments of chosen families (sets of columns)."""
 
     families: tuple[Family, ...]
 

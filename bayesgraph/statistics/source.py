@@ -1,4 +1,4 @@
-"""Count sources: they answer the requests of learners from a table or from collected statistics."""
+"""Count sources: objects that give learners statistics, from a table or already collected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SUMMARIES: dict[type[Request], Any] = {
 
 @dataclass(frozen=True)
 class Statistics:
-    """Summaries by request: additive, with ``Statistics()`` as the neutral element."""
+    """A set of summaries by request, with + and -; ``Statistics()`` is the neutral element."""
 
     summaries: Mapping[Request, Summary] = field(default_factory=dict)
 
@@ -115,24 +115,25 @@ class CountSource(Protocol):
         ...
 
     def singles(self, request: Singles) -> SinglesSummary:
-        """Return a summary with the requested statistics of single columns, and perhaps more."""
+        """Return a summary that contains the requested statistics of single columns."""
         ...
 
     def pairs(self, request: Pairs) -> PairsSummary:
-        """Return the statistics of all pairs of columns."""
+        """Return the joint statistics of all pairs of the requested columns."""
         ...
 
     def summary(self, request: Moments | Samples | Totals) -> Any:
-        """Return the summary that answers a request, which is collected if necessary."""
+        """Return the summary with the requested statistics; collect it if it is not cached."""
         ...
 
     def families(
         self, families: Iterable[Family], *, keep: bool = True
     ) -> dict[Family, FamilyStatistics]:
-        """Return the statistics of families, from collected summaries that cover them if possible.
+        """Return the joint statistics (counts, moments) of families, which are sets of columns.
 
-        All families that no summary covers are collected in one pass. With ``keep=False`` they are
-        not cached: a structure search requests many more families than its model will have.
+        They are taken from cached summaries if possible; all other families are collected in one
+        pass. With ``keep=False`` the latter are not cached, because a structure search requests
+        many more families than its model will have.
         """
         ...
 
@@ -146,7 +147,7 @@ class CountSource(Protocol):
 
 
 class _Source:
-    """Base class of count sources: caches summaries, and finds those that answer a request."""
+    """Base class of count sources, which answers requests from cached summaries if possible."""
 
     def __init__(
         self, variables: tuple[Variable, ...], target: Discrete | None, statistics: Statistics
@@ -234,7 +235,7 @@ class _Source:
 
 
 class TableSource(_Source):
-    """A source that reads a table in memory, once for each request.
+    """A count source that reads a table in memory, once for each request.
 
     Parameters
     ----------
@@ -272,7 +273,7 @@ class TableSource(_Source):
 
 
 class StatisticsSource(_Source):
-    """A source with previously collected statistics and without the data."""
+    """A count source without the data: it answers requests from statistics collected before."""
 
     def _collected(self, request: Request) -> Any:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Summaries of single columns, pairs and families: additive statistics that answer requests."""
+"""Additive counts and moments of single columns, pairs of columns and families of columns."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ _MAX_JOINT = 1 << 24
 
 
 class _Columns:
-    """Indices of the columns of a request, and of their states.
+    """Layout of arrays of statistics: the index of each column of a request, and of each state.
 
     Discrete columns and continuous columns are indexed separately. The states of all discrete
     columns are indexed one column after the other.
@@ -132,17 +132,18 @@ class _Columns:
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
     ) -> tuple[NDArray[np.intp], int] | None:
-        """Return the index among the new states of each state of the old columns.
+        """Return the index in this layout of each state in an old layout.
 
         Parameters
         ----------
         old : _Columns
+            The layout before variables got additional states.
         renamed : mapping from Variable to Variable
-            From old columns to those that replace them.
+            The variable that replaces each old variable.
 
         Returns
         -------
-        (indices, number of new states), or None
+        (indices, number of states in this layout), or None
             None if the discrete columns are the same.
         """
         if self.discrete == old.discrete:
@@ -244,7 +245,7 @@ class SinglesSummary(Additive):
         )
 
     def answers(self, request: Singles) -> bool:
-        """Return whether the summary has all statistics of another request, `request`."""
+        """Return whether the summary contains all statistics that `request` asks for."""
         same = request.given == self.request.given
         return same and all(column in self.at for column in request.columns)
 
@@ -481,9 +482,10 @@ def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
 
 
 def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
-    """Join arrays (K * r_i, d) of several discrete columns to one of shape (K * sum of r_i, d).
+    """Join the arrays of several discrete columns into one, grouped by the given variable first.
 
-    K is `n_groups`, r_i the number of states of column i, and d is `n_columns`.
+    The array of column i has the shape (K * r_i, d), the result (K * sum of r_i, d). K is
+    `n_groups`, r_i the number of states of column i, and d is `n_columns`.
     """
     if not parts:
         return np.zeros((0, n_columns))
@@ -493,7 +495,7 @@ def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class FamiliesSummary(Additive):
-    """Statistics of chosen families.
+    """Joint statistics of chosen families (sets of columns).
 
     Attributes
     ----------
@@ -555,15 +557,17 @@ def _complete_rows(
 def _collect_beside(
     table: Table, rest: tuple[Discrete, ...], families: list[Family], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
-    """Return the counts of families that have the same discrete columns after their first.
+    """Return the counts of families that differ only in their first column, in one pass.
 
     Parameters
     ----------
     table : Table
     rest : tuple of Discrete
-        The columns that all families share.
+        The columns that all families share, after the first.
     families : list of Family
+        Families of discrete columns.
     weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
     """
     cards = tuple(v.cardinality for v in rest)
     size = int(np.prod(cards, dtype=np.int64))
@@ -588,11 +592,11 @@ def _collect_beside(
 def _collect_within(
     table: Table, families: tuple[Family, ...], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
-    """Return statistics of families that share their discrete columns, from their joint statistics.
+    """Return the statistics of families that have the same discrete columns as another family.
 
-    The continuous columns of such families are collected together, and each family is a part of the
-    result. The table must be complete, so that all families have the same rows; for other tables
-    nothing is returned. Families that are not in the result remain to be collected.
+    The moments of all continuous columns of such families are collected together, and those of each
+    family are extracted. This requires a complete table, in which all families have the same rows;
+    otherwise the result is empty. The caller collects the families that are not in the result.
     """
     groups: dict[tuple[Discrete, ...], list[Family]] = {}
     for family in families if table.complete else ():

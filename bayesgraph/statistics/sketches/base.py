@@ -22,15 +22,15 @@ NOTHING = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells of columns: ranges of values with their class weights, between possible cut points.
+    """Histograms of columns by class, whose cells are separated by the candidate cut points.
 
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the cells of each feature; the last entry is the number of cells.
+        Offset of the first cell of each feature; the last entry is the number of all cells.
     counts : ndarray, shape (number of cells of all features, n_classes)
-        Weight of each class in each cell; the sum over classes is positive. Cells of a feature
-        ascend.
+        Weight of each class in each cell; the sum over classes is positive. Cells of a feature are
+        in ascending order.
     cuts : ndarray, shape (number of cells of all features,)
         Cut point between a cell and the next cell, at least the maximum of the cell; infinite for
         the last cell of a feature.
@@ -55,9 +55,9 @@ class Cells:
     ) -> Cells:
         """Return the cells, after merging nearly empty cells into their neighbours.
 
-        A cell with less than 1e-12 of its feature's weight is merged into the next cell with more,
-        or, if there is none, the last cell with more. The cut point is then the middle of the
-        merged range, because the values in the range are no longer known.
+        A cell is nearly empty if it has less than 1e-12 of its feature's weight. It is merged into
+        the next cell that is not, or, if there is none, into the last such cell. The cut point is
+        then the middle of the merged range, because the values in the range are no longer known.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -84,7 +84,7 @@ class Cells:
 class ColumnSummaries(ABC):
     """Base class of class-conditional summaries of several numeric columns, in bounded memory.
 
-    Summaries are modified in place; `copy` keeps a state.
+    Updates modify a summary in place; `copy` returns an independent copy.
 
     The class attributes of a subclass are its card, the description by which other modules list and
     choose summaries: `name` (in ``summary=`` and in files), `options` (the classifier's parameters
@@ -175,27 +175,30 @@ class ColumnSummaries(ABC):
 
     @abstractmethod
     def _fade(self, factor: float) -> None:
-        """Multiply all weights by a factor that has been checked."""
+        """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
 
     @abstractmethod
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Add features or classes after the existing ones, up to the given numbers."""
+        """Enlarge the summary to `n_features` features and `n_classes` classes.
+
+        New features and classes come after the existing ones; None changes nothing.
+        """
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return summaries with the state that `arrays` returned."""
+        """Return a summary with a saved state, the result of the method `arrays`."""
         raise NotImplementedError
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary, for reading only, of the rows of several summaries.
+        """Return one read-only summary that merges several summaries.
 
-        It has the information of all summaries: its size is at most the sum of their sizes, and its
-        error the sum of their errors.
+        The size of the result is at most the sum of the summaries' sizes, and its error at most the
+        sum of their errors.
 
         Parameters
         ----------
@@ -230,11 +233,11 @@ class ColumnSummaries(ABC):
 
 
 class CutSummaries(ColumnSummaries):
-    """Base class of summaries that know cumulative class weights at certain values of columns."""
+    """Base class of summaries from which histograms by class, and so cut points, are obtained."""
 
     @abstractmethod
     def cells(self) -> Cells:
-        """Return the ranges between these values, with the weight of each class."""
+        """Return the histogram of each column: ranges of values with the weight of each class."""
 
 
 def checked_rows(
@@ -342,13 +345,15 @@ def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArra
 
 
 def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
-    """Raise a DataError unless the used part of each row ascends.
+    """Raise a DataError unless the used values of each row are in ascending order.
 
     Parameters
     ----------
     name : str
-    values, used : ndarray, shape (n_features, room)
-        The used values of a row come first.
+        Name of the array, for the error message.
+    values : ndarray, shape (n_features, room)
+    used : ndarray of bool, shape (n_features, room)
+        Mask of the used entries of `values`, which come first in each row.
     ties : bool
         Whether consecutive values may be equal.
 

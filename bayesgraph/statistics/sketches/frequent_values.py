@@ -43,10 +43,10 @@ class FrequentValues:
     """Class counts of the most frequent values of one column, however many values it has.
 
     While there are at most `size` values, their counts are exact. Each listed value has a credit,
-    at first its weight. If a batch leads to e values more than `size`, the e-th smallest credit is
-    subtracted from all credits, and values without credit leave the list. Every value with more
-    than a share 1 / (`size` + 1) of the total weight is listed, and its counts lack a weight of at
-    most `missed`, which does not exceed that share.
+    which starts as the value's weight. If a batch makes the list exceed `size` by e values, the
+    e-th smallest credit is subtracted from all credits, and values without positive credit leave
+    the list. Every value with more than 1 / (`size` + 1) of the total weight is listed. Its listed
+    counts are too low by at most `missed`, which is at most 1 / (`size` + 1) of the total weight.
 
     `fade` is exact, except that values faded below 1e-12 of the total weight leave the list, to
     make room for others. How rows are divided into batches affects only which rare values are
@@ -63,7 +63,7 @@ class FrequentValues:
     totals : ndarray, shape (n_classes,)
         Class weights of all observed values, listed or not.
     missed : float
-        Upper bound on the weight of any value, listed or not, that its listed counts lack.
+        Upper bound, for every value, on its true weight minus its listed weight (0 if not listed).
 
     References
     ----------
@@ -166,13 +166,13 @@ class FrequentValues:
             self._select(~light)
 
     def grow(self, *, n_classes: int) -> None:
-        """Add classes after the existing ones, up to `n_classes`."""
+        """Add classes after the existing classes, so that there are `n_classes`."""
         self.n_classes = n_classes
         self.totals = widened(self.totals, (n_classes,))
         self._seen = widened(self._seen, (len(self._seen), n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
         return {
             "limits": np.array([self.size, self.missed]),
             "totals": self.totals,
@@ -183,7 +183,7 @@ class FrequentValues:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a summary with the state that `arrays` returned.
+        """Return a summary with a saved state, the result of the method `arrays`.
 
         Raises
         ------

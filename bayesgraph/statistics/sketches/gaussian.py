@@ -22,10 +22,10 @@ from bayesgraph.statistics.sketches.base import (
 
 
 class GaussianSummary(ColumnSummaries):
-    """Weight, mean and variance of each feature and class, merged stably.
+    """Weight, mean and variance of each feature in each class, updated in a numerically stable way.
 
-    If `fade` leaves less than 1e-100 rows of a feature in a class, they are reset as if nothing had
-    been observed.
+    If `fade` reduces the weight of a feature in a class to less than 1e-100 rows, weight, mean and
+    variance are reset to zero.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ class GaussianSummary(ColumnSummaries):
         return made
 
     def _fade(self, factor: float) -> None:
-        """Multiply all weights by a factor that has been checked."""
+        """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
         m = self.moments
         there = m.count * factor >= NOTHING
         faded = (m.count * factor, m.mean, m.square * factor)
         self.moments = GroupMoments(*(np.where(there, array, 0.0) for array in faded))
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Add features or classes after the existing ones, up to the given numbers."""
+        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         shape = (self.n_classes, self.n_features)
@@ -90,13 +90,13 @@ class GaussianSummary(ColumnSummaries):
         self.moments = GroupMoments(*(widened(a, shape) for a in (m.count, m.mean, m.square)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
         m = self.moments
         return {"count": m.count, "mean": m.mean, "square": m.square}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return summaries with the state that `arrays` returned."""
+        """Return a summary with a saved state, the result of the method `arrays`."""
         count = state_array(arrays, "count", (None, None), minimum=0.0)
         mean = state_array(arrays, "mean", count.shape)
         square = state_array(arrays, "square", count.shape, minimum=0.0)

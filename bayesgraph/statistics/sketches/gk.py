@@ -31,29 +31,33 @@ _COLUMNS = {"value": -np.inf, "low": -np.inf, "own": 0.0, "delta": 0.0}
 
 
 class GKSummary(CutSummaries):
-    """Quantile summaries whose tuples count each class.
+    """Greenwald-Khanna quantile summaries of columns, whose tuples count each class.
 
-    A tuple holds a value v, the weight g of each class between the previous tuple and v, and delta,
-    by which the rank of v may exceed the sum of all g up to v.
+    A tuple (v, g, delta) holds a value v; the weight g of the values after the previous tuple's
+    value up to v, split by class; and delta, the maximum by which the rank of v may exceed the sum
+    of the g up to v.
 
-    * **Fixed memory** (the default): `size` tuples per feature. If there are more, neighbours are
-      merged whose g and delta sum to at most a bound, the smallest that leaves `size` tuples. The
-      error is not known in advance; `rank_error` reports its current bound.
-    * **Fixed error**: with `epsilon`, tuples are merged up to g + delta = 2 epsilon n, so that
-      ranks are off by at most epsilon n in any order of arrival; memory grows with log(epsilon n).
+    * **Fixed memory** (the default): `size` tuples per feature. If there are more, neighbouring
+      tuples are merged while g + delta of the result is at most a bound. The bound is the smallest
+      that leaves `size` tuples. The error is not known in advance; `rank_error` reports its current
+      bound.
+    * **Fixed error**: with `epsilon`, tuples are merged while g + delta is at most 2 epsilon n for
+      n rows. Ranks are then off by at most epsilon n in any order of arrival; memory grows with
+      log(epsilon n).
 
     The position of rows equal to a tuple's value is known exactly: equal values add no uncertainty,
     and a column of at most `size` distinct values is counted exactly.
 
-    The bound applies to ranks among all classes. The ranks of a class that makes up a share s of
-    the rows are only bounded by `rank_error` / s, relative to the size of the class.
+    `rank_error` bounds the error of ranks among all rows. Within a class that makes up a fraction s
+    of the rows, the relative error of a rank may be 1 / s times as large.
 
     Rows are added in blocks: all rows of a block are inserted exactly, then tuples are merged. The
     result does not depend on the order of rows within a block. It depends on the order of the
-    blocks, as does the error in fixed memory: it is smallest for ascending values, and largest if
-    each block falls between the lower and the upper half of the earlier values, where a new tuple
-    is as uncertain as the tuple it falls into. `rank_error` reports this (4.4 % in that order, 0.8
-    % otherwise). The rank of a cut of `cells` may be off by twice `rank_error`.
+    blocks, as does the error in fixed memory. The error is smallest for ascending values. It is
+    largest if each block falls between the lower and the upper half of the earlier values, because
+    a new tuple is as uncertain as the tuple into whose range it falls. `rank_error` reports this
+    (4.4 % in that order, 0.8 % otherwise). The rank of a cut point of `cells` may be off by twice
+    `rank_error`.
 
     Maximum error of the rank of a cut, in per cent of 100,000 rows (normal and lognormal numbers,
     `size` 100, blocks of 256 rows):
@@ -69,9 +73,9 @@ class GKSummary(CutSummaries):
     ============================  =========  ==========
 
     After `fade`, tuples with less than 1e-12 of a feature's weight are joined to the next tuple, or
-    at the end to the previous one: class weights are kept, and their values are forgotten. The
-    minimum and the maximum are therefore those of the remaining tuples, and a rank may exceed
-    `rank_error` by the small weight of such tuples.
+    at the end to the previous tuple. Their class weights are kept, but their values are lost. The
+    minimum and the maximum are therefore those of the remaining tuples, and the error of a rank may
+    exceed `rank_error` by the small weight of the joined tuples.
 
     Parameters
     ----------
@@ -154,7 +158,7 @@ class GKSummary(CutSummaries):
 
     @property
     def nbytes(self) -> int:
-        """See ColumnSummaries."""
+        """Bytes of the state; see `ColumnSummaries.nbytes`."""
         return self._tuples.nbytes + self._used.nbytes + self._merged.nbytes
 
     @property
@@ -166,8 +170,8 @@ class GKSummary(CutSummaries):
     def rank_error(self) -> Floats:
         """Bound on the error of `rank` and `quantile`, in units of weight, shape (n_features,).
 
-        max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1), where g excludes the weight of
-        values equal to that of the tuple, whose position is certain.
+        It is max(g + delta) / 2 (Greenwald and Khanna 2001, Corollary 1). Here g excludes the rows
+        that equal the tuple's value, because their ranks are certain.
         """
         return np.asarray(self._spread.max(axis=1, initial=0.0) / 2)
 
@@ -182,9 +186,10 @@ class GKSummary(CutSummaries):
         return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
-        """Return the quantile of each feature: a value up to which `share` of its weight lies.
+        """Return the quantile of each feature at the level `share`, from 0 to 1.
 
-        Its rank is off by at most `rank_error`; NaN without observed values.
+        The rank of the result is off by at most `rank_error`. The result is NaN for a feature
+        without observed values.
         """
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
@@ -237,10 +242,11 @@ class GKSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary with the tuples of all, ordered (Greenwald and Khanna, PODS 2004).
+        """Return one summary that merges the sorted tuples of several summaries.
 
-        If there are more than 2 `size` tuples, neighbours are joined up to a share 1 / `size` of
-        the weight, which adds half of this share to the relative error.
+        The method is that of Greenwald and Khanna (PODS 2004). If there are more than 2 `size`
+        tuples, neighbours are joined to tuples of at most 1 / `size` of the total weight, which
+        adds 1 / (2 `size`) to the relative error. With `epsilon`, 1 / `size` is replaced by it.
         """
         first = summaries[0]
         room = max(summary._tuples.shape[1] for summary in summaries)
@@ -259,11 +265,11 @@ class GKSummary(CutSummaries):
         return made
 
     def _fade(self, factor: float) -> None:
-        """Multiply all weights by a factor that has been checked."""
+        """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
         kernels.fade_quantiles(factor, LIGHT, NOTHING, self._used, self._tuples)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Add features or classes after the existing ones, up to the given numbers."""
+        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         shape = (self.n_features, self._tuples.shape[1], kernels.GAPS + self.n_classes)
@@ -273,7 +279,7 @@ class GKSummary(CutSummaries):
         self._merged = np.concatenate([self._merged, fresh])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
         return {
             "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
@@ -284,7 +290,7 @@ class GKSummary(CutSummaries):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return summaries with the state that `arrays` returned."""
+        """Return a summary with a saved state, the result of the method `arrays`."""
         size, epsilon = arrays["limits"].tolist()
         gap = state_array(arrays, "gap", (None, None, None), minimum=0.0)
         n_features, room, n_classes = gap.shape

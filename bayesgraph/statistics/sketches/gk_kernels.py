@@ -1,7 +1,8 @@
-"""Compiled updates of the quantile summaries of all features of a table.
+"""Compiled (Numba) updates of Greenwald-Khanna quantile summaries, for all features of a table.
 
-A tuple is a row of values: its value, the minimum that it counts, the weight of the rows equal to
-its value (own), by how much its rank may be higher (delta), and the weight of each class.
+A tuple is stored as a row of an array: the tuple's value; the minimum of the values that it counts;
+the weight of the rows equal to the tuple's value (own); the maximum by which the rank of the value
+may be higher (delta); and the weight of each class, whose sum is g.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _put(into: Floats, at: int, source: Floats, i: int) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _weight(tuples: Floats, at: int) -> float:
-    """Return the total weight of a tuple."""
+    """Return g, the weight of tuple `at` summed over the classes."""
     weight = 0.0
     for c in range(GAPS, tuples.shape[1]):
         weight += tuples[at, c]
@@ -44,10 +45,10 @@ def _merge_in(
     new: Floats,
     total: Floats,
 ) -> int:
-    """Write a feature's tuples, merged with new values, to `new`; return the number of tuples.
+    """Insert new values into a feature's tuples; return the number of tuples written to `new`.
 
-    A value that equals a tuple's value is added to that tuple, which leaves all uncertainties
-    unchanged.
+    Each new value becomes a tuple. A value that equals a tuple's value is added to that tuple,
+    which changes no delta.
 
     Parameters
     ----------
@@ -91,10 +92,10 @@ def _merge_in(
 
 @numba.njit(cache=True, nogil=True)
 def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
-    """Return how many of `count` tuples remain after merging neighbours.
+    """Return the number of tuples that remain if `count` tuples are compressed.
 
-    Tuples are merged while their weight g and the delta of the last sum to at most `maximum`.
-    `total` holds the weight of each tuple.
+    Neighbouring tuples are merged while the sum of their weights g plus the delta of the last of
+    them is at most `maximum`. `total` holds the weight of each tuple.
     """
     if count <= 2:
         return count
@@ -112,9 +113,10 @@ def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> in
 
 @numba.njit(cache=True, nogil=True)
 def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
-    """Merge neighbours as in `_left_after`, write the tuples to `tuples`, and return their number.
+    """Merge neighbouring tuples up to the bound `maximum`; return the number of tuples that remain.
 
-    `new` and `total` hold the tuples before merging and their weights.
+    For the rule see `_left_after`. `new` and `total` hold the tuples before merging and their
+    weights; `tuples` receives the merged tuples.
     """
     # Written from the last tuple to the first at the end of the array, then moved to its start.
     room = len(tuples)
@@ -144,7 +146,7 @@ def absorb_quantiles(
     size: NDArray[np.int64],
     tuples: Floats,
 ) -> None:
-    """Add values to the summaries of features, and merge tuples until they fit.
+    """Insert values into the summaries of features, and merge tuples until they fit in memory.
 
     Parameters
     ----------
@@ -154,10 +156,11 @@ def absorb_quantiles(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     share : float
-        Tuples are merged while g + delta is at most this share of the total weight; 0 to merge only
-        as far as the room for tuples needs.
+        Tuples are merged while g + delta is at most this fraction of the total weight. With 0, the
+        fraction is the smallest after which the tuples fit into `room`.
     guess : ndarray, shape (n_features,)
-        Share of the total weight up to which tuples were merged the last time; modified in place.
+        Fraction of the total weight used at the previous merge, where the search for the smallest
+        fraction starts; modified in place.
     size : ndarray, shape (n_features,)
         Number of tuples of each feature, modified in place.
     tuples : ndarray, shape (n_features, room, 4 + n_classes)
@@ -182,9 +185,10 @@ def absorb_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
-    """Return about the smallest bound of g + delta that leaves at most `room` of `count` tuples.
+    """Return the approximately smallest bound that leaves at most `room` of `count` tuples.
 
-    `guess` is the start of the search. For `total` and `tuples` see `_left_after`.
+    The bound applies to g + delta when tuples are merged; see `_left_after`, also for `total` and
+    `tuples`. `guess` is the start of the search.
     """
     # The share of the weight that was right the last time is nearly right again.
     maximum, bottom = guess, 0.0
@@ -216,7 +220,7 @@ def fade_quantiles(
     ----------
     factor : float
     light : float
-        Minimum share of a feature's weight that a tuple needs.
+        Tuples with less than this fraction of their feature's weight are joined to neighbours.
     nothing : float
         Weights below this become 0.
     size, tuples
@@ -238,9 +242,10 @@ def fade_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_light(n: int, minimum: float, tuples: Floats) -> int:
-    """Join tuples lighter than `minimum` to the next heavier tuple; return how many tuples remain.
+    """Join tuples of weight below `minimum` to the next tuple; return the number that remain.
 
-    `n` is the number of tuples before.
+    Consecutive light tuples are joined until their joint weight reaches `minimum`. `n` is the
+    number of tuples before.
     """
     carry = np.zeros(tuples.shape[1] - GAPS)
     left, last = 0, 0
@@ -271,16 +276,18 @@ def unite_quantiles(
 ) -> None:
     """Merge the tuples of several quantile summaries in ascending order, equal values in one tuple.
 
-    Between two tuples of a summary lies up to g + delta - own of its weight, which is added to the
-    delta of the other summaries' tuples in between. If there are more than 2 / `share` tuples,
-    neighbours are joined up to that share of the total weight.
+    Below a tuple's value, and after the previous tuple of the same summary, the summary may have a
+    weight of up to g + delta - own. This uncertainty is added to the delta of tuples of other
+    summaries that lie between the two. If there are more than 2 / `share` tuples, neighbours are
+    joined while their joint weight is at most `share` of the total weight.
 
     Parameters
     ----------
     used : ndarray, shape (n_summaries, n_features)
+        Number of tuples of each feature in each summary.
     summaries : ndarray, shape (n_summaries, n_features, room, 4 + n_classes)
     share : float
-        Maximum share of the total weight in a joined tuple.
+        Maximum fraction of the total weight in a joined tuple.
     size : ndarray, shape (n_features,)
         Receives the number of tuples of each feature.
     out : ndarray, shape (n_features, n_summaries * room, 4 + n_classes)

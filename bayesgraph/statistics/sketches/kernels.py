@@ -1,4 +1,4 @@
-"""Compiled functions that several summaries share."""
+"""Compiled (Numba) functions shared by several kinds of summaries of streams."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ def faded(weight: float, factor: float, nothing: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def round_midpoints(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
-    """Write rounded midpoints of pairs of numbers, or the lower number if no float is between.
+    """Write midpoints of pairs of numbers, rounded to few decimals.
+
+    If there is no float between the numbers, the lower number is written.
 
     Parameters
     ----------
     below, above : ndarray, shape (n,)
     up, down : ndarray, shape (2098,)
-        Midpoints are multiplied by `up`, divided by `down`, and rounded; the factors depend on the
-        exponent of the distance. If they are NaN, midpoints are not rounded.
+        Factors by binary exponent of the distance ``above - below``: midpoints are rounded to
+        multiples of down / up. If the factors are NaN, midpoints are not rounded.
     out : ndarray, shape (n,)
         Receives the midpoints.
     """

@@ -26,13 +26,13 @@ _THREAD = 1 << 12
 
 
 class PiDSummary(CutSummaries):
-    """Histograms of at most `size` bins, of which heavy bins are split and light ones merged.
+    """Histograms of columns by class, with at most `size` bins that are split and merged (PiD).
 
     A feature starts with one bin. A value outside the range extends the first or the last bin. A
-    bin that holds more than 2 / `size` of the total weight is split in the middle, and half of its
-    counts go to either side; once there are `size` bins, the two neighbours with the smallest sum
-    are merged after each split. No weight is ever lost. The weight of a part of a bin is a guess,
-    so that there is no bound on the error, unlike for `GKSummary`.
+    bin that holds more than 2 / `size` of the total weight is split in the middle, and each half
+    gets half of its counts. Once there are `size` bins, the two neighbours with the smallest sum
+    are merged after each split. No weight is lost. Because the division of a bin's weight is a
+    guess, there is no bound on the error, unlike for `GKSummary`.
 
     The result depends on the order of the rows: sorted rows fill the bins that were made last, for
     which equal halves are a wrong guess. For smooth densities in random order the histograms are
@@ -104,9 +104,9 @@ class PiDSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary whose bins lie between the edges of all summaries' bins.
+        """Return one summary that merges several; its bin edges are those of all summaries.
 
-        The weight of a given bin is divided among its parts in proportion to their width.
+        The weight of each given bin is divided among the new bins within it in proportion to width.
         """
         n = summaries[0].n_features
         found = [_united_bins([s.bins(f) for s in summaries]) for f in range(n)]
@@ -119,13 +119,13 @@ class PiDSummary(CutSummaries):
         return made
 
     def _fade(self, factor: float) -> None:
-        """Multiply all weights by a factor that has been checked."""
+        """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
         kernels.fade_histograms(
             factor, LIGHT, NOTHING, self._used, self._edge, self._count, self._total
         )
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Add features or classes after the existing ones, up to the given numbers."""
+        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         self._used = widened(self._used, (self.n_features,))
@@ -134,7 +134,7 @@ class PiDSummary(CutSummaries):
         self._count = widened(self._count, (self.n_features, self.size + 1, self.n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
         return {
             "used": self._used,
             "total": self._total,
@@ -144,7 +144,7 @@ class PiDSummary(CutSummaries):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return summaries with the state that `arrays` returned."""
+        """Return a summary with a saved state, the result of the method `arrays`."""
         count = state_array(arrays, "count", (None, None, None), minimum=0.0)
         n_features, room, n_classes = count.shape
         made = cls(n_features, n_classes, size=room - 1)
@@ -160,7 +160,7 @@ class PiDSummary(CutSummaries):
 
 
 def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Unite histograms, each a pair (edges, class weights of the bins), in one such pair."""
+    """Merge histograms of one feature, each given as a pair (edges, class weights of the bins)."""
     known = [(edges, counts) for edges, counts in histograms if len(counts)]
     if not known:
         return histograms[0][0][:0], histograms[0][1]

@@ -1,4 +1,4 @@
-"""Compiled updates of the histograms of all features of a table."""
+"""Compiled (Numba) updates of the PiD histograms of all features of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from bayesgraph.statistics.sketches.kernels import faded
 
 @numba.njit(cache=True, nogil=True)
 def _bin_of(edge: Floats, size: int, x: float) -> int:
-    """Return the index of the bin of a number within the range; bins include their upper edge."""
+    """Return the index of the bin that contains `x`; bins include their upper edge.
+
+    The number `x` lies within the range of the `size` bins.
+    """
     low, high = 0, size - 1
     while low < high:
         middle = (low + high) // 2

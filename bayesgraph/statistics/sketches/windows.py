@@ -24,9 +24,9 @@ class WindowedSummaries(ColumnSummaries):
     """Summaries of a sliding window: a list of panes (sub-windows of consecutive rows).
 
     Rows enter the newest pane. `turn` starts a new pane, and drops the oldest if there are more
-    than `n_panes`. Memory is that of `n_panes` summaries. `together` unites the panes: exactly for
-    Gaussians, and with an error that is the sum of the panes' errors for quantiles and histograms.
-    The relative error is then that of a single summary of the window's rows.
+    than `n_panes`. Memory is that of `n_panes` summaries. `together` merges the panes. This is
+    exact for Gaussians. For quantiles and histograms the absolute errors of the panes add up, so
+    that the error relative to the window's weight is that of a single summary.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class WindowedSummaries(ColumnSummaries):
             pane.grow(n_features=n_features, n_classes=n_classes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
+        """Return the complete state as a dict of arrays, for saving; see `restored`."""
         state = {"shape": np.array([self.n_panes, len(self.panes)])}
         for i, pane in enumerate((self._empty, *self.panes)):
             state |= {f"pane_{i}_{name}": array for name, array in pane.arrays().items()}
@@ -96,7 +96,10 @@ class WindowedSummaries(ColumnSummaries):
 
     @classmethod
     def restored(cls, kind: type[ColumnSummaries], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a window of summaries of class `kind` with the state that `arrays` returned."""
+        """Return a window with a saved state, the result of the method `arrays`.
+
+        `kind` is the class of the panes.
+        """
         # Files of 0.1.0 have two more values: the number of panes started so far, and the kind.
         shape = state_array(arrays, "shape", (None,), minimum=0, whole=True)
         n_panes, n = (*shape.tolist(), 0, 0)[:2]
