@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-# Packages whose lines call what the user called.
+# Packages whose stack frames lie between the user's code and the place of a warning.
 _BETWEEN = ("bayesgraph", "sklearn", "joblib")
 
 
@@ -112,7 +112,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
-    """Return values as a readable list that shows at most `maximum` of them."""
+    """Return values as text: the `repr` of at most `maximum` of them, and how many more."""
     items = list(values)
     shown = ", ".join(repr(item) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"

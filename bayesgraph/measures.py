@@ -71,7 +71,7 @@ def calibration_error(
 
 
 def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
-    """Return the index of the first row of each of at most `bins` bins of ascending values.
+    """Divide ascending values into at most `bins` bins; return each bin's first index.
 
     Bins have about equally many rows; equal values share a bin.
     """

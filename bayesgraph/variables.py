@@ -427,7 +427,7 @@ class Continuous:
             ) from error
 
     def encode(self, value: object) -> float:
-        """Return the code of a value, which is the number itself."""
+        """Return the encoding of a value in the engine, which is the number itself."""
         return self.number(value)
 
     def __eq__(self, other: object) -> bool:

@@ -107,7 +107,7 @@ def explain(
     log_scores = np.cumsum([prior, *added], axis=0)
     if np.isnan(contrast(log_scores[-1])):
         raise impossible({v.name: findings.value(v) for v in row.columns})
-    # Nor do further findings change log odds that are infinite.
+    # Log odds that have become infinite are not changed by further findings.
     moved = contrast.shift(log_scores[:-1], likelihoods)
     terms = np.where(np.isnan(moved), 0.0, moved)
     alone = contrast.shift(prior, likelihoods)
@@ -254,8 +254,9 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     known = {target, *columns}
     above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
     local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
-    # Pairs of sets of findings, without and with a feature. Prefixes, for features that are not
-    # local: all earlier findings. Chains: no other finding, the first parent, the first two, ...
+    # Pairs (set of findings without the feature, the same set with it). Prefixes: all earlier
+    # findings, for features that are not local. Chains: no other finding, the first observed
+    # parent, the first two observed parents, ...
     prefixes: dict[Variable, tuple[_Set, _Set]] = {}
     chains: dict[Variable, list[tuple[_Set, _Set]]] = {}
     for i, cpd in enumerate(cpds):

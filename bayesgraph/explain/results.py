@@ -33,10 +33,10 @@ class Contribution:
     value : state or number
         The observed value; a tuple for a factor over several features.
     log_odds : float
-        The term: the log ratio of P(x_i | earlier findings, class), where earlier findings are the
-        features observed before x_i in topological order.
+        The term: the log of the ratio of P(x_i | earlier findings, class) between the compared
+        classes. Earlier findings are the features observed before x_i in topological order.
     alone : float
-        The term if nothing else were observed: the log ratio of P(x_i | class).
+        The term if nothing else were observed: the log of the ratio of P(x_i | class).
     arcs : mapping from name to float
         For each observed parent, in order, the change of the term when this parent is observed in
         addition to x_i and the parents before it, starting from `alone`.

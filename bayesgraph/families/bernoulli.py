@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 class PresenceCPD(ItemsCPD):
-    """The items of a document are present or absent independently given the parents.
+    """Bernoulli distributions of the presence of a document's items given discrete parents.
 
-    This is the Bernoulli model of naive Bayes, in which absent items contribute to the likelihood.
+    Items are independent given the parents. Absent items contribute to the likelihood, as in
+    Bernoulli naive Bayes.
     An item is present if its count exceeds the threshold; missing counts are left out.
 
     Parameters

@@ -43,7 +43,7 @@ class ItemsCPD(Plate):
         raise NotImplementedError
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return a table of the most probable items; see CPD."""
+        """Return a printable table of the most probable items; see `CPD.describe`."""
         shares = self._item_shares()
         return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
 

@@ -81,9 +81,10 @@ class NegativeBinomialCPD(DensityCPD):
 def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
     """Return the maximum likelihood shape and exposure for values `x` with weights.
 
-    The mean is the sample mean and the shape is a root of the score, which exists if and only if
-    the sample variance exceeds the mean (Levin and Reeds 1977). Otherwise the likelihood increases
-    towards the Poisson distribution, which the largest shape approximates.
+    The mean of the fitted distribution equals the sample mean. The shape is a root of the score,
+    which exists if and only if the sample variance exceeds the mean (Levin and Reeds 1977).
+    Otherwise the likelihood increases with the shape towards the Poisson distribution, and the
+    largest shape of the search is returned.
     """
     share = weights / weights.sum()
     mean = float(share @ x)

@@ -41,7 +41,7 @@ class Ensemble(Model):
 
     @cached_property
     def graph(self) -> nx.DiGraph:
-        """The union of all networks' arcs over names; arcs carry their `probability`.
+        """The union of the networks' graphs; nodes are names, arcs have a `probability`.
 
         Two networks may have an arc in opposite directions, so that the union may have cycles: it
         is for plots and not a factorisation. The graphs of the networks are

@@ -161,7 +161,10 @@ class Model(ABC):
         return known
 
     def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a query as a `Case`; refuse queries that no solver answers."""
+        """Return the evidence of a query as a `Case`; refuse queries that no solver answers.
+
+        The argument `kind` is the type of query, a class of `Question`.
+        """
         if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
@@ -296,7 +299,7 @@ class Model(ABC):
         fallback: str | None,
         options: Mapping[str, Any],
     ) -> Any:
-        """Return the exact answer to a query, or an approximate one.
+        """Answer a query by the requested method; the exact one may fall back to an approximation.
 
         Parameters
         ----------

@@ -126,7 +126,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def graph(self) -> nx.DiGraph:
-        """The directed acyclic graph over names; arcs carry their scores."""
+        """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
         dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
         scores = self.__dict__.get("arc_scores", {})
         nx.set_edge_attributes(dag, {a: s for a, s in scores.items() if dag.has_edge(*a)}, "score")

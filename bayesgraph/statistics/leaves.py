@@ -107,7 +107,10 @@ class MomentsSummary(Additive, LeafSummary):
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         return MomentsSummary(request, self.moments.grown(*groups))
@@ -166,7 +169,10 @@ class SamplesSummary(LeafSummary):
         return self._merged(other, -1.0)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         if at is None:
@@ -257,7 +263,10 @@ class TotalsSummary(Additive, LeafSummary):
         )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         arrays = (self.sums, self.seen, self.lengths)

@@ -158,7 +158,7 @@ class GroupMoments(_Grouped):
 
 @dataclass(frozen=True, eq=False)
 class PairMoments(_Grouped):
-    """Moments of each pair of columns within each group, from rows complete in both.
+    """Moments of pairs of columns within each group, from the rows that observe both columns.
 
     Arrays broadcast to (n_groups, d, d) for d columns. Without missing values, `count`, `mean` and
     `square` do not depend on the second column of a pair, and have a smaller shape.

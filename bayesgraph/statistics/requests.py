@@ -1,4 +1,4 @@
-"""Requests for statistics: of single columns, of all pairs of columns, or of chosen families."""
+"""Types of requests for statistics: of single columns, pairs of columns, or chosen families."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Family:
 
     @classmethod
     def of(cls, *variables: Variable) -> Family:
-        """Return the family of variables; both kinds of variables keep the given order."""
+        """Return the family of these variables; discrete and continuous ones keep their order."""
         return cls(
             tuple(v for v in variables if isinstance(v, Discrete)),
             tuple(v for v in variables if isinstance(v, Continuous)),

@@ -230,7 +230,10 @@ class SinglesSummary(Additive):
         return _Columns(self.request.columns)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
@@ -351,7 +354,10 @@ class PairsSummary(Additive):
         return _pair_starts(self.at.cards, len(self.singles.totals))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         request = grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = state_positions(self.request.given, request.given)
@@ -525,7 +531,10 @@ class FamiliesSummary(Additive):
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
-        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
         families = self.request.families
         request = Families(
             tuple(

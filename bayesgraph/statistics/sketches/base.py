@@ -96,7 +96,7 @@ class ColumnSummaries(ABC):
     n_features, n_classes : int
     """
 
-    # The card.
+    # The card, which describes the class to other modules.
     name: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
     densities: ClassVar[str] = "intervals"

@@ -190,7 +190,7 @@ def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: f
     The bound applies to g + delta when tuples are merged; see `_left_after`, also for `total` and
     `tuples`. `guess` is the start of the search.
     """
-    # The share of the weight that was right the last time is nearly right again.
+    # The fraction of the weight used at the previous merge is a good start of the search.
     maximum, bottom = guess, 0.0
     left = _left_after(total, tuples, count, maximum)
     while left > room:
