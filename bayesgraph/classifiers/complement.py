@@ -1,4 +1,4 @@
-"""Complement naive Bayes: each class is scored by how badly the other classes explain a row."""
+"""Complement naive Bayes: scores a class by the low likelihood of a row in all other classes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     # ----------------------------------------------------------------------------- queries
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return the evidence; count vectors that it does not name are added with missing counts.
+        """Return the evidence, with unnamed count vectors added as vectors of missing counts.
 
         A multinomial raised to a negative exponent cannot be summed over all documents. Therefore a
         count vector without evidence is passed as a vector of missing counts.

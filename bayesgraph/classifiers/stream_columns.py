@@ -305,7 +305,7 @@ class StreamColumns:
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Grouped:
-        """Return the variable of a column with many states: groups, the last with "(other)".
+        """Return the grouped variable of a column with many states; "(other)" is in the last group.
 
         `keys` are the codes of the frequent states of discrete column j, and `places` the index of
         the group of each.
