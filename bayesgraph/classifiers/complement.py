@@ -166,7 +166,7 @@ def complement_shares(sums: Floats, alpha: Floats) -> Floats:
 
 
 def _exponents(shares: Floats, *, norm: bool) -> Floats:
-    """Return the exponent of a complement multinomial: -1, or one for each class if `norm` is true.
+    """Return the exponent of the multinomials: -1, or one for each class if `norm` is true.
 
     Rennie et al. (2003), section 3.2: with `norm`, the weights ``-log P(item | not class)`` of a
     class are divided by the sum of their magnitudes. `shares` is the result of `complement_shares`.

@@ -393,7 +393,7 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
 
 
 def _is_hashable(value: Any) -> bool:
-    """Return whether a value can be hashed; ``isinstance(v, Hashable)`` accepts tuples of lists."""
+    """Return whether `hash` accepts a value; ``isinstance(v, Hashable)`` may err for tuples."""
     with suppress(TypeError):
         hash(value)
         return True

@@ -336,6 +336,7 @@ def fourth_moments(
     weights : ndarray, shape (n_rows,) or (0,)
         If empty, every row has weight 1.
     mean, scale : ndarray, shape (K, d)
+        Mean m and unit of each feature in each class.
     """
     total = np.zeros(len(mean))
     for first in range(0, len(values), _BLOCK):

@@ -252,7 +252,7 @@ class _Block:
 
     @cached_property
     def fixed(self) -> dict[Variable, FamilyStatistics]:
-        """Statistics of families without open (hidden or missing) variables, for all E-steps."""
+        """Statistics of families without open (hidden or missing) variables; constant in EM."""
         one = np.ones((self.evidence.n_rows, 1))
         return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
 

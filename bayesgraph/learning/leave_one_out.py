@@ -242,7 +242,7 @@ class _Discrete(_Term):
         """Return the number of parent configurations that a cell of each back-off table merges.
 
         The first table is given the class alone and merges all configurations; the last table is
-        given all parents (number 1).
+        given all parents and merges none (the number is 1).
         """
         if self.rows.smoothing.scheme != "backoff":
             return [1]

@@ -94,8 +94,8 @@ def _leaves(
 
     `named` has the distribution of each variable. Features with a distribution that allows any
     parents are left out, to get separate CPDs, if other features have further parents and the
-    source does not yet hold the statistics of single columns: these would take another pass over
-    the data.
+    source does not yet hold the statistics of single columns: to collect them would take another
+    pass over the data.
     """
     target = source.target
     if target is None:

@@ -179,7 +179,7 @@ def _augmented(
     *,
     pays: bool = False,
 ) -> Structure:
-    """Return a maximum spanning tree or forest, directed, with `given` as a further parent of all.
+    """Return a directed maximum spanning tree or forest; `given` is a parent of all columns too.
 
     `worth` computes edge weights from the scores of arcs; `pays` says whether to leave out edges
     without a positive weight, which makes a forest.

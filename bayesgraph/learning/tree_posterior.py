@@ -39,6 +39,7 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
     Parameters
     ----------
     counts : ndarray, shape (..., K, r_x, r_y)
+        Counts by class and by the states of both columns.
     ess : float
         Equivalent sample size of the prior, in rows, over all cells together.
 

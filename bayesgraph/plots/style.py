@@ -95,7 +95,7 @@ def shown_names(classes: Iterable[Any]) -> list[str]:
 
 
 def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
-    """Write a figure to a file, which is replaced as a whole or not at all.
+    """Write a figure to a file atomically: the file is replaced as a whole or not at all.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return (condition, its full text, states still possible) for both branches of a split.
+    """Return (short condition, full condition, possible states) for both branches of a split.
 
     `left_over` has the states of each discrete feature that are still possible at the node.
     """

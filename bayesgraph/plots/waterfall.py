@@ -106,7 +106,7 @@ class _Bar:
 def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
     """Return the bars of the prior and of the findings; infinite findings (arrows) are last.
 
-    If `arcs` is true, a finding is split into its contribution alone and those of arcs.
+    If `arcs` is true, a finding is split into its contribution alone and the contributions of arcs.
     """
     terms = contributions.sorted_terms()
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]

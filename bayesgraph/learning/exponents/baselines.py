@@ -128,8 +128,8 @@ def correlation_exponents(summary: PairsSummary, target: Discrete) -> Floats:
     """Return correlation-based exponents (Jiang, Zhang, Li, Wu 2019).
 
     ``w_i = 1 / (1 + exp(-(r_i - mean_{j != i} q_ij)))``. Here r_i is the mutual information of
-    feature i and the class, divided by its mean over i; q_ij that of features i and j, divided by
-    its mean.
+    feature i and the class, divided by its mean over i; q_ij is the mutual information of features
+    i and j, divided by its mean over all pairs.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class Sweep:
 
 
 class ExponentSearch:
-    """Current exponents in [0, 1], initially 0, with the class posterior of each row under them.
+    """State of the search: exponents in [0, 1], initially 0, and the class posterior of each row.
 
     Parameters
     ----------

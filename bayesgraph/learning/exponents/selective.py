@@ -1,4 +1,4 @@
-"""Selective naive Bayes: subsets of features, averaged by how well they compress the labels."""
+"""Selective naive Bayes: models on feature subsets, weighted by compression of the labels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
 
     The exponent of a feature is the weighted share of the evaluated subsets that contain it. A
     subset M of m among d features has the description length ``l(M) + l(D | M) = ln(d + 1) + ln C(d
-    + m - 1, m) - sum_n ln P_M(y_n | x_n)`` in nats, its cost. Its weight is the compression ``1 -
-    cost / null cost`` if that is positive, else 0, with the null cost of the empty subset; a subset
-    that is evaluated several times counts once. Features without information about the class have
-    exponent 0.
+    + m - 1, m) - sum_n ln P_M(y_n | x_n)`` in nats, which is its cost; P_M is the class posterior
+    of a naive Bayes on M. The weight of M is the compression ``1 - cost / null cost`` if that is
+    positive, else 0, with the null cost of the empty subset; a subset that is evaluated several
+    times counts once. Features without information about the class have exponent 0.
 
     Fast forward and backward passes over the features in random order search for subsets, from the
     empty subset in each of ``ceil(log2(d n))`` restarts, where n is the total weight of the rows.

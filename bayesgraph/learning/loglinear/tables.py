@@ -204,10 +204,9 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
 
 
 def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each feature in the forest of interacting pairs, and an order.
+    """Return each feature's parent in the forest of pairs, and an order with parents first.
 
-    The root of each tree is its first feature and has the parent None. Parents come before their
-    children in the order.
+    The root of each tree is its first feature and has the parent None.
     """
     n_features = len(terms.views)
     return rooted_forest(n_features, terms.pairs, range(n_features))

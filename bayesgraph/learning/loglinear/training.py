@@ -105,7 +105,7 @@ class Normalised:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as cells of the tables of a model, with labels and weights.
+    """Rows encoded as cells of the tables of a log-linear model, with labels and weights.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ def train(
 def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
     """Return square roots of approximate second derivatives, to scale the parameters.
 
-    `price` has the penalty of each parameter and slope.
+    `price` has the penalty of each parameter and slope (the factor of half its square).
     """
     mass = _CONFIDENT * rows.weights.sum()
     squares = (terms.loadings.power(2).T @ terms.share) * mass

@@ -43,7 +43,7 @@ class Block:
 
     @property
     def rows(self) -> Rows:
-        """Numbers and codes, shape (n_columns, filled); classes and weights, shape (filled,)."""
+        """Buffered rows: numbers and codes, (n_columns, filled); classes and weights, (filled,)."""
         columns, codes, classes, weights = self._room
         n = self.filled
         return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
