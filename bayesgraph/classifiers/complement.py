@@ -1,4 +1,4 @@
-"""Complement naive Bayes: each class is scored by how badly the other classes explain a row."""
+"""Complement naive Bayes: scores a class by the low likelihood of a row in all other classes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     # ----------------------------------------------------------------------------- queries
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return the evidence; count vectors that it does not name are added with missing counts.
+        """Return the evidence, with unnamed count vectors added as vectors of missing counts.
 
         A multinomial raised to a negative exponent cannot be summed over all documents. Therefore a
         count vector without evidence is passed as a vector of missing counts.
@@ -166,7 +166,7 @@ def complement_shares(sums: Floats, alpha: Floats) -> Floats:
 
 
 def _exponents(shares: Floats, *, norm: bool) -> Floats:
-    """Return the exponent of a complement multinomial: -1, or one for each class if `norm` is true.
+    """Return the exponent of the multinomials: -1, or one for each class if `norm` is true.
 
     Rennie et al. (2003), section 3.2: with `norm`, the weights ``-log P(item | not class)`` of a
     class are divided by the sum of their magnitudes. `shares` is the result of `complement_shares`.

@@ -383,7 +383,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return (result[0], result[1]) if return_std else result[0]
 
     def log_likelihood(self, X: Any) -> Floats:
-        """Return the natural log of each row's probability (density), shape (n_rows,)."""
+        """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
         return self.network_.log_evidence_rows(self._evidence(X))
 
     @property

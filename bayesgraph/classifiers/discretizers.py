@@ -228,7 +228,7 @@ class _EqualBins(Discretizer):
 
 
 class EqualWidth(_EqualBins):
-    """Intervals of equal width between the minimum and the maximum of each column.
+    """Discretiser to intervals of equal width between the minimum and maximum of a column.
 
     Parameters
     ----------
@@ -247,7 +247,9 @@ class EqualWidth(_EqualBins):
 
 
 class EqualFrequency(_EqualBins):
-    """Intervals with about equal numbers of rows; equal values are in the same interval.
+    """Discretiser to intervals with about equal numbers of rows.
+
+    Equal values are in the same interval.
 
     Parameters
     ----------
@@ -261,7 +263,7 @@ class EqualFrequency(_EqualBins):
 
 
 class MDLP(Discretizer):
-    """Intervals by minimum description length: recursive splits that separate the classes.
+    """Supervised discretiser: recursive entropy splits, stopped by minimum description length.
 
     Parameters
     ----------
@@ -290,7 +292,7 @@ class MDLP(Discretizer):
 
 
 class MODL(Discretizer):
-    """The most probable intervals of numbers, and groups of categories, given the classes.
+    """Supervised discretiser: the most probable intervals, and groups of categories, given y.
 
     Parameters
     ----------

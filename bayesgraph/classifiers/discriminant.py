@@ -90,6 +90,7 @@ class DiscriminantAnalysisClassifier(
     Parameters
     ----------
     covariance : {"shared", "class"}
+        One covariance for all classes, or one for each class.
     structure : {"full", "diagonal", "spherical"}
         Free covariances, uncorrelated features, or uncorrelated features of equal variance.
     regularization : float in [0, 1], "ledoit_wolf", "oas" or None
@@ -175,7 +176,7 @@ class DiscriminantAnalysisClassifier(
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.
 
         With a shared covariance and complete rows, the scores are linear up to a quadratic term
-        that is the same for all classes and takes most of the time. It is left out here.
+        that is the same for all classes and takes most of the time. This term is left out here.
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)

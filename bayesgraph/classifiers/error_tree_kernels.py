@@ -19,31 +19,31 @@ def best_split(
     min_rows: int,
     min_weight: float,
 ) -> tuple[float, int, float, bool]:
-    """Return the split after which the fewest rows are wrong.
+    """Return the split of a node with the lowest classification error of its two children.
 
-    Of equal ones it is the one of the largest decrease of the Gini index, and then the first:
-    splits that change nothing yet would otherwise cut off single rows.
+    Among splits of equal error, the split with the largest decrease of the Gini index is returned,
+    then the first. Otherwise splits that do not change the error would cut off single rows.
 
     Parameters
     ----------
     columns : ndarray, shape (n_features, n)
         All columns; NaN where missing.
     order : ndarray of int, shape (n_features, n_rows)
-        The rows of a node in ascending order of each column, the missing ones last.
+        Indices of the rows of the node in ascending order of each column, missing values last.
     labels, weights : ndarray, shape (n,)
     whole : ndarray, shape (n_classes,)
         The weight of each class in the node.
     min_rows, min_weight : int and float
-        Minima of each child.
+        Minimum number and minimum weight of the rows of each child.
 
     Returns
     -------
     wrong : float
-        The weight that the children's most frequent classes miss.
+        Weight of the rows that are not of the most frequent class of their child.
     feature : int
         -1 if there is no split.
     threshold : float
-        Infinite if what is seen goes to the left, and what is missing to the right.
+        Infinite if observed values go to the left, and missing values to the right.
     missing_left : bool
     """
     n, total = order.shape[1], whole.sum()
@@ -96,7 +96,10 @@ def divide(
     threshold: float,
     missing_left: bool,
 ) -> int:
-    """Move the rows that go to the left to the front of `order`, and return their number."""
+    """Move the row indices of the left child to the front of `order`; return their number.
+
+    The split is given by `feature`, `threshold` and `missing_left`; see `best_split`.
+    """
     goes = np.empty(columns.shape[1], dtype=np.bool_)
     for row in order[0]:
         value = columns[feature, row]

@@ -166,8 +166,8 @@ def evaluate(
         Labels of at least two classes.
     cv : int, splitter of scikit-learn, iterable of (train, test), or None
         The number of stratified, shuffled folds, at most the number of rows of the largest class;
-        or a splitter, or positions of rows, whose test folds hold every row once. None is
-        scikit-learn's default.
+        or a splitter, or (train, test) pairs of row positions. The test folds must hold every row
+        once. None is scikit-learn's default.
     random_state : int
         Seed of the shuffling if `cv` is a number.
     progress : callable, optional

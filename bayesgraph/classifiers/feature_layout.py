@@ -167,7 +167,7 @@ def make_layout(
 def _numeric_only(
     chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
 ) -> dict[tuple[Name, ...], str]:
-    """Return `chosen` without the discrete columns: one family for all is that of numeric columns.
+    """Return `chosen` without discrete columns: a single family applies to numeric columns only.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         positive: State | None = None,
         negative: State | None = None,
     ) -> Contributions:
-        """Return the log odds of the class as a sum: the prior's, and a term per observed feature.
+        """Decompose the log odds of the class into the prior log odds and a term per feature.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return a row as evidence; unknown categories are treated as `self.unseen` says."""
+        """Return a row as evidence; the parameter `unseen` governs unknown categories."""
         return row_evidence(self, row)
 
     def top_items(
@@ -265,7 +265,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return model.top_items(self.target_.name if target is None else target, n, feature=feature)
 
     def log_likelihood(self, X: Any) -> Floats:
-        """Return the natural log of each row's probability (density), shape (n_rows,)."""
+        """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
         model = self._answering(Mass)
         parts = [model.log_evidence_rows(part) for _, _, part in self._evidence(X)]
         return np.concatenate(parts)

@@ -49,7 +49,7 @@ def joined_classes(
     Raises
     ------
     DataTypeError
-        If they are of different types.
+        If classes and labels are of different types.
     """
     given: dict[str, Any] = {
         "the model": known,
@@ -131,7 +131,7 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
     Raises
     ------
     DataError
-        If their number is wrong, one is negative, or their sum is not 1.
+        If the number of priors is wrong, a prior is negative, or the sum is not 1.
     """
     if priors is None:
         return None

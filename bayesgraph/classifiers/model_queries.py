@@ -44,8 +44,8 @@ def _forwarded(
 class ModelQuestions:
     """Mixin that gives estimators the query methods of models; the fitted `network_` answers them.
 
-    The first argument is the variables to query (by default `target_`), for methods that take any;
-    the next one is the evidence.
+    Methods that take variables to query have them as their first argument (by default `target_`).
+    The next argument is the evidence.
     """
 
     network_: Any

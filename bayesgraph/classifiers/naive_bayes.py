@@ -16,7 +16,7 @@ from bayesgraph.classifiers.parameters import estimator
 class NaiveBayesClassifier(ColumnClassifier):
     """Naive Bayes: the features are independent given the class.
 
-    Columns of any type in one model, each with its own family of distributions.
+    One model takes columns of any type, each with its own family of distributions.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class Smoothed:
         Raises
         ------
         DataError
-            If it changes a value that this estimator does not use.
+            If the Smoothing changes an attribute that this estimator does not use.
         """
         found = as_smoothing(self.smoothing)
         read = self._read()
@@ -108,11 +108,14 @@ class Smoothed:
         return found
 
     def _read(self) -> Collection[str]:
-        """Return the values of a Smoothing that are read, given the other parameters."""
+        """Return the names of the Smoothing attributes that the estimator uses."""
         return self._reads
 
     def _check_alpha(self, smoothing: Smoothing, target: Discrete, *, numbers: bool) -> None:
-        """Raise a DataError if `alpha` is for others than the class, which alone is smoothed."""
+        """Raise a DataError unless `alpha` concerns the class alone, the only smoothed variable.
+
+        `numbers` says whether a number, instead of a mapping from the class, is allowed too.
+        """
         alpha = smoothing.alpha
         named = isinstance(alpha, Mapping)
         if {*alpha} - {target.name} if named else not numbers and "alpha" in smoothing.changed():

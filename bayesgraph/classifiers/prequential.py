@@ -102,8 +102,8 @@ class PrequentialResult(Displayed):
 class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
     """Results of several models on the same rows of one stream, by their names.
 
-    It prints as a table: accuracy and log loss over all scored rows, which are the same for all
-    models, and the last points of the curves.
+    Printing shows a table: accuracy and log loss over all scored rows (the same rows for all
+    models), and the last points of the curves.
     """
 
     def _display(self) -> DisplayTable:
@@ -270,7 +270,8 @@ def prequential(
 def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
     """Return the index of the first row of a batch that all models predict, or None.
 
-    It is 0 for a single model that is fitted: rows that it does not predict count as errors.
+    The index is always 0 for a single fitted model: rows that the model does not predict count as
+    errors. None means that there is no such row, or that a model is not fitted.
     """
     known = [found.known for found in answers if found is not None]
     if len(known) < len(answers):
@@ -358,8 +359,8 @@ class _Curves:
     def result(self, name: str, own_alarms: NDArray[np.int64]) -> PrequentialResult:
         """Return the result over all rows that were added.
 
-        `own_alarms`, those of the model's own detector, are part of it if there is no other
-        detector.
+        `own_alarms` has the alarms of the model's own detector; the result contains them if
+        `prequential` was given no detector.
         """
         if not self._points:
             raise DataError(
@@ -451,7 +452,7 @@ class _Trial(ABC):
         """Predict rows, then learn them; return None if the unfitted model could not predict."""
 
     def _learned(self) -> tuple[int, NDArray[np.int64]]:
-        """Return the rows learned and the alarms so far of a streaming classifier of bayesgraph.
+        """Return the number of rows that a streaming classifier has learned, and its alarms.
 
         For other models they are 0 and an empty array.
         """

@@ -305,7 +305,7 @@ class StreamColumns:
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Grouped:
-        """Return the variable of a column with many states: groups, the last with "(other)".
+        """Return the grouped variable of a column with many states; "(other)" is in the last group.
 
         `keys` are the codes of the frequent states of discrete column j, and `places` the index of
         the group of each.
@@ -393,7 +393,7 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
 
 
 def _is_hashable(value: Any) -> bool:
-    """Return whether a value can be hashed; ``isinstance(v, Hashable)`` accepts tuples of lists."""
+    """Return whether `hash` accepts a value; ``isinstance(v, Hashable)`` may err for tuples."""
     with suppress(TypeError):
         hash(value)
         return True

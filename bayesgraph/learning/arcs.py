@@ -176,8 +176,8 @@ class ArcScores:
     def net(self, penalty: str) -> Floats:
         """Return the penalised gain in log likelihood of each arc, shape (d, d).
 
-        In nats over all rows: ``rows * gains`` minus the penalty ("bic", "aic" or another name for
-        none) of the parameters that the arc adds.
+        The gain is that of all rows together, in nats: ``rows * gains - rate * parameters``. The
+        rate is `penalty_rate` for "bic" and "aic", and 0 for any other `penalty`.
         """
         return self.rows * self.gains - penalty_rate(penalty, self.rows) * self.parameters
 
@@ -230,9 +230,10 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
     """Return the mutual information of each column and the class variable, shape (d,).
 
-    In nats per row, for the columns of a summary given the class. For continuous columns it is the
-    gain in Gaussian likelihood from the class, sum_y P(y) 1/2 [log var - log var_y]; for columns
-    that are neither discrete nor continuous 0.
+    The unit is nats per row; `summary` has the columns, given the class. The value of a continuous
+    column is the gain in Gaussian log likelihood by the class, ``sum_y P(y) 1/2 [log var - log
+    var_y]``, with the variances of all rows and of class y. Columns that are neither discrete nor
+    continuous have the value 0.
     """
     single, at = summary.singles, summary.at
     found = dict.fromkeys(summary.request.columns, 0.0)

@@ -25,9 +25,9 @@ def climb_by_rows(
     rows. Arcs are added one at a time, the arc with the highest gain first, until no arc gains.
     Every added arc changes the gains of the others. The search is lazy: it recomputes the gain of
     an arc only when that gain is the highest known, assuming that gains seldom grow (Minoux 1978,
-    for functions whose gains never grow). Candidate parents of a feature are the 20 features of the
-    highest positive score given the class (as the sparse candidates of Friedman, Nachman, Pe'er
-    1999).
+    for functions whose gains never grow). The candidate parents of a feature are the 20 features
+    whose arcs to it have the highest positive gains given the class in `arc_scores` (as the sparse
+    candidates of Friedman, Nachman, Pe'er 1999).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _candidates(
 
 
 class _RowSearch:
-    """State of the greedy search: arcs so far, log joint of each row, gains of candidate arcs."""
+    """State of the greedy search: arcs added, log joint of each row, gains of candidate arcs."""
 
     def __init__(
         self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
@@ -127,7 +127,10 @@ class _RowSearch:
         return tuple(self._features[q] for q in above), self._features[c]
 
     def _with(self, p: int, c: int, part: slice) -> Floats:
-        """Return the leave-one-out log joint of some rows after adding the arc p -> c, (n, K)."""
+        """Return the log joint of the rows in a slice after the arc p -> c is added, shape (n, K).
+
+        The log joint of each row with each class is estimated from all other rows.
+        """
         before = tuple(self._features[q] for q in self._parents[c])
         old = self._rows.term(before, self._features[c], part)
         return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))

@@ -40,10 +40,10 @@ class CovarianceModel:
         variance.
     regularization : float in [0, 1], "ledoit_wolf", "oas" or None
         Shrinkage of the full covariance S of each class towards a multiple of the identity matrix,
-        with intensity s: ``(1 - s) S + s (tr S / d) 1``. A number is the intensity itself, applied
-        in the units of the features. A name selects a formula for the intensity, which is applied
-        to features scaled by their standard deviations within each class (Ledoit and Wolf 2004;
-        Chen, Wiesel, Eldar and Hero 2010, equation 23).
+        with intensity s: ``(1 - s) S + s (tr S / d) I`` for d features and the identity matrix I. A
+        number is the intensity itself, applied in the units of the features. A name selects a
+        formula for the intensity, which is applied to features scaled by their standard deviations
+        within each class (Ledoit and Wolf 2004; Chen, Wiesel, Eldar and Hero 2010, equation 23).
     smoothing : Smoothing
         `var_smoothing` is the share of each column's total variance that is added to its variances
         (1 is added for a constant column). With a `ddof` of 1, sums of squares are divided by the
@@ -94,7 +94,7 @@ class CovarianceModel:
 
 
 class _Rows(NamedTuple):
-    """Rows without missing values, from which the fourth moments of Ledoit-Wolf are computed."""
+    """Rows without missing values, for the fourth moments in the formula of Ledoit and Wolf."""
 
     values: Floats
     group: NDArray[np.integer]
@@ -111,7 +111,7 @@ class DiscriminantEstimate(NamedTuple):
 def estimate_discriminant(
     source: CountSource, model: CovarianceModel, *, priors: Floats | None = None
 ) -> DiscriminantEstimate:
-    """Return a network of a class and its features, which are jointly Gaussian given the class.
+    """Fit discriminant analysis: a network whose features are jointly Gaussian given the class.
 
     Complete data need one pass for additive statistics. With missing values, a full covariance is
     estimated by expectation-maximisation, which needs the rows; for diagonal structures the
@@ -262,7 +262,7 @@ def _shares(
     statistics: FamilyStatistics,
     rows: _Rows | None,
 ) -> Floats:
-    """Return the intensity with which each class's covariance shrinks towards the identity, (K,).
+    """Return the shrinkage intensity of the covariance of each class, shape (K,).
 
     `unit` has the covariances of the features divided by `scale`, and `d` is the number of columns
     that are not constant; the other arguments are those of `class_covariances`.
@@ -336,6 +336,7 @@ def fourth_moments(
     weights : ndarray, shape (n_rows,) or (0,)
         If empty, every row has weight 1.
     mean, scale : ndarray, shape (K, d)
+        Mean m and unit of each feature in each class.
     """
     total = np.zeros(len(mean))
     for first in range(0, len(values), _BLOCK):

@@ -41,9 +41,9 @@ class EMHistory:
     Attributes
     ----------
     objective : tuple of float
-        Log posterior of the parameters up to a constant, in nats, for the restart that was kept:
-        initially and after each of its iterations. It never falls, except for the case that
-        `expectation_maximization` describes.
+        Log posterior of the parameters up to a constant, in nats: the initial value, and the value
+        after each iteration, of the restart with the highest final objective. The values never
+        fall, except in the case that `expectation_maximization` describes.
     log_likelihood : float
         Log likelihood of the rows under the network returned.
     converged : bool
@@ -59,7 +59,7 @@ class EMHistory:
 
     @property
     def n_iter(self) -> int:
-        """Number of iterations of the restart that was kept."""
+        """Number of iterations of the restart with the highest final objective."""
         return len(self.objective) - 1
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class EMHistory:
 
 @dataclass(frozen=True)
 class Iterations:
-    """Number of restarts of EM, and the stopping rule of each.
+    """Number of random restarts of EM, and the stopping rule of every restart.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def expectation_maximization(
     table : Table
     weights : ndarray, shape (n_rows,) or (0,)
     smoothing : Smoothing
-        Not a hierarchy (see `Smoothing.is_hierarchy`), for which EM has no such objective.
+        Any scheme but "marginal" and "backoff", under which EM maximises no such objective.
     iterations : Iterations
 
     Returns
@@ -136,7 +136,7 @@ def expectation_maximization(
     UnsupportedModelError
         If a continuous variable is missing in a row that observes one of its descendants.
     DataError
-        If the smoothing is a hierarchy.
+        If the scheme of the smoothing is "marginal" or "backoff".
     """
     if smoothing.is_hierarchy:
         raise DataError(
@@ -164,7 +164,7 @@ def expectation_maximization(
 
 
 class _Problem:
-    """Rows, families and priors that all starts of EM share."""
+    """Input that all random starts of EM share: rows, families (child and parents), priors."""
 
     def __init__(
         self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
@@ -272,17 +272,17 @@ class _Problem:
         centre: Mapping[Discrete, Any],
         otherwise: Floats,
     ) -> Floats:
-        """Return initial means of a continuous family with hidden variables, from random rows.
+        """Return initial means of a continuous child and its parents, some of which are hidden.
 
-        All families use the same rows, so that each hidden state starts as a cluster around one
-        row.
+        Each state of a hidden variable has the values of one row, drawn at random. All families use
+        the same rows, so that each hidden state starts as a cluster around one row.
 
         Parameters
         ----------
         family : Family
         unseen : sequence of int
-            Axes of the hidden variables in the statistics of the family; with several of them, the
-            values of their rows are averaged.
+            Axes of the hidden variables in the statistics of the family. With several hidden
+            variables, the values of the rows of their states are averaged.
         centre : mapping from hidden variable to ndarray of int, shape (n_states,)
             Index of the row drawn for each state.
         otherwise : ndarray

@@ -1,10 +1,10 @@
-"""Expected sufficient statistics of the families of a network, given rows with missing values.
+"""Expected sufficient statistics of a network from rows with missing values: the E-step of EM.
 
-This is the E-step of EM (Dempster, Laird, Rubin 1977; for networks, Lauritzen 1995): each row is
-counted in every configuration of a family, weighted by the posterior probability of the
-configuration. A variable that is missing together with all its descendants does not affect the
-probability of a row, so that its family does not count that row. (EM still maximises the
-likelihood, and occasional missing values of a leaf cost no iterations.)
+A family is a child with its parents. Each row is counted in every configuration of a family,
+weighted by the posterior probability of the configuration (Dempster, Laird, Rubin 1977; for
+networks, Lauritzen 1995). If a row misses a variable and all its descendants, the variable does not
+affect the probability of the row, and the family of the variable does not count the row. (EM still
+maximises the likelihood, and occasional missing values of a leaf cost no iterations.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BLOCK_ENTRIES = 2**21
 
 
 class Expectation:
-    """The E-step for the rows of a table.
+    """E-step of EM: computes the expected sufficient statistics of families from a table.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ class Expectation:
         }
 
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
-        """Return the expected statistics of all families under a network, and its log likelihood.
+        """Return the expected statistics of all families, and the log likelihood, under a network.
 
-        A row that has probability zero under the network adds nothing to families of which it
-        misses a variable, and makes the log likelihood minus infinity.
+        A row that has probability zero under the network adds nothing to the families in which it
+        has a missing variable. It makes the log likelihood minus infinity.
         """
         found = {child: [] if s is None else [s] for child, s in self._fixed.items()}
         log_likelihood = 0.0
@@ -145,11 +145,12 @@ def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_
 def _groups(
     parents: Parents, table: Table
 ) -> Iterator[tuple[NDArray[np.intp], tuple[Discrete, ...]]]:
-    """Yield groups of rows, as row indices and the discrete variables missing in the group.
+    """Yield groups of rows: row indices, and the discrete variables hidden or missing there.
 
-    Rows are grouped by which variables they observe; rare combinations form one last group, whose
-    variables are missing in at least one of its rows. Hidden variables are missing in all groups.
-    Missing variables without children are ignored, as no other variable depends on them.
+    Rows are grouped by their set of observed variables. Rows with rare sets form one last group; a
+    variable counts as missing in this group if at least one row misses it. Hidden variables are
+    missing in all groups. Missing variables without children are ignored, as no other variable
+    depends on them.
     """
     inner = {p for above in parents.values() for p in above}
     asked = [v for v in table.discrete if v in inner]
@@ -215,8 +216,8 @@ class _Block:
     families : dict from child to Family
         The families for which at least one row is relevant.
     evidence : Evidence
-        Columns of the variables that are not open. Where values are missing here, the variable is a
-        leaf of the network.
+        Columns of the variables that are not open. Only variables without children have missing
+        values in these columns.
     soft : dict from variable to codes, shape (n_rows,)
         Open variables that some rows observe; a code is negative where missing.
     weights : ndarray, shape (n_rows,)
@@ -251,12 +252,15 @@ class _Block:
 
     @cached_property
     def fixed(self) -> dict[Variable, FamilyStatistics]:
-        """Statistics of the families without open variables; they do not depend on parameters."""
+        """Statistics of families without open (hidden or missing) variables; constant in EM."""
         one = np.ones((self.evidence.n_rows, 1))
         return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
 
     def expected(self, network: BayesianNetwork) -> tuple[dict[Variable, FamilyStatistics], Floats]:
-        """Return expected statistics of families with open variables, and row log likelihoods."""
+        """Return expected statistics of families with open (hidden or missing) variables.
+
+        The second result has the log likelihood of each row, shape (n_rows,).
+        """
         log_mass = np.zeros(self.evidence.n_rows)
         factors: list[Factor] = []
         for child in self.families:
@@ -276,7 +280,7 @@ class _Block:
         return found, log_mass + mass
 
     def _collected(self, child: Variable, posterior: Floats) -> FamilyStatistics:
-        """Return the statistics of a family, with rows weighted by a posterior of open variables.
+        """Return the statistics of a family; the posterior of its open variables weights the rows.
 
         Parameters
         ----------
@@ -313,7 +317,10 @@ class _Block:
         )
 
     def _index(self, seen: Sequence[Discrete]) -> NDArray[np.intp]:
-        """Return the index of each row's configuration of `seen`, with state 0 where missing."""
+        """Return the index of each row's joint configuration of the variables `seen`.
+
+        A missing value counts as state 0.
+        """
         index = np.zeros(self.evidence.n_rows, dtype=np.intp)
         for variable in seen:
             index *= variable.cardinality

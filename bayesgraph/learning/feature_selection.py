@@ -121,7 +121,7 @@ def _prefix_losses(
 
 
 def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:
-    """Return a structure to which the missing ones of `features` are added as nodes without arcs.
+    """Return a structure with absent `features` added as nodes without arcs.
 
     The variables are then in the order of `features`, after the class.
     """
@@ -141,7 +141,7 @@ def forward_selection(
     loss: str = "log",
     max_features: int | None = None,
 ) -> Structure:
-    """Return a structure over the features with which naive Bayes has the lowest loss.
+    """Return a structure over features that forward selection for naive Bayes chooses.
 
     Starting with no feature, the feature that lowers the leave-one-out loss of naive Bayes most is
     added until none lowers it (Langley and Sage 1994); then the structure over these features is
@@ -187,7 +187,7 @@ def _forward(
     held: dict[tuple[int, int], Floats] = {}
 
     def term(at: int, part: slice) -> Floats:
-        """Return the log term of one feature for a slice of rows; cached if all terms fit."""
+        """Return leave-one-out log p(feature | class) of a slice of rows, cached if memory fits."""
         if cells > _MAX_HELD:
             return rows.term((), features[at], part)
         key = (at, part.start)

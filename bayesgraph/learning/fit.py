@@ -1,4 +1,4 @@
-"""Count sources and fitted networks from a user's table."""
+"""Functions that return a count source, or a fitted network, for a user's table."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def fit_network(
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
-    """Return the nodes and the arcs of a graph, or None and the arcs if `arcs` are pairs."""
+    """Return the nodes and arcs of a networkx graph; for (parent, child) pairs, None and arcs."""
     if isinstance(arcs, nx.DiGraph):
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):

@@ -36,8 +36,8 @@ def gaussian_fit(
 ) -> Floats:
     """Return the maximised Gaussian log likelihood of m families up to a constant, shape (m,).
 
-    It is -1/2 sum n log(residual variance) over the configurations of the discrete parents.
-    Variances are regularised like those of CPDs: see `estimate_gaussian`.
+    It is ``-1/2 sum n log(residual variance)`` over the configurations of the discrete parents,
+    with n rows each. Variances are regularised like those of CPDs: see `estimate_gaussian`.
 
     Parameters
     ----------

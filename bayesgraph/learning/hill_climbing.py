@@ -40,7 +40,7 @@ def hill_climb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return naive Bayes augmented by the arcs between features that maximise a score greedily.
+    """Return a naive Bayes structure augmented by greedy search for arcs between features.
 
     The class is a parent of every feature. The search starts from the required arcs between
     features, and repeats the addition, removal or reversal of an arc of the highest gain until no
@@ -105,7 +105,7 @@ def unrestricted(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return a general Bayesian network, in which the class is a variable like any other.
+    """Return a general network structure, in which the class is a variable like any other.
 
     Like `hill_climb`, without arcs from the class to all features: the class may have parents,
     children or neither, and is predicted from its Markov blanket. The source needs no class.
@@ -114,7 +114,7 @@ def unrestricted(
     ----------
     source, smoothing, score, ess
         As for `hill_climb`, without the score "cll". The other scores are better than "fcll" here:
-        where the class is not a parent, "fcll" is only a fraction of the likelihood.
+        for a child without the class as a parent, "fcll" is only a fraction of the log likelihood.
     max_parents : int, default 3
         Maximum number of parents of each variable.
     required, forbidden : iterable of (parent, child), optional
@@ -220,7 +220,10 @@ class Climber:
         return (self.columns[parent], *others), self.columns[child]
 
     def _best(self) -> tuple[int, int, int] | None:
-        """Return the best change as (kind, parent, child), None if no change raises the score."""
+        """Return the change with the highest gain as (kind, parent, child), None if no gain.
+
+        The kinds are removal, addition and reversal of the arc parent -> child.
+        """
         reach = self._reach()
         full = np.array([len(above) >= self.maximum for above in self.parents])
         adding = np.where(reach.T | full, -np.inf, self.adding)
@@ -267,7 +270,7 @@ class Climber:
         return found
 
     def _apply(self, kind: int, p: int, c: int) -> list[int]:
-        """Change (as `kind` says) the arc p -> c; return the columns whose parents changed."""
+        """Add, remove or reverse (`kind`) the arc p -> c; return columns with changed parents."""
         if kind == _ADD:
             self.parents[c].append(p)
             return [c]

@@ -65,9 +65,9 @@ def impurity_decrease(
 ) -> Floats:
     """Return the decrease of impurity when a node is split into child nodes.
 
-    ``n / total * (i(node) - sum_k n_k / n * i(child k))`` with n rows in the node and n_k in child
-    k (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the information
-    gain.
+    ``n / total * (i(node) - sum_k n_k / n * i(child k))`` with the impurity i, n rows in the node
+    and n_k in child k (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the
+    information gain.
 
     Parameters
     ----------

@@ -27,6 +27,7 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     Parameters
     ----------
     counts : ndarray, shape (..., K, r_x, r_y)
+        Counts by class C and by the states of X and Y.
 
     Returns
     -------
@@ -78,12 +79,13 @@ def pair_tables(
 
 
 def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
-    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the total weight of their rows.
+    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the weight of their rows.
 
     Returns
     -------
     scores, rows : ndarray, shape (d, d)
-        Symmetric, zero on the diagonal; the scores in nats per row.
+        Scores in nats per row, and total weight of the rows that observe both columns. Symmetric,
+        zero on the diagonal.
     """
     d = len(summary.at.cards)
     scores, rows = np.zeros((d, d)), np.zeros((d, d))
@@ -99,7 +101,8 @@ def gaussian_scores(
     """Return I(X_i; X_j | C) of all pairs of continuous columns, and the weight of their rows.
 
     For a bivariate Gaussian (Cover and Thomas 2006, example 8.5.1) given the class y it is ``sum_y
-    P(y) * -1/2 log(1 - rho_y^2)``. Covariances are regularised like those of CPDs.
+    P(y) * -1/2 log(1 - rho_y^2)``, with the correlation rho_y in class y. Covariances are
+    regularised like those of CPDs.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def ranked_parents(
     k: int,
     rules: ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
-    """Return the order in which features enter kDB, the ranked parents of each, and all gains.
+    """Return the order of the features in kDB, their ranked parents, and the gains of all arcs.
 
     Returns
     -------

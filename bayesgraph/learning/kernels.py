@@ -28,8 +28,9 @@ def expect_normal(
     """Add the expected deviations from means, and their products, of rows with missing values.
 
     This is the E-step of EM for a multivariate normal in each group (Little and Rubin 2002, section
-    11.2): given the observed values x_o, the missing values have the mean ``m + S_mo S_oo^-1 (x_o -
-    m_o)`` and the covariance ``S_mm - S_mo S_oo^-1 S_om``.
+    11.2): given the observed values x_o, the missing values x_u have the mean ``m_u + S_uo S_oo^-1
+    (x_o - m_o)`` and the covariance ``S_uu - S_uo S_oo^-1 S_ou``, with the mean m and the
+    covariance S of the group.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def expect_normal(
     filled : ndarray, shape (n_rows, d)
         Missing values are overwritten by their expectations.
     sums : ndarray, shape (n_groups, d)
-        Sums of deviations from `mean`, added to.
+        Incremented by the sums of deviations from `mean`.
     products : ndarray, shape (n_groups, d, d)
-        Lower triangles of the sums of products of deviations, added to.
+        Lower triangles are incremented by the sums of products of deviations.
 
     Returns
     -------

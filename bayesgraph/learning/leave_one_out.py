@@ -77,9 +77,9 @@ class LeaveOneOut:
         self.total = max(float(self.weights.sum()), 1.0)
 
     def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
-        """Collect the statistics that given terms need, in one pass over the rows.
+        """Collect the statistics of given terms log p(child | parents, class), in one pass.
 
-        `asked` has pairs of the parents among the features and the child of each term.
+        `asked` has a pair (parents among the features, child) for each term.
         """
         keys = [(tuple(parents), child) for parents, child in asked]
         keys += [((), child) for parents, child in keys if parents]
@@ -92,7 +92,7 @@ class LeaveOneOut:
             self._known[parents, child] = kind(self, parents, child, found[family])
 
     def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
-        """Raise a MemoryLimitError if the statistics of (parents, child) pairs do not fit."""
+        """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
         self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
         size = 16 * int(self._cells) * self.target.cardinality  # bytes of counts and derived arrays
         if size > default_memory_limit():
@@ -155,7 +155,7 @@ def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
 
 @dataclass
 class _Term:
-    """Statistics of one child given the class and its parents among the features."""
+    """Base class of leave-one-out estimates of log p(child | parents, class) for one child."""
 
     rows: LeaveOneOut
     parents: tuple[Variable, ...]
@@ -163,7 +163,10 @@ class _Term:
     statistics: FamilyStatistics
 
     def _configuration(self, rows: slice) -> NDArray[np.intp]:
-        """Return the index of each row's configuration of discrete parents; missing is state 0."""
+        """Return the index of each row's configuration of the discrete parents.
+
+        A missing parent counts as state 0.
+        """
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         n = len(self.rows.labels[rows])
         if not discrete:
@@ -174,7 +177,7 @@ class _Term:
 
 @dataclass
 class _Discrete(_Term):
-    """Term of a discrete child: a row is subtracted from its cell and its configuration's total."""
+    """Leave-one-out log p(child | parents, class) of a discrete child: counts minus the row."""
 
     def __post_init__(self) -> None:
         counts = self.statistics.counts
@@ -195,7 +198,7 @@ class _Discrete(_Term):
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, rows: slice) -> Floats:
-        """Return log p(child | parents, class) for a slice of rows, each left out, shape (n, K)."""
+        """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
         if self.rows.smoothing.is_hierarchy:
@@ -213,7 +216,7 @@ class _Discrete(_Term):
     def _backed_off(
         self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
     ) -> Floats:
-        """Return the term from tables that shrink towards tables given fewer parents ("backoff").
+        """Return log p(child | parents, class) from tables that shrink towards fewer parents.
 
         `at` and `state` are the configuration of the parents and the state of the child in each
         row. Leaving a row out also changes the marginal share of its state, and so the term of
@@ -236,9 +239,10 @@ class _Discrete(_Term):
         return _logs(share)
 
     def _levels(self) -> list[int]:
-        """Return how many adjacent configurations each table of the hierarchy merges.
+        """Return the number of parent configurations that a cell of each back-off table merges.
 
-        The first table, given the class alone, merges all; the last, given all parents, merges 1.
+        The first table is given the class alone and merges all configurations; the last table is
+        given all parents and merges none (the number is 1).
         """
         if self.rows.smoothing.scheme != "backoff":
             return [1]
@@ -260,7 +264,7 @@ def _logs(shares: Floats) -> Floats:
 
 @dataclass
 class _Linear(_Term):
-    """Term of a continuous child: moments without a row by a rank-one update (Welford 1962)."""
+    """Leave-one-out log density of a continuous child, by rank-one updates (Welford 1962)."""
 
     def __post_init__(self) -> None:
         found, smoothing = self.statistics, self.rows.smoothing
@@ -289,7 +293,7 @@ class _Linear(_Term):
         return regression(covariance, self._ridge[-1])
 
     def log(self, rows: slice) -> Floats:
-        """Return log p(child | parents, class) for a slice of rows, each left out, shape (n, K)."""
+        """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
         table = self.rows.table
         values = np.stack([table.column(v)[rows] for v in self._numbers], axis=1)
         gone = np.isnan(values)
@@ -310,7 +314,7 @@ class _Linear(_Term):
         at: NDArray[np.intp],
         rows: slice,
     ) -> Floats:
-        """Return the log density of each row in its own class, from statistics without it, (n,).
+        """Return the log density of each row in its own class, estimated without the row, (n,).
 
         The densities in other classes need no update. `values` has the continuous parents and,
         last, the child; `at` is the index of the configuration of the discrete parents.
@@ -334,7 +338,7 @@ class _Linear(_Term):
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
-    """Return for each row the mean without it: `removed` of the weight `count` is left out."""
+    """Return the mean without each row, whose weight `removed` is subtracted from `count`."""
     share = safe_divide(removed, count - removed)[:, None]
     return np.asarray(mean + share * (mean - values))
 

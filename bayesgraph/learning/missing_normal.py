@@ -18,7 +18,7 @@ from bayesgraph.statistics.moments import GroupMoments, safe_divide
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """Rows whose missing values are replaced by their expectations, and expected statistics.
+    """Result of EM: rows completed by conditional means, and expected sufficient statistics.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def complete_normal(
     tolerance: float = 1e-6,
     max_iter: int = 1000,
 ) -> Completed:
-    """Return the expected complete-data statistics of normal classes at the maximum likelihood.
+    """Fit normal classes to incomplete rows by EM; return expected complete-data statistics.
 
     The algorithm is expectation-maximisation for the multivariate normal (Little and Rubin 2002,
     section 11.2) within each class; with a shared covariance the maximisation step pools the
@@ -126,7 +126,7 @@ def complete_normal(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Standardised rows, sorted by their pattern (set of missing columns), and fixed statistics.
+    """Input of EM: standardised rows, sorted by their set of missing columns (pattern).
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class _Problem:
         weights: Floats,
         var_smoothing: float,
     ) -> _Problem:
-        """Return the problem for standardised rows, NaN where missing."""
+        """Return the input of EM for standardised rows, NaN where missing."""
         ridge = np.full(values.shape[1], float(var_smoothing))
         missing = np.isnan(values)
         partial = np.flatnonzero(missing.any(axis=1))

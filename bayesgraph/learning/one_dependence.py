@@ -132,7 +132,7 @@ def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.
 
 
 def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
-    """Return a CPD given class and parent, with `alone` in the states of the parent that are rare.
+    """Return a CPD given class and parent, replaced by `alone` for rare states of the parent.
 
     `alone` is the CPD given the class alone, `rare` the mask of the rare states or None.
     """

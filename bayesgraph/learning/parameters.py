@@ -88,12 +88,14 @@ def _leaves(
     source: CountSource,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return CPDs of the features with the class as only parent: one or more per distribution.
+    """Return the plates of the features whose only parent is the class.
 
-    Such a CPD, a plate, is for many features at once. `named` has the distribution of each
-    variable. Features with a distribution that allows any parents are left out, for CPDs of their
-    own, if some features have other parents too and the source does not yet hold the statistics of
-    single columns: these would take another pass over the data.
+    A plate is one object with the CPDs of many features of the same distribution.
+
+    `named` has the distribution of each variable. Features with a distribution that allows any
+    parents are left out, to get separate CPDs, if other features have further parents and the
+    source does not yet hold the statistics of single columns: to collect them would take another
+    pass over the data.
     """
     target = source.target
     if target is None:
@@ -181,9 +183,10 @@ def estimate_gaussian(
 ) -> GaussianCPD:
     """Return the linear Gaussian of a child from the joint moments of parents and child.
 
-    Given configuration d, with S regularised by `smoothing`, the child has the mean
-    ``m_c + b^T (z - m_z)`` with ``b = S_zz^-1 S_zc`` and the variance ``S_cc - S_cz b``: the
-    conditional of the joint Gaussian (Anderson 2003, theorem 2.5.1).
+    Given a configuration of the discrete parents and values z of the continuous parents, the child
+    c has the mean ``m_c + b^T (z - m_z)`` with ``b = S_zz^-1 S_zc`` and the variance ``S_cc - S_cz
+    b``: the conditional of the joint Gaussian (Anderson 2003, theorem 2.5.1). Here m are the means
+    of the rows with this configuration, and S is their covariance, regularised by `smoothing`.
 
     Parameters
     ----------

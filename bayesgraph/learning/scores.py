@@ -29,11 +29,11 @@ _MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
 
 
 def fcll(given: Floats, mixed: Floats) -> Floats:
-    """Return the factorised conditional log likelihood (FCLL) from two gains in log likelihood.
+    """Return the gain in factorised conditional log likelihood (FCLL) from two likelihood gains.
 
-    Carvalho, Roos, Oliveira, Myllymäki (2011); a weighted sum of `given` and ``given - mixed``. If
-    the class is not among the parents, both gains are the same, and the result is a fraction of the
-    gain.
+    Carvalho, Roos, Oliveira, Myllymäki (2011); the result is a weighted sum of `given` and ``given
+    - mixed``. If the class is not among the parents, both gains are the same, and the result is a
+    fraction of them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Gains:
         return max(float(self._pairs(columns, given).singles.totals.sum()), 1.0)
 
     def of_pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Floats:
-        """Return the gain by each arc p -> c, if c has no parent except `given`, shape (d, d)."""
+        """Return the gain by each arc p -> c if c has at most `given` as a parent, shape (d, d)."""
         scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
         if self.score == "fcll":
             other = scores
@@ -130,7 +130,7 @@ class Gains:
         return self.source.pairs(Pairs(columns, given))
 
     def of(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return the gain by the first parent in addition to the others, for each (parents, child).
+        """Return for each (parents, child) the gain by adding the first parent to the others.
 
         If the class is among the other parents, it is the first of them. The gain is -inf if the
         table would be too large.

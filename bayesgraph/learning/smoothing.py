@@ -207,7 +207,10 @@ class Smoothing:
             )
 
     def refuse_predictive(self, name: str) -> None:
-        """Raise a DataError if estimation is "predictive"; `name` needs point estimates."""
+        """Raise a DataError if estimation is "predictive".
+
+        `name` says, for the message, which model needs point estimates.
+        """
         if self.estimation == "predictive":
             raise DataError(
                 f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."
@@ -240,12 +243,15 @@ class Smoothing:
         return alpha
 
     def weighted(self, counts: Floats, alpha: Floats) -> Floats:
-        """Return counts plus pseudo-counts, and minus 1 (not below 0) for the posterior mode."""
+        """Return counts plus pseudo-counts; for the posterior mode minus 1, but not below 0."""
         cells = counts + alpha
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
     def pull(self, n_states: int) -> float:
-        """Return the equivalent sample size of a table's target distribution, 0 for "ml"."""
+        """Return the equivalent sample size of the distribution to which a table shrinks.
+
+        It is 0 for maximum likelihood; see `strength`.
+        """
         if self.estimation == "ml":
             return 0.0
         if self.strength is not None:
@@ -299,7 +305,7 @@ class Smoothing:
         return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
 
     def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
-        """Return covariances after shrinkage towards `towards`, without the ridge.
+        """Return covariances shrunk towards `towards`, before the ridge is added (see `ridge`).
 
         Parameters
         ----------

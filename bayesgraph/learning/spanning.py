@@ -158,9 +158,10 @@ def _checked_score(score: Any) -> Any:
 
 
 def _net(score: str | float, scores: ArcScores) -> Floats:
-    """Return the penalised gain by each edge, in nats per row, shape (d, d).
+    """Return the gain in log likelihood minus a penalty of each edge, in nats per row, (d, d).
 
-    The penalty is "bic" or "aic" for the parameters that the edge adds, or a threshold (`score`).
+    If `score` is "bic" or "aic", this is the penalty of the parameters that the edge adds. If
+    `score` is a number, this threshold is subtracted from every gain.
     """
     if isinstance(score, str):
         return safe_divide(scores.net(score), scores.rows)
@@ -178,7 +179,7 @@ def _augmented(
     *,
     pays: bool = False,
 ) -> Structure:
-    """Return a maximum spanning tree or forest, directed, with `given` as a further parent of all.
+    """Return a directed maximum spanning tree or forest; `given` is a parent of all columns too.
 
     `worth` computes edge weights from the scores of arcs; `pays` says whether to leave out edges
     without a positive weight, which makes a forest.
@@ -264,7 +265,7 @@ def _joined(
     """Return the edges that join continuous columns to each other and to discrete columns.
 
     They form a maximum spanning tree in which node 0 stands for all discrete columns: an edge from
-    it to a continuous column stands for that column's edge of the highest weight to a discrete
+    node 0 to a continuous column stands for the column's edge of the highest weight to a discrete
     column. `allowed` and `forced` are masks of the allowed and required edges.
     """
     n = len(continuous)

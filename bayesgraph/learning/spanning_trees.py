@@ -49,10 +49,11 @@ class SpanningTrees:
 
     @cached_property
     def _steps(self) -> list[tuple[Floats, Floats]]:
-        """Log weights before each elimination of a node (the last one first), and path shares.
+        """Log weights of edges before each elimination of a node, and path shares.
 
-        The path share of a pair of remaining nodes, in an array of shape (k, k) for a step with k +
-        1 nodes, is the part of its new weight that is due to paths through the eliminated node.
+        Nodes are eliminated from the last to the first. The path share of a pair of remaining
+        nodes, in an array of shape (k, k) for a step with k + 1 nodes, is the part of its new
+        weight that is due to paths through the eliminated node.
         """
         weights = np.array(self.log_weights, dtype=np.float64)
         np.fill_diagonal(weights, -np.inf)

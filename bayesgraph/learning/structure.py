@@ -69,9 +69,9 @@ class LearnerCard:
     learn : callable
         Function from a count source and a smoothing to a Structure.
     counts_ahead : bool, or mapping from option to values
-        Whether the statistics that the learner requests are known ahead, before it has seen the
-        data, so that rows can be added to and removed from them; or, for each option, the values
-        with which they are.
+        Whether the statistics that the learner requests do not depend on the data, so that rows can
+        be added to and removed from collected statistics. A mapping lists, for each option, the
+        values for which this holds.
     """
 
     learn: Callable[..., Structure]
@@ -110,7 +110,7 @@ def learner(
 
 
 def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the name and the preset options of a registered learner, or None.
+    """Return the name and the preset options of a registered learner; None if unregistered.
 
     `value` may be the learner, or a `functools.partial` of it with keyword arguments.
     """
@@ -191,7 +191,7 @@ def check_source(source: object, learner: str) -> None:
 def below_class(
     given: Discrete | None, columns: tuple[Variable, ...], scores: Mapping[Arc, float]
 ) -> Structure:
-    """Return the structure of scored arcs between columns, with `given` as a parent of all."""
+    """Return the structure with the scored arcs, and `given` as a parent of all columns."""
     variables = columns if given is None else (given, *columns)
     star_arcs = () if given is None else tuple((given.name, v.name) for v in columns)
     return Structure(variables, (*star_arcs, *scores), scores)

@@ -39,6 +39,7 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
     Parameters
     ----------
     counts : ndarray, shape (..., K, r_x, r_y)
+        Counts by class and by the states of both columns.
     ess : float
         Equivalent sample size of the prior, in rows, over all cells together.
 
@@ -53,7 +54,7 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TreePosterior:
-    """Posterior over all trees of features: proportional to the product of edge weights.
+    """Posterior over trees of features, P(tree) proportional to the product of edge weights.
 
     For mixed types, a tree consists of a tree over the discrete features, and of a tree over the
     continuous features and one node for all discrete features. All arcs between the types then
@@ -76,12 +77,12 @@ class TreePosterior:
 
     @cached_property
     def _to_discrete(self) -> Floats:
-        """Log of each continuous feature's summed weight of edges to discrete features."""
+        """Log of the summed weights of edges from each continuous to all discrete features."""
         return log_sum_exp(self.log_weights[: self.n_discrete, self.n_discrete :], 0)
 
     @cached_property
     def _whole(self) -> SpanningTrees:
-        """Trees over the continuous features and, if any, node 0 for all discrete ones."""
+        """Distribution over trees of continuous features, with node 0 for all discrete features."""
         m = self.n_discrete
         inner = self.log_weights[m:, m:]
         if not m:

@@ -1,4 +1,4 @@
-"""Estimation for a decision tree with known splits: its features, leaves and information gains."""
+"""Estimates for a tree with known splits: feature marginals, leaf distributions, gains."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _CHUNK_ROWS = 2**16
 def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Floats) -> CPD:
     """Return the marginal distribution of a feature without parents, from the rows that observe it.
 
-    A table for a discrete feature, a histogram for a continuous one. Pseudo-counts of one row in
-    total are spread evenly over the states, or over the range of the values; each tail beyond the
-    range has a pseudo-count of one row. No later value is impossible.
+    The distribution of a discrete feature is a table, that of a continuous feature a histogram.
+    Pseudo-counts of one row in total are spread evenly over the states, or over the range of the
+    values; each tail beyond the range has a pseudo-count of one row. Hence no later value has
+    probability zero.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def node_sums(
 
 
 def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
-    """Return the values of tree nodes; a node in the mask `empty` has those of its parent node."""
+    """Return tree node values, in which nodes in the mask `empty` have the parent node's value."""
     result = values.copy()
     for node in range(tree.n_nodes):  # parents come first
         if tree.feature[node] >= 0:
@@ -133,10 +134,10 @@ def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
 def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
     """Return the smoothed class distribution at each node, shape (n_nodes, n_classes).
 
-    From class counts of this shape, ``(n_c + m * q_c) / (n + m)`` with the overall class frequency
-    q_c and m = alpha * n_classes (the m-estimate, Cestnik 1990). If all classes are equally
-    frequent this adds alpha to each count, and a tree of one leaf keeps the class frequencies. A
-    node that no row reaches has the distribution of its parent.
+    It is ``(n_c + m * q_c) / (n + m)`` for n rows at the node, n_c of which have class c
+    (`counts`), the overall class frequency q_c, and m = alpha * n_classes (the m-estimate, Cestnik
+    1990). If all classes are equally frequent this adds alpha to each count, and a tree of one leaf
+    keeps the class frequencies. A node that no row reaches has the distribution of its parent.
     """
     total = counts.sum(axis=1)
     cells = counts + alpha * counts.shape[1] * counts[0] / total[0]
@@ -147,7 +148,7 @@ def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
 def information_by_parent(
     tree: Tree, parents: Sequence[Variable], counts: Floats
 ) -> dict[Variable, float]:
-    """Return the information gain about the class by the splits on each parent, in nats.
+    """Return the summed information gain of the splits on each parent (feature), in nats.
 
     It is the decrease of entropy at each split, weighted by the share of rows that reach it. The
     sum over all parents is the mutual information of class and leaf. `counts` has the class counts

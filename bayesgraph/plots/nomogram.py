@@ -65,7 +65,7 @@ def nomogram_figure(
     max_features: int = 10,
     title: str | None = None,
 ) -> Figure:
-    """Return a nomogram: points for every value, whose sum shows the probability of a class.
+    """Return a nomogram: each value has points, and their total gives a class probability.
 
     The ruler of a continuous feature whose log odds rise and fall has two branches: values of the
     rising branch are written above it, values of the falling branch below. An open diamond marks
@@ -268,7 +268,7 @@ def _labels(
 def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
     """Draw the ruler of a continuous feature, with a branch for each monotonic slice.
 
-    `place` has the points of each grid value, its position on the ruler.
+    `place` has the position of each grid value on the ruler, in points.
     """
     ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
     values = ruler.values
@@ -290,10 +290,11 @@ def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
 
 
 def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
-    """Draw the rulers of the total points and of the class probability, except near 0 and 1.
+    """Draw the rulers of the total points and of the class probability.
 
-    They are below the rulers of `n` features. `offset` is the log odds at 0 total points, `span`
-    the range of the log odds, and `unit` the points per unit of log odds.
+    The rulers are below those of `n` features, and leave out probabilities near 0 and 1. `offset`
+    is the log odds at 0 total points, `span` the range of the log odds, and `unit` the points per
+    unit of log odds.
     """
     low, high = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
     if low >= high:  # all sums are outside the limits

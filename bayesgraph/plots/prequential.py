@@ -66,7 +66,7 @@ def prequential_figure(
     Raises
     ------
     DataError
-        If there are no results, `measure` is another one, or `changes` are not indices of rows.
+        If there are no results, `measure` is unknown, or `changes` are not indices of rows.
     DataTypeError
         If an object is not a PrequentialResult.
     MissingDependencyError

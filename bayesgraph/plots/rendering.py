@@ -57,8 +57,8 @@ _PDF_DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
 def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) -> None:
     """Draw a model to a file.
 
-    The file is replaced as a whole or not at all. The same model, options, fonts and Graphviz give
-    the same bytes.
+    The file is written atomically: it is replaced as a whole or not at all. The same model,
+    options, fonts and version of Graphviz give the same bytes.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def heading(axes: Axes, title: str, note: str) -> None:
 
 
 def without_mathematics(texts: Iterable[Any]) -> None:
-    """Have text show its dollar signs, also in a figure that is saved in the style of its user."""
+    """Turn off mathematical notation in text objects, so that dollar signs appear as such."""
     for text in texts:
         text.set_parse_math(False)
 
@@ -95,7 +95,7 @@ def shown_names(classes: Iterable[Any]) -> list[str]:
 
 
 def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
-    """Write a figure to a file, which is replaced as a whole or not at all.
+    """Write a figure to a file atomically: the file is replaced as a whole or not at all.
 
     Parameters
     ----------

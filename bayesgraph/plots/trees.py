@@ -52,10 +52,10 @@ def tree_to_dot(
     Raises
     ------
     DataTypeError
-        If it is not a TreeCPD.
+        If `cpd` is not a TreeCPD.
     GraphError
-        If `rankdir` is another one, `max_depth` is negative, or the only parent of `numbers` is not
-        the tree's child.
+        If `rankdir` is neither "TB" nor "LR", `max_depth` is negative, or the only parent of
+        `numbers` is not the tree's child.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int)
 
 
 def _cut(cpd: TreeCPD, node: int) -> str:
-    """Return the DOT statement of a node that replaces its subtree by the number of leaves."""
+    """Return the DOT statement of a box drawn for a subtree, with its number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
         at = waiting.pop()
@@ -162,7 +162,7 @@ def _cut(cpd: TreeCPD, node: int) -> str:
 
 
 def _rows(cpd: TreeCPD, node: int) -> list[str]:
-    """Return the label of the number of rows that reached a node, as a list; empty if unknown."""
+    """Return a list with the text of the number of rows at a node; an empty list if unknown."""
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
@@ -172,7 +172,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return (condition, its full text, states still possible) for both branches of a split.
+    """Return (short condition, full condition, possible states) for both branches of a split.
 
     `left_over` has the states of each discrete feature that are still possible at the node.
     """

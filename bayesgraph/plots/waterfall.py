@@ -48,13 +48,15 @@ def contributions_figure(
     """Return a figure of how the findings lead from the prior to the log odds of a row.
 
     Each bar starts where the bar above it ends. Blue bars favour the positive class, orange bars
-    oppose it. A finding that is impossible for one side is an arrow to the edge.
+    oppose it. A finding that is impossible under one of the compared classes is an arrow to the
+    edge.
 
     Parameters
     ----------
     contributions : Contributions
     max_findings : int
-        Maximum number of findings to show, by magnitude; one bar sums the others.
+        Maximum number of findings to show, those of the largest magnitude; one bar has the sum of
+        the others.
     arcs : bool
         Split each finding into its contribution alone and, in paler bars, the change that the arc
         from each observed parent makes.
@@ -93,7 +95,7 @@ def contributions_figure(
 
 @dataclass(frozen=True)
 class _Bar:
-    """One row of the figure: the prior, a finding, or (`piece`) a part of a finding."""
+    """One bar of the figure: the prior, a finding or, if `piece` is true, a part of a finding."""
 
     label: str
     value: float
@@ -104,7 +106,7 @@ class _Bar:
 def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
     """Return the bars of the prior and of the findings; infinite findings (arrows) are last.
 
-    If `arcs` is true, a finding is split into its contribution alone and those of arcs.
+    If `arcs` is true, a finding is split into its contribution alone and the contributions of arcs.
     """
     terms = contributions.sorted_terms()
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]

@@ -55,7 +55,8 @@ def _description_length(terms: LogTerms) -> Floats:
     """Return by how much each feature alone shortens the code of the labels, in nats per row.
 
     ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! + ln C(N_x + K -
-    1, K - 1))]`` (Kononenko 1995, the measure MDL'), at least 0, for N rows and K classes.
+    1, K - 1))]`` (Kononenko 1995, the measure MDL'), at least 0, for N rows, K classes, and counts
+    N_c of class c, N_x of value x, and N_xc of both.
     """
 
     def code(counts: Floats) -> Floats:
@@ -70,8 +71,8 @@ def _description_length(terms: LogTerms) -> Floats:
 def _conditional_likelihood(terms: LogTerms) -> Floats:
     """Return the gain in class log likelihood by each feature alone, in nats per row.
 
-    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, at least 0, where P(c | x) is the posterior of
-    a naive Bayes with this feature only.
+    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, at least 0, where N_xc of N rows have value x
+    and class c, and P(c | x) is the posterior of a naive Bayes with this feature only.
     """
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
@@ -127,8 +128,8 @@ def correlation_exponents(summary: PairsSummary, target: Discrete) -> Floats:
     """Return correlation-based exponents (Jiang, Zhang, Li, Wu 2019).
 
     ``w_i = 1 / (1 + exp(-(r_i - mean_{j != i} q_ij)))``. Here r_i is the mutual information of
-    feature i and the class, divided by its mean over i; q_ij that of features i and j, divided by
-    its mean.
+    feature i and the class, divided by its mean over i; q_ij is the mutual information of features
+    i and j, divided by its mean over all pairs.
 
     Parameters
     ----------
@@ -231,7 +232,10 @@ def _split_quality(
     shape: tuple[int, ...],
     n_log_n: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return class entropy after a split and split information, in nats times rows, of each node.
+    """Return the class entropy after a split, and the split information, of each node.
+
+    Both are multiplied by the number of rows of the node, in nats; the split information is the
+    entropy of the branch of a row.
 
     The split of a node is by the states of one feature. The entropy is infinite if fewer than two
     branches have two rows.
@@ -262,10 +266,11 @@ def _split_quality(
 def _occupied(
     branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the branches with rows, each row's index among them, and their class counts.
+    """Return the non-empty branches, the index of each row's branch among them, and class counts.
 
     `branch` is the index of each row's branch among all `size` branches, and k the number of
-    classes. Unless there are more branches than rows, all are returned, which needs no sorting.
+    classes. If there are at most as many branches as rows, empty branches are returned too, which
+    avoids sorting.
     """
     keys = np.arange(size)
     if size > len(branch):

@@ -12,7 +12,7 @@ from bayesgraph.models.network import BayesianNetwork
 
 
 def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorGraph:
-    """Return the tables of a base network, with exponents that turn them into a wanted network.
+    """Return the CPD tables of one network with exponents that reproduce another network.
 
     A table entry with probability p in the base and q in the wanted network has the exponent ``w =
     log q / log p``, so that ``p^w = q``: the factor graph returned has the same distribution as the

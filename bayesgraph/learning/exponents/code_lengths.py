@@ -44,13 +44,14 @@ def universal_code(n: int) -> float:
 
 
 def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floats:
-    """Return the description length of the intervals or groups of each feature, in nats.
+    """Return the description length of the choice and discretisation of each feature, in nats.
 
-    These are the costs c_k in the prior of fractional naive Bayes (see `fractional_naive_bayes`):
-    ln d for the choice of the feature among d, plus the prior part of the discretisation criterion
-    of Boullé (2006). This part is ``ln N + ln C(N + I - 1, I - 1)`` for the cut points of I
-    intervals, and for every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the class frequencies in
-    its I states. A feature that was not discretised has no cut points to encode.
+    This is the cost of a feature in the prior of fractional naive Bayes (c_i in
+    `fractional_naive_bayes`): ln d for the choice of the feature among d, plus the prior part of
+    the discretisation criterion of Boullé (2006). This part is ``ln N + ln C(N + I - 1, I - 1)``
+    for the cut points of I intervals, and for every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for
+    the class frequencies in its I states, for N rows, N_i of which have state i, and J classes. A
+    feature that was not discretised has no cut points to encode.
 
     Parameters
     ----------

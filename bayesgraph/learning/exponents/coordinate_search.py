@@ -26,7 +26,7 @@ class Objective:
     Attributes
     ----------
     size_cost : ndarray, shape (d + 1,)
-        Cost of the number of features, which is the sum of the exponents rounded up; in nats.
+        Cost, in nats, of each effective number of features (the sum of the exponents, rounded up).
     feature_cost : ndarray, shape (d,)
         Cost of each feature, in nats.
     power : float
@@ -71,7 +71,7 @@ class Sweep:
 
 
 class ExponentSearch:
-    """Current exponents in [0, 1], initially 0, with the class posterior of each row under them.
+    """State of the search: exponents in [0, 1], initially 0, and the class posterior of each row.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ def _loss_of_prior(terms: LogTerms, share: float) -> float:
 
 
 def _spreads(terms: LogTerms) -> Floats:
-    """Return the maximum range of log p(x | c) over classes c in any state x of each feature."""
+    """Return for each feature the maximum over states x of the range of log p(x | c) over c."""
     return np.array([np.ptp(table, axis=1).max() for table in terms.tables])
 
 
 def informative(terms: LogTerms) -> NDArray[np.intp]:
-    """Return the indices of the features whose tables and whose rows both differ between classes.
+    """Return the indices of features whose tables and counts both differ between the classes.
 
     The exponents of other features remain 0. The tables alone do not decide, since smoothing makes
     the tables of a constant feature differ between classes.

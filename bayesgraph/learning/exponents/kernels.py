@@ -26,7 +26,7 @@ _NARROW = 600.0
 
 @numba.njit(cache=True, nogil=True)
 def write_posteriors(scores: Floats, posterior: Floats) -> None:
-    """Write the posterior of each row from the log joint of its classes (`scores`), (n_rows, K)."""
+    """Write the class posterior of each row, given the log joint `scores`, shape (n_rows, K)."""
     n_rows, k = scores.shape
     for n in range(n_rows):
         largest = scores[n, 0]
@@ -46,10 +46,10 @@ def write_posteriors(scores: Floats, posterior: Floats) -> None:
 def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> float:
     """Write the factors by which a step of one exponent multiplies joint probabilities.
 
-    The factors are exp(step * table), divided by the maximum over the classes, in rows 1 and up of
-    `factor`; row 0 holds ones, for missing values. `table` and `counts` have the log probability
-    and the row weight of each state and class. Returns the sum over rows of the log factor of the
-    label, in nats.
+    Row 0 of `factor` receives ones, for missing values. Row x + 1 receives exp(step * table[x]) for
+    state x, divided by the maximum over the classes. `table` has the log probability, and `counts`
+    the weight of the rows, of each state and class. Returns the sum over rows of the log factor of
+    the class of the row, in nats.
     """
     gain = 0.0
     cells, k = table.shape
@@ -72,8 +72,8 @@ def _log_sum(
 ) -> float:
     """Return the weighted sum over rows of ln Z_n, with Z_n = sum_c posterior[n, c] factor[x_n, c].
 
-    Z_n is what the class posterior of row n has to be divided by after it was multiplied by the
-    `factor` of one feature. `column` has the codes x_n, and `unit` says whether all weights are 1.
+    Z_n normalises the class posterior of row n after its multiplication by the `factor` of one
+    feature. `column` has the codes x_n, and `unit` says whether all weights are 1.
     """
     n_rows, k = posterior.shape
     total, product = 0.0, 1.0
@@ -110,8 +110,10 @@ def _smoothed_loss(
 ) -> float:
     """Return -sum_n weight_n ln (p_n f / Z_n + share / K), without the constant ln(1 + share).
 
-    This is the loss after a change of one exponent by a step that has the given `factor`; `column`
-    holds the codes of the feature, and `unit` says whether all weights are 1.
+    This is the log loss of the labels after a step of one exponent. p_n is the posterior of the
+    label of row n before the step, f the `factor` of the step for the label, Z_n the normalising
+    constant of `_log_sum`, and K the number of classes. `column` holds the codes of the feature,
+    and `unit` says whether all weights are 1.
     """
     n_rows, k = posterior.shape
     total, above, below, bit = 0.0, 1.0, 1.0, share / k

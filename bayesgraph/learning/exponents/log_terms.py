@@ -58,7 +58,7 @@ class LogTerms:
         labels: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> LogTerms:
-        """Build from array_likes described in the class; without `weights`, all rows weigh 1.
+        """Return the terms built from the arrays described in the class; default weights are 1.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class LogTerms:
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Offset of each feature's states in the concatenated tables, and their total, (d + 1,)."""
+        """Offset of each feature's states in concatenated tables, and total of states, (d + 1,)."""
         cards = [len(table) for table in self.tables]
         return np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
 

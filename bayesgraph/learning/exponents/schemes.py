@@ -149,7 +149,7 @@ def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> Lo
 
 
 def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
-    """Return the logs of a table with other axes than the class flattened, (n, n_classes)."""
+    """Return the log table of a CPD, all axes but the class flattened, shape (n, n_classes)."""
     with np.errstate(divide="ignore"):
         logs = np.log(cpd.values)
     if target not in cpd.parents:

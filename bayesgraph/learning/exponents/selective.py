@@ -1,4 +1,4 @@
-"""Selective naive Bayes: an average over feature subsets, weighted by compression."""
+"""Selective naive Bayes: models on feature subsets, weighted by compression of the labels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
 
     The exponent of a feature is the weighted share of the evaluated subsets that contain it. A
     subset M of m among d features has the description length ``l(M) + l(D | M) = ln(d + 1) + ln C(d
-    + m - 1, m) - sum_n ln P_M(y_n | x_n)`` in nats, its cost. Its weight is the compression ``1 -
-    cost / null cost`` if that is positive, else 0, with the null cost of the empty subset; a subset
-    that is evaluated several times counts once. Features without information about the class have
-    exponent 0.
+    + m - 1, m) - sum_n ln P_M(y_n | x_n)`` in nats, which is its cost; P_M is the class posterior
+    of a naive Bayes on M. The weight of M is the compression ``1 - cost / null cost`` if that is
+    positive, else 0, with the null cost of the empty subset; a subset that is evaluated several
+    times counts once. Features without information about the class have exponent 0.
 
     Fast forward and backward passes over the features in random order search for subsets, from the
     empty subset in each of ``ceil(log2(d n))`` restarts, where n is the total weight of the rows.
@@ -79,7 +79,11 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
 def search_subsets(
     terms: LogTerms, seed: int, restarts: int | None = None
 ) -> tuple[ExponentSearch, list[Sweep]]:
-    """Search for subsets; return the search, and a record of the subsets of each restart."""
+    """Search for feature subsets of low description length from several restarts.
+
+    Returns the search object (whose objective is the description length), and for each restart the
+    record of the changes that were tried. The arguments are those of `selective_naive_bayes`.
+    """
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
@@ -102,11 +106,11 @@ def search_subsets(
 
 
 def subset_keys(found: Sweep, n_features: int) -> NDArray[np.uint64]:
-    """Return a hash key of each subset that was tried in one restart; equal subsets, equal keys.
+    """Return a hash of each feature subset tried in one restart; equal subsets have equal hashes.
 
-    The key is the exclusive or of one random number per feature of the subset (Zobrist 1970), and 0
-    for the empty subset. Among a million different subsets, two share a key with a probability of
-    3e-8.
+    The hash is the exclusive or of one random number per feature of the subset (Zobrist 1970), and
+    0 for the empty subset. Among a million different subsets, two share a hash with a probability
+    of 3e-8.
 
     Parameters
     ----------

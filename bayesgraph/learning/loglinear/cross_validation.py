@@ -64,14 +64,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The structure chosen, and the weight of each candidate in the mixture of models.
+    """Result of the cross-validation: the structure, and a weight of each candidate model.
 
     Attributes
     ----------
     structure : str
     shares : mapping from Candidate to float
-        Weights of the candidates' scores (log probabilities) in the mixture; they need not sum to
-        one.
+        Weight of each candidate in the weighted sum of the candidates' class scores (log
+        probabilities); the weights need not sum to one.
     losses : mapping from Candidate to float
         Held-out -log P(label), in nats per row.
     """
@@ -118,12 +118,12 @@ class Folded:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be compared: fewer than two classes, or non-empty folds."""
+        """Whether no comparison is possible, with fewer than two classes or non-empty folds."""
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
     def structures(self) -> tuple[str, ...]:
-        """Names of the structures with interacting pairs, to be compared with the star."""
+        """Names of the structures with interacting pairs of features (the star has no pairs)."""
         if len(self.sample.views) < 2 or self._pairs == ():
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
@@ -136,11 +136,12 @@ class Folded:
         return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
-        """Return the scores of the held-out rows under each candidate of one structure.
+        """Return the class scores of held-out rows under each candidate of one structure.
 
-        The candidates have ever weaker penalties; the training of each starts from the parameters
-        of the one before. Stops early if weaker penalties increase the loss by more than
-        `_PATIENCE`.
+        A score is log P(class | row) up to a constant per row. The candidates are in order of
+        weaker penalties, and the training of each starts from the parameters of the previous
+        candidate. After a candidate whose loss exceeds the minimum by more than `_PATIENCE`, no
+        further candidates are trained.
         """
         prior = self.sample.prior
         terms = self._terms(structure)
@@ -171,18 +172,18 @@ class Folded:
         return found
 
     def loss(self, scores: Floats) -> float:
-        """Return the mean -log P(label) of held-out scores, in nats per row."""
+        """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
 
 def choose(folded: Folded) -> Choice:
-    """Return the structure and candidates of the highest held-out conditional likelihood.
+    """Choose the structure and the penalties of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
-    best tree (if any improves) and the penalty of pairs. All candidates are finally mixed by
-    stacking (Wolpert 1992): the weights are those whose weighted sum of scores predicts held-out
-    rows best. As scores are log probabilities, the mixture is again a log-linear model.
+    best tree (if any improves) and the penalty of pairs. Finally the candidates are combined by
+    stacking (Wolpert 1992): the weighted sum of their class scores has the weights that predict
+    held-out rows best. As scores are log probabilities, the sum is again a log-linear model.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -211,7 +212,7 @@ def choose(folded: Folded) -> Choice:
 def train_choice(
     sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
 ) -> tuple[Terms, Effects]:
-    """Train the candidates of a choice on all rows; return the terms and effects of their mixture.
+    """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
     `pairs` has the interacting pairs of features if the structure was given.
     """
@@ -230,7 +231,7 @@ def train_choice(
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
-    """Return the stacking weights of the candidates, not negative, with the lowest log loss.
+    """Return the non-negative stacking weights, one per candidate, of the lowest log loss.
 
     `scores` has the scores of the rows of `sample` under each candidate.
     """

@@ -38,7 +38,11 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
-    """Return the weighted sum of -log P(label); turn scores into weighted residuals P - [label]."""
+    """Return the weighted sum of -log P(label); overwrite scores by weighted residuals.
+
+    The residual of a row and class is the weight times P - [label], where [label] is 1 if the class
+    is the label and 0 otherwise.
+    """
     n_classes = scores.shape[1]
     loss = 0.0
     for row in range(len(scores)):
@@ -61,7 +65,7 @@ def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
-    """Add the residuals of each row to all table cells of the row: the gradient by effects."""
+    """Add the residuals of each row to its cells in `out`: the gradient of the loss by effects."""
     n_classes = residuals.shape[1]
     if n_classes == 2:
         for row in range(len(cells)):
@@ -101,12 +105,14 @@ def pair_gains(
     Parameters
     ----------
     groups : ndarray of int, shape (n_rows, n_features)
-        Group of each value in tables of pairs, -1 where missing.
+        Group index of each value in tables of pairs, -1 where missing.
     cards : ndarray of int, shape (n_features,)
         Number of groups.
     residuals, spreads : ndarray, shape (n_rows, n_classes)
-        Weighted residuals P - [label], and weighted P(1-P), of the model without pairs.
+        Weighted residuals (P minus the indicator of the label), and weighted P(1-P), of the model
+        without pairs.
     ridge : float
+        In rows; it reduces the gains of cells with few rows.
     out : ndarray, shape (n_features, n_features)
     """
     n_rows, n_features = groups.shape

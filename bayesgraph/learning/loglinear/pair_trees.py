@@ -31,7 +31,7 @@ _FIRST = 10.0
 
 
 def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
-    """Return the feature pairs of two maximum spanning trees, by the name of the measure.
+    """Return the feature pairs of a maximum spanning tree for each of two interaction measures.
 
     The measures are the conditional mutual information ("information") and the score test against
     the residuals of a model without pairs ("residual"). Only positive gains count, and ties go to
@@ -49,7 +49,7 @@ def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
-    """Return the group of each value in tables of pairs, shape of codes; -1 where missing."""
+    """Return each value's group index in tables of pairs, (n_rows, n_features), -1 if missing."""
     grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
     for j, view in enumerate(sample.views):
         grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]

@@ -96,7 +96,7 @@ class Canonical:
 def fingerprints(codes: Codes) -> NDArray[np.uint64]:
     """Return a hash of each row; different rows hardly ever have the same hash.
 
-    The sum of the codes times random odd factors, modulo 2^64 (multiplicative hashing:
+    The hash is the sum of the codes times random odd factors, modulo 2^64 (multiplicative hashing:
     Dietzfelbinger, Hagerup, Katajainen, Penttonen 1997).
     """
     random = np.random.RandomState(0)
@@ -118,7 +118,7 @@ def _state_order(variable: Discrete) -> NDArray[np.intp]:
 
 
 def _class_order(codes: Codes, labels: Codes, weights: Floats, n_classes: int) -> NDArray[np.intp]:
-    """Return the order of classes by a hash of the rows of each class, whatever their labels."""
+    """Return a canonical order of the classes: by a hash of their rows, not by their labels."""
     marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
     total = np.bincount(labels, marks * weights if len(weights) else marks, n_classes)
     return np.argsort(np.round(total, 9), kind="stable")
@@ -211,7 +211,7 @@ class Sample:
         return counts / counts.sum() if counts.all() else self.prior
 
     def rows(self, terms: Terms) -> Rows:
-        """Return the rows as cells of the tables of a model's terms, with labels and weights."""
+        """Return the rows encoded as table cells of a log-linear model, with labels and weights."""
         return Rows(terms.rows(self.codes), self.labels, self.weights)
 
     def weighing(self, weights: Floats) -> Sample:
@@ -245,7 +245,7 @@ class Sample:
         return found
 
     def thinned(self, n_rows: int) -> Sample:
-        """Return at most `n_rows` of the rows, evenly spaced."""
+        """Return a sample of at most `n_rows` of the rows, at evenly spaced indices."""
         last = len(self.labels) - 1
         if last < n_rows:
             return self

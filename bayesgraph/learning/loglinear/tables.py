@@ -26,14 +26,14 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
 
     For each class, the model is a tree over the features: a product of ``exp(bias)``, of ``share(x
     | z) exp(effect(x, c))`` for each feature x with the parent z in the forest, and of
-    ``exp(effect(x, z, c))`` for each pair. Summing features out from the leaves to the roots gives
-    the conditional distributions and finally the distribution of the class (Lauritzen and
-    Spiegelhalter 1988). For every complete row the posterior is exactly that of the log-linear
-    model.
+    ``exp(effect(x, z, c))`` for each pair, where ``share(x | z)`` is the frequency of x given z in
+    all classes together. Summing features out from the leaves to the roots gives the conditional
+    distributions and finally the distribution of the class (Lauritzen and Spiegelhalter 1988). For
+    every complete row the posterior is exactly that of the log-linear model.
 
-    The log-linear model does not determine the distribution of the features. The network takes
-    their distribution regardless of the class, multiplied by ``exp(tilt)`` factors (exponential
-    tilting) for which the class prior equals the class frequencies.
+    The log-linear model does not determine the distribution of the features. The network has their
+    distribution in all classes together, multiplied by ``exp(tilt)`` factors (exponential tilting)
+    for which the class prior equals the class frequencies.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
 
 @dataclass(frozen=True)
 class _Forest:
-    """Log factors over a forest of features for each class, and statistics to tilt them by.
+    """Log factors of a forest of features for each class, and statistics for their tilting.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class _Forest:
 
     @classmethod
     def of(cls, terms: Terms, model: Effects, sample: Sample) -> _Forest:
-        """Return the factors of a log-linear model."""
+        """Return the forest of log factors of a log-linear model."""
         tables = np.split(model.cells, terms.starts[1:-1])
         singles = tables[: len(terms.views)]
         pairs: dict[Pair, Floats] = {}
@@ -133,7 +133,7 @@ class _Forest:
         return log_class - log_sum_exp(log_class, 0), tables
 
     def slopes(self, tables: list[Floats]) -> Floats:
-        """Return the derivatives of each class's unnormalised log mass by the tilt, shape (K, K).
+        """Return the derivatives of the unnormalised log P(class) by the tilt, shape (K, K).
 
         They are the means, given the class, of the sum of `alone` over all features. `tables` are
         the log tables at the current tilt.
@@ -149,10 +149,11 @@ class _Forest:
         return found
 
     def tilt_to(self, wanted: Floats) -> Floats:
-        """Return the tilt at which the class has, as nearly as possible, the wanted distribution.
+        """Return the tilt for which the class distribution is, or is nearest to, the wanted one.
 
-        Found by the method of Levenberg and Marquardt (Marquardt 1963). For two classes an exact
-        tilt exists if, for each of them, some states have a posterior above the wanted share.
+        The tilt has the coefficients of `alone` (see `eliminated`), found by the method of
+        Levenberg and Marquardt (Marquardt 1963). For two classes an exact tilt exists if, for each
+        of them, some states have a posterior above the wanted share.
 
         Parameters
         ----------
@@ -184,10 +185,10 @@ def _posterior(joint: Floats) -> Floats:
 
 
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
-    """Return the mean effect of each arc on the scores of the classes, in nats.
+    """Return the strength of each arc: its mean effect on the class scores, in nats.
 
-    The range of an effect over the classes, averaged over the cells of the arc's table by their
-    share of the rows.
+    The strength is the range of the effects over the classes, averaged over the cells of the arc's
+    table with their shares of the rows as weights.
     """
     spread = terms.share * np.ptp(model.cells, axis=1)
     means = np.add.reduceat(spread, terms.starts[:-1])
@@ -203,16 +204,16 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
 
 
 def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
-    """Return each feature's parent in the forest of pairs (roots are first features), and an order.
+    """Return each feature's parent in the forest of pairs, and an order with parents first.
 
-    Parents come before their children in the order.
+    The root of each tree is its first feature and has the parent None.
     """
     n_features = len(terms.views)
     return rooted_forest(n_features, terms.pairs, range(n_features))
 
 
 def _conditional_shares(terms: Terms, sample: Sample, parent: list[int | None]) -> list[Floats]:
-    """Return the distribution of each feature given its parent in the forest, for all classes.
+    """Return each feature's distribution given its parent in the forest, pooled over classes.
 
     It is estimated for the groups of states in tables of pairs. Within a group, the probability is
     divided in proportion to the frequencies of its states.

@@ -60,10 +60,10 @@ class View:
 
 
 def view_of(variable: Discrete, counts: Floats) -> View:
-    """Return the view of a feature, given the number of rows in each of its states.
+    """Return the groups and positions of a feature's states, given the rows in each state.
 
-    If there are many intervals, neighbouring ones share a parameter; positions still distinguish
-    them.
+    If there are many intervals, neighbouring intervals share a parameter; their positions still
+    distinguish them.
     """
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
@@ -75,7 +75,7 @@ def view_of(variable: Discrete, counts: Floats) -> View:
 
 
 def _merged(share: Floats, n_groups: int) -> Groups:
-    """Return the group of each interval: neighbours, with about equally many rows per group.
+    """Return the group of each interval; neighbours are merged to groups of about equal weight.
 
     `share` has the relative frequency of each interval; at most `n_groups` groups are formed.
     """
@@ -87,7 +87,10 @@ def _merged(share: Floats, n_groups: int) -> Groups:
 
 
 def _frequent(counts: Floats, maximum: int) -> Groups:
-    """Return the group of each category: the most frequent ones alone, all others together."""
+    """Return the group of each category: one per frequent category, and one for all others.
+
+    If there are more than `maximum` categories, `maximum` groups are formed.
+    """
     if len(counts) <= maximum:
         return np.arange(len(counts))
     order = np.argsort(-counts, kind="stable")
@@ -97,7 +100,7 @@ def _frequent(counts: Floats, maximum: int) -> Groups:
 
 
 def _positions(cuts: Floats, share: Floats) -> Floats | None:
-    """Return the standardised middles of intervals; outer intervals have the width of the next."""
+    """Return standardised midpoints of intervals; an outer interval is as wide as its neighbour."""
     # Scaled first: the unit does not matter, and squares of large numbers do not overflow.
     cuts = cuts / (np.abs(cuts).max() or 1.0)
     widths = np.diff(cuts) if len(cuts) > 1 else np.ones(1)
@@ -112,7 +115,7 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
 
 @dataclass(frozen=True)
 class Terms:
-    """Concatenated tables of features and of pairs: cells along rows, classes along columns.
+    """Layout of the tables of a log-linear model: cells, parameters and groups of states.
 
     The table of a feature has one cell per state: the parameter of the state's group plus, for
     intervals, a slope times the state's position. The table of a pair has one cell, and one
@@ -194,7 +197,10 @@ class Terms:
 
 
 def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Return which tables are informative: those with more than one cell, or group per side."""
+    """Return a mask of the informative tables, those of features, then those of pairs.
+
+    A feature needs more than one state; in a pair, both features need more than one group.
+    """
     single = [len(view.share) > 1 for view in views]
     return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
 

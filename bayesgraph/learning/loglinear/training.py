@@ -62,7 +62,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Normalised:
-    """Effects of parameters, and the distributions from which their derivatives are computed.
+    """Effects computed from parameters, and the distributions that the gradient needs.
 
     With phi the parameters summed in each cell, class shares ``pi`` and cell shares ``p``: ``g =
     phi - log sum_c pi_c exp(phi_c)``, and for each table ``Z_c = sum_cells p exp(g_c)``. The
@@ -83,7 +83,7 @@ class Normalised:
 
     @classmethod
     def of(cls, terms: Terms, parameters: Floats, prior: Floats) -> Normalised:
-        """Return the effects of parameters, which have the layout of `begin` in `train`."""
+        """Return the effects computed from `parameters`, an array like `begin` in `train`."""
         phi = terms.loadings @ parameters[:-1]
         log_prior = np.log(prior)
         g = phi - log_sum_exp(phi + log_prior, 1)[:, None]
@@ -95,7 +95,7 @@ class Normalised:
         return cls(Effects(cells, parameters[-1]), within, np.exp(g + log_prior))
 
     def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
-        """Return the derivatives of a loss by the parameters, from those by effects and bias."""
+        """Return a loss's gradient by the parameters, given its gradients by effects and bias."""
         sums = np.add.reduceat(by_effects, terms.starts[:-1], axis=0)
         pulled = np.repeat(sums, np.diff(terms.starts), axis=0) * self.within
         by_g = by_effects - pulled
@@ -105,7 +105,7 @@ class Normalised:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as cells of the tables of a model, with labels and weights.
+    """Rows encoded as cells of the tables of a log-linear model, with labels and weights.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Rows:
         return out
 
     def loss_and_gradient(self, model: Effects) -> tuple[float, Floats, Floats]:
-        """Return the weighted sum of -log P(label), its gradient by the effects and the bias."""
+        """Return the weighted sum of -log P(label), and its gradients by effects and by bias."""
         ends = [0, len(self.cells)]
         if len(self.cells) >= 2 * _MIN_ROWS:
             # Always two parts, whatever the number of processors, so that sums are reproducible.
@@ -151,7 +151,7 @@ class Rows:
 
 
 def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:
-    """Return the weighted sum of -log P(label), in nats; overwrite scores by its derivatives."""
+    """Return the weighted sum of -log P(label), in nats; overwrite `scores` by the gradient."""
     return float(kernels.loss_and_residuals(scores, labels, weights))
 
 
@@ -217,9 +217,9 @@ def train(
 
 
 def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
-    """Return square roots of approximate second derivatives, by which the optimiser scales.
+    """Return square roots of approximate second derivatives, to scale the parameters.
 
-    `price` has the penalty of each parameter and slope.
+    `price` has the penalty of each parameter and slope (the factor of half its square).
     """
     mass = _CONFIDENT * rows.weights.sum()
     squares = (terms.loadings.power(2).T @ terms.share) * mass
@@ -258,7 +258,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
 
 
 def _curvature(rows: Rows, residuals: Floats) -> Floats:
-    """Return the Hessian of the loss by the bias, from the residuals P - [label], (K, K)."""
+    """Return the Hessian of the loss by the bias, from the weighted residuals, shape (K, K)."""
     mass = residuals.copy()
     mass[np.arange(len(mass)), rows.labels] += rows.weights
     return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])

@@ -17,7 +17,7 @@ Rows = tuple[Floats, NDArray[np.int64], NDArray[np.int64], Floats]
 
 
 class Block:
-    """Buffer of the rows that are not yet in the summaries.
+    """Buffer of stream rows that are not yet added to the summaries of the columns.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Block:
 
     @property
     def rows(self) -> Rows:
-        """Numbers and codes, shape (n_columns, filled); classes and weights, shape (filled,)."""
+        """Buffered rows: numbers and codes, (n_columns, filled); classes and weights, (filled,)."""
         columns, codes, classes, weights = self._room
         n = self.filled
         return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
@@ -61,7 +61,7 @@ class Block:
         self.filled = 0
 
     def grow(self, n_numbers: int, n_states: int) -> None:
-        """Add columns up to the given numbers, after existing ones, with missing values."""
+        """Append columns of missing values, up to the given numbers of columns."""
         columns, codes, classes, weights = self._room
         room, old = len(classes), (len(columns), len(codes))
         columns = widened(columns, (n_numbers, room))

@@ -32,7 +32,7 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
         Number of rows in the summaries, in the summaries at the last refresh of the densities, and
         in the buffer.
     held : float
-        Number of rows in the summaries, with the decay factors as weights.
+        Sum of the decay factors of the rows in the summaries.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
 
 
 def densities_of(kind: type[DensitiesT], arrays: Mapping[str, NDArray[Any]]) -> DensitiesT:
-    """Return densities of the kind that belongs to the summaries; refuse arrays of others."""
+    """Return densities of class `kind` built from named arrays; refuse arrays of other classes."""
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     _require(arrays.keys() == known, f"densities with {quoted(sorted(known))}")
     return kind(**arrays)

@@ -30,8 +30,9 @@ class StateCounts:
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
     sketches : dict from int to FrequentValues
-        Sketches of frequent values, by column index. They replace the table of a column once it has
-        more values than are counted individually, which have codes of `FIRST_KEY` or more.
+        Sketches of frequent values, by column index. A sketch replaces the table of a column once
+        the column has more values than are counted individually: further values have codes of
+        `FIRST_KEY` or more.
     panes : WindowCounts
     """
 
@@ -82,7 +83,7 @@ class StateCounts:
             self.panes.add(len(classes), np.array(parts), fresh)
 
     def turn(self) -> tuple[Floats, float]:
-        """Start a new pane of the window; return the class weights and row count of its panes."""
+        """Start a new pane (sub-window); return the window's class weights and number of rows."""
         totals, self.tables = self.panes.turn()
         for j, sketch in self.sketches.items():
             # A sketch cannot subtract rows that left the window: its counts are scaled down
@@ -143,7 +144,7 @@ def _sketched(table: Floats, maximum: int) -> FrequentValues:
 def _counted(
     table: Floats, codes: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
 ) -> Floats:
-    """Return a table of counts with rows added, and with more states if their codes need them."""
+    """Return a table of counts with rows added, enlarged by states that the rows introduce."""
     there = codes >= 0
     size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
     at = codes[there] * k + classes[there]

@@ -52,7 +52,7 @@ _PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
 
 
 class StreamExponents:
-    """Exponents and biases of a weighted naive Bayes, their averages, and the state of their steps.
+    """Exponents and biases of a streaming weighted naive Bayes, learned by gradient steps.
 
     The exponent of feature i in class k is ``shared_i + own_ki``.
 
@@ -113,12 +113,12 @@ class StreamExponents:
 
     @property
     def mean(self) -> Floats:
-        """Averaged exponents of each class and feature, shape (n_classes, n_features)."""
+        """Exponents averaged over the steps, shape (n_classes, n_features)."""
         return self.state.mean_shared + self.state.mean_own
 
     @property
     def mean_bias(self) -> Floats:
-        """Averaged biases, shape (n_classes,)."""
+        """Biases averaged over the steps, shape (n_classes,)."""
         return self.state.mean_bias
 
     def step(

@@ -29,8 +29,8 @@ class Steps(NamedTuple):
     bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
         The same for the biases.
     ranges, own_ranges : ndarray, shape (n_features,)
-        Sums over rows of squares: of the range of a row's log densities over the classes, and of
-        the maximum distance of a row's log densities from their means.
+        Sums over rows of two squares: the squared range of the log densities over the classes, and
+        the squared maximum distance of the log densities from their means.
     observed : ndarray, shape (n_features,)
         Number of rows that observe each feature.
     """
@@ -135,8 +135,8 @@ def _move(
 ) -> None:
     """Take one gradient step for one row; see `learn_rows`.
 
-    `error` holds P - T of each class, `away` log densities minus their means: the bias absorbs the
-    means. `scratch` is working memory.
+    `error` holds P - T of each class: its posterior, minus 1 for the true class. `away` holds log
+    densities minus their means, as the bias absorbs the means. `scratch` is working memory.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]

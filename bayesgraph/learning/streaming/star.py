@@ -44,7 +44,7 @@ class StreamingStar:
     summaries : ColumnSummaries
         Empty summaries of the numeric columns.
     n_states : int
-        Number of columns of states.
+        Number of discrete columns (columns of state codes).
     settings : StreamSettings
 
     Attributes
@@ -207,8 +207,8 @@ class StreamingStar:
     def _turn(self, waiting: Floats, factor: float) -> None:
         """Start a new pane (sub-window) of the sliding window and drop the oldest.
 
-        `waiting` has the class weights of the buffered rows; `factor` is their decay of earlier
-        rows.
+        `waiting` has the class weights of the buffered rows. `factor` is the decay factor of all
+        earlier rows when the buffered rows arrive.
         """
         assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
         self.summaries.turn()
@@ -280,7 +280,7 @@ class StreamingStar:
         return column in self.counts.sketches
 
     def keys_in_use(self, column: int) -> set[int]:
-        """Return the codes of a column's states to which buffer, sketch or densities refer."""
+        """Return the codes of a column's states that the buffer, sketch or densities still use."""
         found = set(self._waiting.rows[1][column].tolist())
         if self.is_sketched(column):
             found.update(self.counts.sketches[column].listed()[0].tolist())
@@ -290,7 +290,7 @@ class StreamingStar:
     # --------------------------------------------------------------------------------- growth
 
     def grow(self, *, n_classes: int | None = None, n_numbers: int = 0, n_states: int = 0) -> None:
-        """Add classes up to `n_classes`, and `n_numbers` numeric columns and `n_states` of states.
+        """Add classes up to `n_classes`, `n_numbers` numeric and `n_states` discrete columns.
 
         Densities are widened without a refresh: buffered rows stay in the buffer, and many classes
         may be added one after the other.
@@ -338,7 +338,7 @@ class StreamingStar:
         summaries: type[ColumnSummaries],
         settings: StreamSettings,
     ) -> StreamingStar:
-        """Return a star with the state in the named arrays of `arrays`.
+        """Return a StreamingStar with the state in the named arrays of `arrays`.
 
         Raises
         ------

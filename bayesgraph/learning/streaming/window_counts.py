@@ -71,7 +71,7 @@ class WindowCounts:
         ]
 
     def turn(self) -> tuple[Floats, list[Floats]]:
-        """Start a new pane; return summed class totals and state tables of the panes kept."""
+        """Start a new pane; return class totals and state tables, summed over the kept panes."""
         _, n_classes = self._panes[-1][0].shape
         empty = self._empty(n_classes, len(self._panes[-1]) - 1)
         self._panes = [*self._panes, empty][-PANES:]

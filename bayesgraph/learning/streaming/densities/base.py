@@ -117,7 +117,7 @@ class NumericDensities(Densities):
 
     @abstractmethod
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """Return the densities as a CPD given the class."""
+        """Return one CPD object (plate) of all columns given the class."""
 
 
 def smoothed_logs(
@@ -130,7 +130,8 @@ def smoothed_logs(
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
     smoothing : float or ndarray, shape (n_cells, 1)
-        Pseudo-count of each cell in each class; `start` and `centre` are as in TableDensities.
+        Pseudo-count a_j of cell j in each class, whose count is n_j; n and sum a are sums over the
+        cells of the feature. `start` and `centre` are as in TableDensities.
 
     Returns
     -------
@@ -157,7 +158,7 @@ def smoothed_logs(
 def grown_logs(
     start: NDArray[np.int64], logs: Floats, centre: Floats, shares: Floats, n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return log probabilities of cells, and their means, with additional classes.
+    """Return log probabilities of cells, and their means over rows, with additional classes.
 
     A new class has the log probabilities of the mixture of all classes with weights `shares`.
 
@@ -183,7 +184,7 @@ def grown_logs(
 def table_plate(
     variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
 ) -> TablePlate:
-    """Return table CPDs given the class (a plate) from the log probabilities of cells."""
+    """Return one CPD object (plate) of tables given the class, from log probabilities of cells."""
     values = np.exp(logs.T)
     sums = np.add.reduceat(values, start[:-1], axis=1)
     values = values / np.repeat(sums, np.diff(start), axis=1)

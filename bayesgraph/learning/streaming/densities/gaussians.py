@@ -116,8 +116,8 @@ class GaussianDensities(NumericDensities):
 def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:
     """Return the mean log density of each class's Gaussian over all rows, (n_classes, n).
 
-    In closed form from the mean (`centre`) and the variance (`whole`) of all rows; `mean` and
-    `variance` are those of the classes.
+    The closed form uses the mean (`centre`) and the variance (`whole`) of all rows, and the means
+    and variances of the classes (`mean`, `variance`).
     """
     known = variance > 0
     safe = np.where(known, variance, 1.0)

@@ -119,7 +119,7 @@ class IntervalDensities(TableDensities, NumericDensities):
 
 
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return smoothed class weights of cells, and a mask of the first cells of intervals."""
+    """Return smoothed class weights of cells, and a mask of cells that begin an interval."""
     start, counts = cells.start, cells.counts
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     factorial, belief = cell_factorials(start, counts), _belief(start, counts)

@@ -53,9 +53,10 @@ def _normal_quantile(u: float) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
-    """Write polynomials in `place`, orthonormal under the weights `share`; return their number.
+    """Write orthonormal polynomials evaluated at points; return the number of polynomials.
 
-    They have the degrees 1, 2, ..., along the first axis of `out`.
+    `place` has the points and `share` their weights in the inner product. The degrees 1, 2, ... are
+    along the first axis of `out`; degrees that too few distinct points do not have are left out.
     """
     n = len(share)
     before, now = np.zeros(n), np.ones(n)
@@ -79,19 +80,21 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
-    """Write the distribution ``p_j exp(b . T_j) / Z`` in which the basis T has given means.
+    """Write the distribution ``p_j exp(b . T_j) / Z`` in which the statistics T have given means.
 
-    Newton's method finds b by maximising the log likelihood, per row, of a class of the given
-    weight, minus b^2 / (2 weight). This penalty keeps a class with few rows near p. Returns the
-    maximum, the gain in log likelihood per row.
+    It is an exponential tilting of p. Newton's method finds the b that maximises the log likelihood
+    per row of a class with these means, minus b^2 / (2 weight). This penalty keeps a class with few
+    rows near p. Returns the maximum, the gain in log likelihood per row.
 
     Parameters
     ----------
     mean : ndarray, shape (degree,)
     weight : float
+        Total weight of the rows of the class.
     share : ndarray, shape (n,)
         Probabilities p of the cells.
     basis : ndarray, shape (degree, n)
+        Statistics T of the cells: orthonormal polynomials.
     out : ndarray, shape (n,)
     """
     degree, n = basis.shape
@@ -178,10 +181,10 @@ def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats)
 def first_gains(
     start: NDArray[np.int64], counts: Floats, out: Floats, first: int, last: int
 ) -> None:
-    """Write the gain by each of the first degrees of `smooth_cells`, estimated by the score test.
+    """Write the gain by each polynomial degree of `smooth_cells`, estimated by the score test.
 
-    The gain in log likelihood of the classes, in nats, shape (n_features, n_degrees); NaN for
-    degrees that a feature of few cells does not have.
+    `out` receives the gain in log likelihood of the classes, in nats, shape (n_features,
+    n_degrees); NaN for degrees that a feature of few cells does not have.
     """
     n_classes = counts.shape[1]
     totals = np.empty(n_classes)
@@ -233,7 +236,7 @@ def smooth_cells(
     begins : ndarray of bool, shape (n_cells,)
         Receives whether each cell is the first of an interval.
     factorial : ndarray
-        See `bayesgraph.discretize.kernels.modl_cells`.
+        Logs of the factorials of 0, 1, ...
     belief : ndarray, shape (n_degrees,)
         Shrinkage factors of the coefficients of the first degrees, see `intervals._belief`.
     first, last : int
@@ -300,9 +303,10 @@ def smooth_cells(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
-    """Return the gain in log likelihood by interval probabilities of each class over pooled ones.
+    """Return the gain in log likelihood by class-specific instead of pooled probabilities.
 
-    `sums` has cumulative class weights of the cells, `begins` marks the first cells of intervals.
+    The probabilities are those of intervals. `sums` has cumulative class weights of the cells,
+    `begins` marks the first cells of intervals.
     """
     n, n_classes = len(begins), sums.shape[1]
     gain, weight = 0.0, sums[n].sum()
@@ -326,10 +330,10 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark the first cell of each interval: where a log ratio leaves the maximum span.
+    """Mark the first cell of each interval, so that log ratios vary little within an interval.
 
-    The log ratio is that of a class to all classes (`tilted` to `share`); the maximum span is
-    `width` times its standard deviation.
+    The log ratio of a class is log(tilted / share), its distribution relative to that of all
+    classes. Its range within an interval is at most `width` times its standard deviation.
     """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))

@@ -54,7 +54,7 @@ class StateDensities(TableDensities):
         smoothing: float,
         sketches: Mapping[int, FrequentValues] | None = None,
     ) -> StateDensities:
-        """Return the densities of tables of counts, each of shape (n_states, n_classes).
+        """Return densities estimated from tables of counts, each of shape (n_states, n_classes).
 
         A feature with a sketch in `sketches` has densities of groups of values instead.
         """
@@ -71,7 +71,10 @@ class StateDensities(TableDensities):
         return cls(start, logs, centre, np.array(order), key_start.astype(np.int64), keys, places)
 
     def groups(self, feature: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return the keys of a feature's listed values and their groups; None without groups."""
+        """Return the keys (codes) of a feature's listed values, and the group of each value.
+
+        The result is None if the states of the feature are not grouped.
+        """
         if feature not in self.grouped:
             return None
         at = int(np.searchsorted(self.grouped, feature))
@@ -94,7 +97,7 @@ class StateDensities(TableDensities):
         kernels.log_states(columns, self.start, self.logs, out, first)
 
     def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of values: the last group for unlisted values, -1 where missing."""
+        """Return the group index of each value: the last group if unlisted, -1 where missing."""
         known, places = self.groups(feature) or (self.keys, self.places)
         others = self.start[feature + 1] - self.start[feature] - 1
         codes = np.where(keys >= 0, others, -1)
@@ -128,8 +131,8 @@ def value_groups(
     places : ndarray of int, shape (n_values,)
         The group of each value.
     counts : ndarray, shape (n_groups + 1, n_classes)
-        Class weights of the groups. The last group also has the weight that does not certainly
-        belong to a listed value.
+        Class weights of the groups. The last group, of all other values, has the weight that does
+        not certainly belong to a listed value.
     """
     keys, seen = sketch.listed()
     n, k = seen.shape
