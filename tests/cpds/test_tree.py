@@ -63,7 +63,7 @@ def test_a_value_on_the_threshold_goes_left():
 def test_description():
     cpd = tree()
     title, header, first, *_ = repr(cpd).splitlines()
-    assert title == "TreeCPD P(sick | age, place)"
+    assert title == "TreeCPD P(sick | age, place), 4 leaves, depth 3"
     assert header.split() == ["leaf", "False", "True"]
     assert first.split() == ["age", "≤", "40", "0.900", "0.100"]
     assert cpd.n_parameters == 4
