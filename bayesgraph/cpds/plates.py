@@ -78,8 +78,7 @@ class GaussianPlate(DensityCPD):
         values = self._numbers(evidence)
         kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        mean, variance = parameters
+    def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
         return mean + np.sqrt(variance) * random.standard_normal(len(mean))
 
     def _columns(self) -> Mapping[str, Floats]:
