@@ -85,13 +85,20 @@ def over_rows(
         other.result()
 
 
-def by_rows(kernel: Callable[..., None], arrays: Sequence[Any], n_rows: int, cost: int) -> None:
+def by_rows(
+    kernel: Callable[..., None],
+    arrays: Sequence[Any],
+    n_rows: int,
+    cost: int,
+    together: int = _TOGETHER,
+) -> None:
     """Call ``kernel(*arrays, start, stop)`` on ranges that cover all rows, in several threads.
 
     `cost` is the approximate number of operations for a row, which determines the number of
-    threads.
+    threads. The other parameters are those of `over_rows`.
     """
-    over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, 1 + _OPERATIONS // max(1, cost))
+    minimum = 1 + _OPERATIONS // max(1, cost)
+    over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, minimum, together)
 
 
 def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -44,8 +44,7 @@ def test_bytes_do_not_depend_on_the_number_of_threads(monkeypatch, n_rows):
     padded = kernels.padded_rows(random.normal(size=(3, 14)))
     found = []
     monkeypatch.setattr(parallel, "_OPERATIONS", 64)
-    for module in (encoding, scores):
-        monkeypatch.setattr(module, "_THREAD", 64)
+    monkeypatch.setattr(encoding, "_THREAD", 64)
     for threads in (1, 2, 5):
         monkeypatch.setattr(parallel, "N_THREADS", threads)
         out = np.zeros((4, 3, n_rows))
