@@ -81,7 +81,24 @@ class Cells:
         return cls(first, held, places, low[chosen], high[chosen])
 
 
-class ColumnSummaries(ABC):
+class SketchState(ABC):
+    """Base class of summaries of streams, whose whole state is in named arrays."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the complete state as named arrays."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+
+class ColumnSummaries(SketchState):
     """Base class of class-conditional summaries of several numeric columns, in bounded memory.
 
     Summaries are modified in place; `copy` keeps a state.
@@ -181,10 +198,6 @@ class ColumnSummaries(ABC):
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """Add features or classes after the existing ones, up to the given numbers."""
 
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as named arrays."""
-
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return summaries with the state that `arrays` returned."""
@@ -212,15 +225,6 @@ class ColumnSummaries(ABC):
     def together(self) -> ColumnSummaries:
         """Return this summary; for a sliding window, one summary that unites its panes."""
         return self
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        return copy.deepcopy(self)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return sum(array.nbytes for array in self.arrays().values())
 
     def __repr__(self) -> str:
         return (
