@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
@@ -205,8 +205,7 @@ def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
     posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
     if posterior is None:
         return -np.inf
-    with np.errstate(divide="ignore"):
-        return posterior.log_evidence + np.log(posterior.probabilities)
+    return posterior.log_evidence + log_of(posterior.probabilities)
 
 
 def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
