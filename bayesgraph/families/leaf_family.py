@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bayesgraph.cpds import CPD
-from bayesgraph.statistics import CountSource, Request, Samples, Singles
+from bayesgraph.statistics import CountSource, Request
 from bayesgraph.variables import Discrete, Variable
 
 if TYPE_CHECKING:
@@ -67,13 +67,3 @@ class LeafFamily:
     takes_states: bool = False
     any_parents: bool = False
     own_smoothing: tuple[str, ...] = ()
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether the family's statistics keep the distinct values of each column."""
-        return self.statistics is Samples
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the family needs only the summary `Singles`, which several families share."""
-        return self.statistics is Singles
