@@ -29,6 +29,8 @@ from bayesgraph.variables import Discrete, Variable
 _BLOCK_ROWS = 4096
 _MAXIMUM_ROWS = 32768
 _BLOCK_POTENTIALS = 2**17
+# Maximum number of entries of the largest product for one block of rows.
+_BLOCK_ENTRIES = 2**23
 # Maximum number of entries in all tables of a program that answers several rows together, and
 # maximum number of these rows: the tables stay in the second-level cache.
 _ROW_ENTRIES = 2**17
@@ -114,7 +116,8 @@ class RowsWork(Work):
                     continue
                 gone = blocking if is_open else ()
                 seen = trimmed.without(gone) if gone else trimmed
-                size = planned_slice(model, seen, (), keep).rows_at_once(step)
+                largest = planned_slice(model, seen, (), keep).plan.largest_table
+                size = max(1, min(step, _BLOCK_ENTRIES // largest))
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
                     if len(part) == len(rows):
