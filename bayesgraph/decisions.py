@@ -71,18 +71,9 @@ class DecisionRule:
             0.0 if min_probability is None else _min_probability(min_probability),
         )
 
-    @property
-    def may_abstain(self) -> bool:
-        """Whether the rule may abstain in some rows."""
-        return self.abstain is not None or self.min_probability > 0
-
-    def expected_costs(self, proba: Floats) -> Floats:
-        """Return the expected cost of each decision, shape (n_rows, n_classes)."""
-        return np.asarray(1.0 - proba if self.costs is None else proba @ self.costs)
-
     def codes(self, proba: Floats) -> NDArray[np.intp]:
         """Return the index of the class decided for each row, -1 for abstention."""
-        expected = self.expected_costs(proba)
+        expected = 1.0 - proba if self.costs is None else proba @ self.costs
         # Without costs, argmax of p: in 1 - p, differences below 1e-16 would become ties.
         best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
         rows = np.arange(len(best))
@@ -97,7 +88,7 @@ class DecisionRule:
         `classes` are the labels in the order of the columns of `proba`.
         """
         codes = self.codes(proba)
-        if not self.may_abstain:
+        if self.abstain is None and self.min_probability == 0:
             return np.asarray(classes[codes])
         return _with_one_more(classes, abstained)[codes]
 

@@ -42,6 +42,8 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 # Default number of rows that a kernel processes as one block.
 _TOGETHER = 64
+# Minimum number of operations of a kernel for each thread.
+_OPERATIONS = 1 << 18
 
 
 @cache
@@ -81,6 +83,22 @@ def over_rows(
     work(0, ends[1])
     for other in others:
         other.result()
+
+
+def by_rows(
+    kernel: Callable[..., None],
+    arrays: Sequence[Any],
+    n_rows: int,
+    cost: int,
+    together: int = _TOGETHER,
+) -> None:
+    """Call ``kernel(*arrays, start, stop)`` on ranges that cover all rows, in several threads.
+
+    `cost` is the approximate number of operations for a row, which determines the number of
+    threads. The other parameters are those of `over_rows`.
+    """
+    minimum = 1 + _OPERATIONS // max(1, cost)
+    over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, minimum, together)
 
 
 def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:

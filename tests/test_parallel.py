@@ -43,8 +43,8 @@ def test_bytes_do_not_depend_on_the_number_of_threads(monkeypatch, n_rows):
     codes = random.integers(-1, 2, (n_rows, 7))
     padded = kernels.padded_rows(random.normal(size=(3, 14)))
     found = []
-    for module in (kernels, encoding, scores):
-        monkeypatch.setattr(module, "_THREAD", 64)
+    monkeypatch.setattr(parallel, "_OPERATIONS", 64)
+    monkeypatch.setattr(encoding, "_THREAD", 64)
     for threads in (1, 2, 5):
         monkeypatch.setattr(parallel, "N_THREADS", threads)
         out = np.zeros((4, 3, n_rows))

@@ -15,7 +15,7 @@ from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.validation import check_fitted, known_rows
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Joint
 from bayesgraph.inference.scores import OF_ROWS, ClassScores
 from bayesgraph.inference.solver import select
@@ -53,8 +53,7 @@ class _Discriminants(NamedTuple):
         Friedman 2009, equation 4.10, with the centre m as the origin).
         """
         whitened = (self.mean - self.centre) @ self.root.T
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self.prior)
+        log_prior = log_of(self.prior)
         return whitened @ self.root, log_prior - 0.5 * np.sum(whitened**2, axis=1)
 
     def axes(self) -> tuple[Floats, Floats]:

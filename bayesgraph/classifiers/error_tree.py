@@ -54,28 +54,6 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         self._prune_tree()
         return self
 
-    def _rules(self, n: int, total: float) -> tuple[int, int, float]:
-        """Return the stopping rules that `_grown` takes.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        total : float
-            Sum of the weights of the rows.
-
-        Returns
-        -------
-        tuple (int, int, float)
-            Minimum number of rows of a node that is split, and minimum number and minimum total
-            weight of the rows of a child.
-        """
-        leaf, split = (
-            int(given if isinstance(given, (int, np.integer)) else np.ceil(given * n))
-            for given in (self.min_samples_leaf, self.min_samples_split)
-        )
-        return max(2, split, 2 * leaf), leaf, float(self.min_weight_fraction_leaf * total)
-
     def _grown(
         self, columns: Floats, labels: NDArray[np.intp], weights: Floats
     ) -> tuple[list[Any], list[Floats], int]:
@@ -93,7 +71,12 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
         heap: list[Any] = []
         depth_limit = np.inf if self.max_depth is None else self.max_depth
         total = weights.sum()
-        min_split, *minima = self._rules(len(labels), total)
+        # A float is a share of the rows, as in scikit-learn.
+        leaf, split = (
+            int(given if isinstance(given, (int, np.integer)) else np.ceil(given * len(labels)))
+            for given in (self.min_samples_leaf, self.min_samples_split)
+        )
+        min_split, minima = max(2, split, 2 * leaf), (leaf, self.min_weight_fraction_leaf * total)
         # Each node has a stretch of the rows, in the order of each column.
         order = np.argsort(columns, axis=1, kind="stable")
 
@@ -106,20 +89,18 @@ class ErrorTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]
             values.append(counts / weight)
             if depth < depth_limit and len(rows) >= min_split and wrong > 1e-12 * weight:
                 stretch = order[:, start:stop]
-                left, *split = kernels.best_split(
-                    columns, stretch, labels, weights, counts, *minima
-                )
+                left, *best = kernels.best_split(columns, stretch, labels, weights, counts, *minima)
                 gain = (wrong - left) / total  # minus infinity if there is no split
                 if gain + 1e-12 >= self.min_impurity_decrease:
-                    heapq.heappush(heap, (-gain, at, depth, start, stop, split))
+                    heapq.heappush(heap, (-gain, at, depth, start, stop, best))
             return at
 
         add(0, len(labels), 0)
         leaves, deepest = 1, 0
         while heap and leaves < (self.max_leaf_nodes or np.inf):
-            _, at, depth, start, stop, split = heapq.heappop(heap)
-            middle = start + kernels.divide(columns, order[:, start:stop], *split)
+            _, at, depth, start, stop, best = heapq.heappop(heap)
+            middle = start + kernels.divide(columns, order[:, start:stop], *best)
             below = add(start, middle, depth + 1), add(middle, stop, depth + 1)
-            nodes[at] = (*below, *split[:2], *nodes[at][4:7], split[2])
+            nodes[at] = (*below, *best[:2], *nodes[at][4:7], best[2])
             leaves, deepest = leaves + 1, max(deepest, depth + 1)
         return nodes, values, deepest

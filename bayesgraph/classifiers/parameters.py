@@ -14,6 +14,7 @@ from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 from bayesgraph.learning.structure import LEARNERS
+from bayesgraph.statistics import Samples
 from bayesgraph.variables import Discrete
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
@@ -52,7 +53,7 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
 def _bullet(family: LeafFamily) -> str:
     """Return a family as a list item of the docstring of the parameter `distributions`."""
-    stored = "; keeps the distinct values of the column" if family.keeps_values else ""
+    stored = "; keeps the distinct values of the column" if family.statistics is Samples else ""
     text = f'* "{family.name}": {family.summary}{stored}.'
     return _indented(text, 10)
 

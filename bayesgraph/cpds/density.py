@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -35,6 +35,13 @@ class DensityCPD(Plate):
 
     parameters: ClassVar[Mapping[str, float]]
     _takes_one = True
+    # Returns the log density of each child in each row, given x of shape (n_rows, n children) and
+    # the parameters, each of shape (n children,). It is minus infinity outside the support; the
+    # result where x is NaN is ignored.
+    _log_density: Callable[..., Floats]
+    # Returns one random draw for each entry of the parameters, arrays of equal shapes, given a
+    # random generator and the parameters.
+    _draw: Callable[..., Any]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -51,18 +58,6 @@ class DensityCPD(Plate):
         for key, above in self.parameters.items():
             array = self._parameter(key, values[key], shape, above=above, by_child=True)
             setattr(self, key, array)
-
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        """Return the log density of each child in each row, for x of shape (n_rows, n children).
-
-        Each parameter has shape (n children,). The log density is minus infinity outside the
-        support; callers ignore the result where x is NaN.
-        """
-        raise NotImplementedError
-
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        """Return one random draw for each entry of the parameters, arrays of equal shapes."""
-        raise NotImplementedError
 
     def _take(self, at: Sequence[int]) -> Self:
         children = [self._children[i] for i in at]

@@ -15,7 +15,7 @@ from bayesgraph.cpds.summing_out import NumericCPD
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.factors.factor import checked_table, take_codes
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
@@ -84,8 +84,7 @@ class HistogramCPD(NumericCPD):
         self.values = table
         width = np.diff(self.edges)
         scale = np.concatenate([[self._range / _SHAPE], width, [self._range / _SHAPE]])
-        with np.errstate(divide="ignore"):
-            self._log_density = np.log(table) - np.log(scale)
+        self._log_density = log_of(table) - log_of(scale)
 
     @property
     def _range(self) -> float:

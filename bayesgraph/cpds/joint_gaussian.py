@@ -29,6 +29,7 @@ from bayesgraph.factors import Evidence, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import take_codes
 from bayesgraph.factors.gaussian import half_square
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Number of rows of a block, whose deviations stay in the second-level cache between passes.
@@ -317,9 +318,8 @@ class JointGaussianCPD(Plate):
         self._add_complete(values[whole], logs)
         out[:, whole] += logs
         rows, start = rows_by_pattern(missing[partial])
-        kernels.add_marginal_gaussians(
-            out, values, partial[rows], start, self._means, self._scale, self._correlation
-        )
+        arrays = (out, values, partial[rows], start, self._means, self._scale, self._correlation)
+        by_rows(kernels.add_marginal_gaussians, arrays, len(start) - 1, self._correlation.size)
 
     def _add_complete(self, values: Floats, out: Floats) -> None:
         near = self.shared and self._lengths.max() <= _NEAR

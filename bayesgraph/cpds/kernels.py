@@ -15,24 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import LOG_2PI, Floats
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 
 # Numbers of rows and columns of a block, which stays in the first-level cache.
 _ROWS = 128
 _COLUMNS = 64
-# Minimum number of operations for each thread.
-_THREAD = 1 << 18
 # Maximum number of columns of `_add_dense`: for wider products BLAS is faster.
 _NARROW = 256
-
-
-def _over_rows(kernel: Any, arrays: tuple[Any, ...], n_rows: int, cost: int) -> None:
-    """Call a kernel on ranges of rows in several threads.
-
-    The kernel takes `arrays`, then begin and end of a range. `cost` is the approximate number of
-    operations for a row, which determines the number of threads.
-    """
-    over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, 1 + _THREAD // max(1, cost))
 
 
 def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
@@ -46,42 +35,7 @@ def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -
     """
     scale = 1.0 / np.sqrt(variance)
     constant = -0.5 * (np.log(variance) + LOG_2PI)
-    _over_rows(_add_gaussians, (out, values, mean, scale, constant), len(values), mean.size)
-
-
-def add_marginal_gaussians(
-    out: Floats,
-    values: Floats,
-    rows: NDArray[np.intp],
-    start: NDArray[np.intp],
-    mean: Floats,
-    scale: Floats,
-    correlation: Floats,
-) -> None:
-    """Add the log density of each row's observed children, which are jointly Gaussian, to `out`.
-
-    Missing children are integrated out.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    values : ndarray, shape (n_rows, d)
-        NaN where missing.
-    rows : ndarray, shape (m,)
-        Indices of the rows to process; rows of the same missing pattern are adjacent.
-    start : ndarray, shape (n_patterns + 1,)
-        Offset in `rows` at which each pattern starts.
-    mean : ndarray, shape (cells, d)
-    scale : ndarray, shape (1 or cells, d)
-        Standard deviations.
-    correlation : ndarray, shape (1 or cells, d, d)
-    """
-    _over_rows(
-        _add_marginal_gaussians,
-        (out, values, rows, start, mean, scale, correlation),
-        len(start) - 1,
-        correlation.size,
-    )
+    by_rows(_add_gaussians, (out, values, mean, scale, constant), len(values), mean.size)
 
 
 def padded_rows(table: Floats) -> Floats:
@@ -106,38 +60,11 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     table : ndarray, shape (states of all children, cells rounded up to a multiple of 4)
         Log probabilities.
     """
-    _over_rows(
+    by_rows(
         _add_states,
         (out, codes, start, table.reshape(-1), table.shape[1]),
         len(codes),
         2 * codes.shape[1],
-    )
-
-
-def add_sparse(
-    out: Floats,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    table: Floats,
-    threshold: float = np.nan,
-) -> None:
-    """Add ``(matrix @ table).T`` to `out`, for a matrix in compressed sparse row format.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    indptr, indices, data
-        Arrays of the (n_rows, m) matrix.
-    table : ndarray, shape (m, cells rounded up to a multiple of 4)
-    threshold : float
-        Entries above the threshold count as 1 and others as 0; with NaN, entries are not changed.
-    """
-    _over_rows(
-        _add_sparse,
-        (out, indptr, indices, data, table.reshape(-1), table.shape[1], threshold),
-        len(indptr) - 1,
-        len(data) // max(1, len(indptr) - 1),
     )
 
 
@@ -153,7 +80,7 @@ def add_dense(out: Floats, values: Floats, table: Floats) -> None:
     if table.shape[1] > _NARROW:
         out += table @ values.T
         return
-    _over_rows(_add_dense, (out, values, table), len(values), table.size)
+    by_rows(_add_dense, (out, values, table), len(values), table.size)
 
 
 def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
@@ -166,37 +93,8 @@ def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> N
     centre : ndarray, shape (m,)
     table : ndarray, shape (cells, m)
     """
-    _over_rows(
+    by_rows(
         _add_centred, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size
-    )
-
-
-def add_kernel_densities(
-    out: Floats,
-    values: Floats,
-    points: Floats,
-    weights: Floats,
-    stops: NDArray[np.int64],
-    bandwidth: Floats,
-) -> None:
-    """Add the logs of Gaussian kernel density estimates to `out`; NaN adds 0.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    values : ndarray, shape (n_rows, m)
-    points, weights : ndarray, shape (n_points,)
-        Points of all density estimates: all cells of the first child, then of the second, and so
-        on. Points ascend within each cell.
-    stops : ndarray, shape (m * cells + 1,)
-        Offsets at which the points of each density estimate start and end.
-    bandwidth : ndarray, shape (cells, m)
-    """
-    _over_rows(
-        _add_kernel_densities,
-        (out, values, points, weights, stops, bandwidth),
-        len(values),
-        16 * len(points),
     )
 
 
@@ -439,7 +337,7 @@ def _add_four(
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_sparse(
+def add_sparse(
     out: Floats,
     indptr: NDArray[np.integer],
     indices: NDArray[np.integer],
@@ -450,6 +348,22 @@ def _add_sparse(
     begin: int,
     end: int,
 ) -> None:
+    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    indptr, indices, data
+        Arrays of the (n_rows, m) matrix.
+    table : ndarray, shape (m * width,)
+        A table of shape (m, width), flattened; see `padded_rows`.
+    width : int
+        Number of cells rounded up to a multiple of 4.
+    threshold : float
+        Entries above the threshold count as 1 and others as 0; with NaN, entries are not changed.
+    begin, end : int
+        Range of the rows.
+    """
     # Twelve cells at a time, then four, so that their sums stay in registers while a row's entries
     # are read once.
     n_cells = out.shape[0]
@@ -501,7 +415,7 @@ _REACH = 8.6
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_kernel_densities(
+def add_kernel_densities(
     out: Floats,
     values: Floats,
     points: Floats,
@@ -511,6 +425,21 @@ def _add_kernel_densities(
     begin: int,
     end: int,
 ) -> None:
+    """Add the logs of Gaussian kernel density estimates to `out`; NaN adds 0.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    points, weights : ndarray, shape (n_points,)
+        Points of all density estimates: all cells of the first child, then of the second, and so
+        on. Points ascend within each cell.
+    stops : ndarray, shape (m * cells + 1,)
+        Offsets at which the points of each density estimate start and end.
+    bandwidth : ndarray, shape (cells, m)
+    begin, end : int
+        Range of the rows.
+    """
     n_cells = out.shape[0]
     for j in range(values.shape[1]):
         for cell in range(n_cells):
@@ -769,7 +698,7 @@ def same_split_above(
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_marginal_gaussians(
+def add_marginal_gaussians(
     out: Floats,
     values: Floats,
     rows: NDArray[np.intp],
@@ -780,6 +709,26 @@ def _add_marginal_gaussians(
     begin: int,
     end: int,
 ) -> None:
+    """Add the log density of each row's observed children, which are jointly Gaussian, to `out`.
+
+    Missing children are integrated out.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    rows : ndarray, shape (m,)
+        Indices of the rows to process; rows of the same missing pattern are adjacent.
+    start : ndarray, shape (n_patterns + 1,)
+        Offset in `rows` at which each pattern starts.
+    mean : ndarray, shape (cells, d)
+    scale : ndarray, shape (1 or cells, d)
+        Standard deviations.
+    correlation : ndarray, shape (1 or cells, d, d)
+    begin, end : int
+        Range of the patterns.
+    """
     d = values.shape[1]
     seen = np.empty(d, dtype=np.int64)
     factor = np.empty((d, d))

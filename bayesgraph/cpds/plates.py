@@ -18,7 +18,7 @@ from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.variables import Continuous, Discrete
 
 
@@ -78,8 +78,7 @@ class GaussianPlate(DensityCPD):
         values = self._numbers(evidence)
         kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        mean, variance = parameters
+    def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
         return mean + np.sqrt(variance) * random.standard_normal(len(mean))
 
     def _columns(self) -> Mapping[str, Floats]:
@@ -133,8 +132,7 @@ class TablePlate(Plate):
 
     @cached_property
     def _log_table(self) -> Floats:
-        with np.errstate(divide="ignore"):
-            return kernels.padded_rows(np.log(self.values.reshape(self.cells, -1)))
+        return kernels.padded_rows(log_of(self.values.reshape(self.cells, -1)))
 
     def _take(self, at: Sequence[int]) -> Self:
         columns = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in at])

@@ -14,7 +14,7 @@ from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.stacked_cpds import Adder, TableStack
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.factors.factor import align, checked_table, take_codes
 from bayesgraph.variables import Discrete, Variable
 
@@ -79,8 +79,7 @@ class TableCPD(CPD):
     def log_values(self) -> Floats:
         """Natural logarithms of the table, computed once."""
         if self._log_values is None:
-            with np.errstate(divide="ignore"):
-                self._log_values = np.log(self.values)
+            self._log_values = log_of(self.values)
             self._log_values.flags.writeable = False  # factors share it
         return self._log_values
 

@@ -29,7 +29,7 @@ from bayesgraph.cpds.validation import (
 from bayesgraph.display import DisplayTable
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -181,8 +181,7 @@ class TreeCPD(RootSummingCPD):
     @cached_property
     def log_values(self) -> Floats:
         """Natural logarithms of the distributions, computed once."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.tree.values)
+        return log_of(self.tree.values)
 
     @cached_property
     def flat(self) -> kernels.TreeArrays:

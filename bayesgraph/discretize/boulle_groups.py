@@ -12,7 +12,7 @@ from bayesgraph.discretize import kernels
 from bayesgraph.discretize.boulle_intervals import factorials
 from bayesgraph.discretize.partition import Partition
 from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 
 # Maximum number of values that the search treats individually, as it compares all pairs. Of more
 # values, the rarest are first put together by their majority class.
@@ -137,8 +137,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
     # The exact value is 1 - 1 = 0.
     sums[1:2] = 0.0
-    with np.errstate(divide="ignore"):
-        logs = np.log(sums)
+    logs = log_of(sums)
     series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
     found = [logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
     return np.concatenate([[np.inf], np.log(n_values) + np.array(found)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +52,7 @@ def cut_cells(
     begins = np.zeros(len(counts), dtype=np.bool_)
 
     def work(first: int, last: int) -> None:
-        for a, b in zip(
-            start[first:last].tolist(), start[first + 1 : last + 1].tolist(), strict=True
-        ):
+        for a, b in pairwise(start[first : last + 1].tolist()):
             if a < b:
                 cut(counts[a:b], low[a:b], high[a:b], bins, factorial, begins[a:b])
 

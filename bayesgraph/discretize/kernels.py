@@ -511,43 +511,6 @@ def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _one_dimensional_means(
-    sums: Floats, place: Floats, bins: int, begins: NDArray[np.bool_]
-) -> None:
-    """Mark in `begins` the first cells of intervals found by one-dimensional k-means clustering.
-
-    Lloyd's algorithm clusters the cells by their positions `place`, weighted by row weight. It
-    starts with `bins` intervals of equal weight.
-    """
-    n_cells = len(begins)
-    _equal_weights(sums, bins, begins)
-    for _ in range(50):
-        k = 0
-        for b in range(n_cells):
-            k += begins[b]
-        centre, weight = np.zeros(k), np.zeros(k)
-        at = -1
-        for b in range(n_cells):
-            at += begins[b]
-            w = sums[b + 1].sum() - sums[b].sum()
-            centre[at] += w * place[b]
-            weight[at] += w
-        for i in range(k):
-            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
-        moved = False
-        at, last = 0, -1
-        for b in range(n_cells):
-            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
-                at += 1
-            now = b == 0 or at != last
-            moved = moved or now != begins[b]
-            begins[b] = now
-            last = at
-        if not moved:
-            break
-
-
-@numba.njit(cache=True, nogil=True)
 def class_sums(counts: Floats) -> Floats:
     """Return cumulative class weights of the cells, shape (n_cells + 1, n_classes)."""
     sums = np.zeros((len(counts) + 1, counts.shape[1]))
@@ -633,8 +596,37 @@ def kmeans_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark in `begins` the first cells of k-means clusters of the cells' midpoints (Lloyd)."""
-    _one_dimensional_means(class_sums(counts), low / 2 + high / 2, bins, begins)
+    """Mark in `begins` the first cells of k-means clusters of the cells' midpoints.
+
+    This is Lloyd's algorithm, which starts with `bins` intervals of equal weight.
+    """
+    sums, place = class_sums(counts), low / 2 + high / 2
+    n_cells = len(begins)
+    _equal_weights(sums, bins, begins)
+    for _ in range(50):
+        k = 0
+        for b in range(n_cells):
+            k += begins[b]
+        centre, weight = np.zeros(k), np.zeros(k)
+        at = -1
+        for b in range(n_cells):
+            at += begins[b]
+            w = sums[b + 1].sum() - sums[b].sum()
+            centre[at] += w * place[b]
+            weight[at] += w
+        for i in range(k):
+            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
+        moved = False
+        at, last = 0, -1
+        for b in range(n_cells):
+            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
+                at += 1
+            now = b == 0 or at != last
+            moved = moved or now != begins[b]
+            begins[b] = now
+            last = at
+        if not moved:
+            break
 
 
 @numba.njit(cache=True, nogil=True)

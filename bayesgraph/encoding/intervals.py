@@ -12,6 +12,7 @@ from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes, infinite
 from bayesgraph.encoding.table import Table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Binned
 
 
@@ -59,7 +60,8 @@ class Intervals:
         """
         out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
         flagged = np.zeros(len(self.variables), dtype=np.uint8)
-        kernels.by_rows(kernels.find_intervals, matrix, self.cuts, self.start, out, flagged)
+        arrays = (matrix, self.cuts, self.start, out, flagged)
+        by_rows(kernels.find_intervals, arrays, *matrix.shape)
         for j in np.flatnonzero(flagged).tolist():
             row = int(np.flatnonzero(np.isinf(matrix[:, j]))[0])
             raise infinite(self.variables[j].name, row)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +41,6 @@ def mark_present(
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             present[start[j] + matrix[i, j] - low[j]] = 1
-
-
-def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[Any]) -> None:
-    """Call ``kernel(matrix, *arrays, start, stop)`` for all rows, in parallel row ranges."""
-    over_rows(
-        lambda start, stop: kernel(matrix, *arrays, start, stop),
-        len(matrix),
-        1 + _THREAD // max(1, matrix.shape[1]),
-    )
 
 
 def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:

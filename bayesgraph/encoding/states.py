@@ -13,6 +13,7 @@ from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes
 from bayesgraph.encoding.table import Table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Discrete, Name, State, Variable, is_missing
 
 # Maximum number of entries of all look-up tables together.
@@ -86,7 +87,8 @@ class WholeStates:
     def table(self, matrix: NDArray[np.int64]) -> Table:
         """Return an integer matrix as a table; values that are not states are missing."""
         out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
-        kernels.by_rows(kernels.look_up, matrix, self.low, self.start, self.codes, out)
+        arrays = (matrix, self.low, self.start, self.codes, out)
+        by_rows(kernels.look_up, arrays, *matrix.shape)
         return table_of_codes(self.variables, out.T)
 
 
@@ -128,9 +130,8 @@ class NumberStates:
         """
         out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
         infinite = np.zeros(1, dtype=np.uint8)
-        kernels.by_rows(
-            kernels.find_states, matrix, self.states, self.codes, self.start, out, infinite
-        )
+        arrays = (matrix, self.states, self.codes, self.start, out, infinite)
+        by_rows(kernels.find_states, arrays, *matrix.shape)
         return None if infinite[0] else table_of_codes(self.variables, out.T)
 
 

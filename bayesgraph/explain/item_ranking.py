@@ -13,7 +13,7 @@ from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, q
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import signed
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -118,8 +118,7 @@ def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
 
 def _log_prior(model: Model, target: Discrete) -> Floats:
     if not isinstance(model, FactorGraph):
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(model.query(target.name).probabilities))
+        return log_of(model.query(target.name).probabilities)
     nothing = Evidence(1, {})
     logs = np.zeros(target.cardinality)
     for term in model.terms:

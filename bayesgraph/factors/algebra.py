@@ -16,14 +16,18 @@ Ints: TypeAlias = NDArray[np.integer]
 LOG_2PI = math.log(2.0 * math.pi)
 
 
+def log_of(values: Floats) -> Floats:
+    """Return natural logarithms; that of 0 is minus infinity, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
 def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     """Return log(sum(exp(values))) along one or several axes, -inf if all values are -inf."""
     peak = np.max(values, axis=axis, keepdims=True)
     peak[np.isneginf(peak)] = 0.0
     total = np.sum(np.exp(values - peak), axis=axis)
-    with np.errstate(divide="ignore"):
-        result = np.log(total)
-    return np.asarray(result + np.squeeze(peak, axis=axis))
+    return np.asarray(log_of(total) + np.squeeze(peak, axis=axis))
 
 
 def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:

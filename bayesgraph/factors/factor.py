@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import CPDError, quoted
-from bayesgraph.factors.algebra import Algebra, Floats, log_sum_exp
+from bayesgraph.factors.algebra import Algebra, Floats, log_of, log_sum_exp
 from bayesgraph.variables import Discrete
 
 
@@ -55,8 +55,7 @@ class Factor:
         if len(set(names)) < len(names):
             raise CPDError(f"A Factor takes each variable once; its scope is {quoted(names)}.")
         table = checked_table(values, self.scope, what=f"The factor over {quoted(names)}")
-        with np.errstate(divide="ignore"):
-            self.log_values = np.log(table)[None]
+        self.log_values = log_of(table)[None]
 
     @classmethod
     def from_log(cls, scope: Sequence[Discrete], log_values: Floats) -> Factor:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.errors import ModelError, UnsupportedModelError, quoted
-from bayesgraph.factors.algebra import LOG_2PI, Algebra, Floats
+from bayesgraph.factors.algebra import LOG_2PI, Algebra, Floats, log_of
 from bayesgraph.factors.factor import Factor, align, take_codes, union_scope, weighted_log
 from bayesgraph.variables import Continuous, Discrete
 
@@ -229,19 +229,14 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     lead = np.broadcast_shapes(
         constant.shape, *(align(g.log_constant, g.scope, scope).shape for g in gaussians)
     )
-    product = GaussianFactor(
-        scope, variables, np.broadcast_to(constant, lead), *_no_rows(lead, variables)
-    )
+    nothing = np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
+    product = GaussianFactor(scope, variables, np.broadcast_to(constant, lead), *nothing)
     for gaussian in gaussians:
         product = _with_rows(product, gaussian, lead)
         # Many rows of A over few variables are equivalent to at most n rows.
         if product.targets.shape[-1] > 2 * len(variables) + 8:
             product = product.compressed()
     return product
-
-
-def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Floats, Floats]:
-    return np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
 
 
 def _with_rows(
@@ -306,8 +301,7 @@ def _reflected(
     length = np.sum(mirror * mirror, axis=-1, keepdims=True)
     unit = 2.0 * mirror / np.where(length == 0, 1.0, length)
     block = block - unit[..., None] * np.einsum("...m,...mk->...k", mirror, block)[..., None, :]
-    with np.errstate(divide="ignore"):
-        log_entry = (np.log(norm) + np.log(scale))[..., 0]
+    log_entry = (log_of(norm) + log_of(scale))[..., 0]
     rest = block[..., 1:, :]
     rest[..., at] = 0.0
     return log_entry, block[..., 0, :-1], block[..., 0, -1], rest[..., :-1], rest[..., -1]

@@ -16,7 +16,7 @@ from bayesgraph.cpds.base import Columns
 from bayesgraph.cpds.item_counts import ItemTerms, dense_row
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, present
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Totals
@@ -124,14 +124,12 @@ class PresenceCPD(ItemsCPD):
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
         p = self.probabilities.reshape(self.cells, -1)[:, at].T
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.where(there[:, None], p, 1.0 - p))
+        logs = log_of(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
     def item_logs(self) -> Floats:
         """Return the log probability of each item's presence, shape (parent configurations, n)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
+        return log_of(self.probabilities.reshape(self.cells, -1))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n documents as a sparse matrix of counts.

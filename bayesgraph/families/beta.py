@@ -49,13 +49,12 @@ class BetaCPD(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, a=a, b=b)
 
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        a, b = parameters
+    def _log_density(self, x: Floats, a: Floats, b: Floats) -> Floats:
         logs = (a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b)
         return np.where((x > 0) & (x < 1), logs, -np.inf)
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        return random.beta(*parameters)
+    def _draw(self, random: np.random.Generator, a: Floats, b: Floats) -> Floats:
+        return random.beta(a, b)
 
 
 def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:

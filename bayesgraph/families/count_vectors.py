@@ -15,6 +15,7 @@ from bayesgraph.cpds.description import Description, describe_items
 from bayesgraph.errors import CPDError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import CountVector, Discrete
 
 
@@ -149,9 +150,10 @@ class Weights:
             Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
         """
         if issparse(counts) and not threshold < 0:
-            kernels.add_sparse(
-                out, counts.indptr, counts.indices, counts.data, self.padded, threshold
-            )
+            n_rows, (_, width) = counts.shape[0], self.padded.shape
+            matrix = (counts.indptr, counts.indices, counts.data)
+            arrays = (out, *matrix, self.padded.reshape(-1), width, threshold)
+            by_rows(kernels.add_sparse, arrays, n_rows, len(counts.data) // max(1, n_rows))
             if self.impossible is None:
                 return
         if not np.isnan(threshold):

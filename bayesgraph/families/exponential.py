@@ -43,12 +43,10 @@ class ExponentialCPD(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, rate=rate)
 
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        (rate,) = parameters
+    def _log_density(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        (rate,) = parameters
+    def _draw(self, random: np.random.Generator, rate: Floats) -> Floats:
         return random.exponential(1.0 / rate)
 
 

@@ -58,13 +58,11 @@ class GammaCPD(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, shape=shape, rate=rate)
 
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        shape, rate = parameters
+    def _log_density(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
         logs = shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x
         return np.where(x > 0, logs, -np.inf)
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        shape, rate = parameters
+    def _draw(self, random: np.random.Generator, shape: Floats, rate: Floats) -> Floats:
         return random.gamma(shape) / rate
 
 

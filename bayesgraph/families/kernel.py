@@ -15,6 +15,7 @@ from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
+from bayesgraph.parallel import by_rows
 from bayesgraph.statistics import CountSource, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -91,14 +92,9 @@ class KernelDensityCPD(Plate):
         return describe_numbers(self.parents, self._children, columns, max_rows)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        kernels.add_kernel_densities(
-            out,
-            self._numbers(evidence),
-            self.values,
-            self.weights,
-            self._stops,
-            self.bandwidth.reshape(self.cells, -1),
-        )
+        values, bandwidth = self._numbers(evidence), self.bandwidth.reshape(self.cells, -1)
+        arrays = (out, values, self.values, self.weights, self._stops, bandwidth)
+        by_rows(kernels.add_kernel_densities, arrays, len(values), 16 * len(self.values))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n random numbers: points drawn by their weights, plus Gaussian noise."""

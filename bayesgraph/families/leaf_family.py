@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bayesgraph.cpds import CPD
-from bayesgraph.statistics import CountSource, Request, Samples, Singles
+from bayesgraph.statistics import CountSource, Request
 from bayesgraph.variables import Discrete, Variable
 
 if TYPE_CHECKING:
@@ -68,13 +68,3 @@ class LeafFamily:
     takes_states: bool = False
     any_parents: bool = False
     own_smoothing: tuple[str, ...] = ()
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether the family is estimated from all distinct values of a column (`Samples`)."""
-        return self.statistics is Samples
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the family needs only counts and moments of single columns (`Singles`)."""
-        return self.statistics is Singles

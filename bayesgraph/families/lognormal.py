@@ -62,8 +62,7 @@ class LogNormalCPD(DensityCPD):
         out -= np.where(np.isnan(logs), 0.0, logs).sum(axis=1)
         out[:, outside.any(axis=1)] = -np.inf
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        mean, variance = parameters
+    def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
         return np.exp(mean + np.sqrt(variance) * random.standard_normal(len(mean)))
 
     def _columns(self) -> Mapping[str, Floats]:

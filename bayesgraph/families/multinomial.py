@@ -17,7 +17,7 @@ from bayesgraph.cpds.item_counts import LENGTHS, ItemTerms, counted, dense_row, 
 from bayesgraph.cpds.validation import check_sums
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, known_mass
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Totals
@@ -88,8 +88,7 @@ class MultinomialCPD(ItemsCPD):
 
     @cached_property
     def _logs(self) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.log(self.probabilities.reshape(self.cells, -1))
+        return log_of(self.probabilities.reshape(self.cells, -1))
 
     @cached_property
     def _weights(self) -> Weights:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
@@ -59,8 +59,7 @@ class NegativeBinomialCPD(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, shape=shape, exposure=exposure)
 
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        r, b = parameters
+    def _log_density(self, x: Floats, r: Floats, b: Floats) -> Floats:
         return np.asarray(
             gammaln(x + r)
             - gammaln(r)
@@ -69,9 +68,10 @@ class NegativeBinomialCPD(DensityCPD):
             - x * np.log1p(b)
         )
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        shape, exposure = parameters
-        return random.poisson(random.gamma(shape) / exposure)  # type: ignore[return-value]
+    def _draw(
+        self, random: np.random.Generator, shape: Floats, exposure: Floats
+    ) -> NDArray[np.int64]:
+        return random.poisson(random.gamma(shape) / exposure)
 
     def _columns(self) -> Mapping[str, Floats]:
         mean = self.shape / self.exposure

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
@@ -73,8 +73,8 @@ class PoissonCPD(DensityCPD):
         out -= rate @ there.T.astype(np.float64)
         out -= gammaln(known + 1.0).sum(axis=1)
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        return random.poisson(*parameters)  # type: ignore[return-value]
+    def _draw(self, random: np.random.Generator, rate: Floats) -> NDArray[np.int64]:
+        return random.poisson(rate)
 
 
 def _estimate(

@@ -64,16 +64,16 @@ class StudentCPD(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, location=location, scale=scale, dof=dof)
 
-    def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        location, scale, dof = parameters
+    def _log_density(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
         z = ((x - location) / scale) ** 2  # may overflow to infinity: the density is then zero
         constant = (
             gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - np.log(scale)
         )
         return np.asarray(constant - 0.5 * (dof + 1) * np.log1p(z / dof))
 
-    def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        location, scale, dof = parameters
+    def _draw(
+        self, random: np.random.Generator, location: Floats, scale: Floats, dof: Floats
+    ) -> Floats:
         return location + scale * random.standard_t(dof)
 
     def _columns(self) -> Mapping[str, Floats]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import All, Case, Joint, Pattern, Question, Solver, Work
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
@@ -70,12 +70,10 @@ class AverageJoint(Work):
             refused = np.isneginf(logs.max(axis=1))
             possible |= ~refused
             if refused.any():
-                with np.errstate(divide="ignore"):
-                    logs[refused] = np.log(network.query(variable.name).probabilities)
+                logs[refused] = log_of(network.query(variable.name).probabilities)
             total += weight * member.spread((target,), normalised(logs))
         total[~possible] = 0.0
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(total))
+        return log_of(total)
 
 
 class AverageAll(Work):
@@ -103,9 +101,6 @@ class Average(Solver):
     condition = "an average of posteriors with fixed weights"
     form = "average"
     works: ClassVar = {Joint: AverageJoint, All: AverageAll}
-
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return True
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         targets = getattr(question, "targets", ())

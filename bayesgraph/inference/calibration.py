@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesgraph.factors import Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.factors.factor import align, union_scope
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case
@@ -141,8 +141,7 @@ class Calibration:
                 found[f] = _marginal(belief, scope, self._scopes[f])
             for d in forest.below[c]:
                 separator = forest.separator(d)
-                with np.errstate(divide="ignore"):
-                    logs = np.log(_marginal(belief, scope, separator))
+                logs = log_of(_marginal(belief, scope, separator))
                 shared[d] = Factor.from_log(separator, logs)
         return found, log_mass
 

@@ -164,7 +164,9 @@ class CompiledTables:
         offsets = tables.offsets(observed, np.array([*case.hard.values()], dtype=np.int64))
         space = borrow(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
-        log_scale = tables.log_scale + case.log_scale + self._constant(program, offsets)
+        log_scale = tables.log_scale + case.log_scale
+        if len(program.constant):  # tables whose variables are all observed
+            log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
         minima = program.minima.copy()
         if case.soft:
             log_scale += _load_soft(program, case, space, minima, logarithmic=logarithmic)
@@ -185,12 +187,6 @@ class CompiledTables:
         if log_mass > -np.inf:
             np.exp(result, out=result)
         return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
-
-    def _constant(self, program: Program, offsets: Ints) -> float:
-        """Return the log of the product of the tables whose variables are all observed."""
-        if not len(program.constant):
-            return 0.0
-        return float(np.sum(self.tables.log_at(offsets[program.constant])))
 
     # -------------------------------------------------------------------------------- enumeration
 

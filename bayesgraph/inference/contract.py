@@ -368,8 +368,11 @@ class Solver(ABC):
         return bool(model.form == self.form)
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        """Return whether the solver answers this query; if not, later solvers are tried."""
-        return not pattern.rows
+        """Return whether the solver answers this query; if not, later solvers are tried.
+
+        By default it answers single cases, and batches of rows if its `Work` does.
+        """
+        return not pattern.rows or self.works[type(question)]._run_rows is not Work._run_rows
 
     def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None

@@ -26,9 +26,6 @@ from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Maximum number of entries of the largest product for one block of rows.
-_BLOCK_ENTRIES = 2**23
-
 _Scopes = tuple[tuple[Variable, ...], ...]
 
 
@@ -161,13 +158,6 @@ class PlannedSlice:
         if found is None:
             found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
         return found
-
-    def rows_at_once(self, maximum: int) -> int:
-        """Return the number of rows of a block, at most `maximum`.
-
-        The largest product of the factors of a block stays within a fixed number of entries.
-        """
-        return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
     def marginal(
         self, evidence: Evidence, memory_limit: float | None = None

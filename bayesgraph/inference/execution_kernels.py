@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.inference.junction import Floats, Ints, Program, TableArrays, Tree
 from bayesgraph.inference.planning_kernels import filled, grown, linked, table_layout
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 
 # Maximum number of threads.
 N_THREADS = numba.config.NUMBA_NUM_THREADS
@@ -1156,10 +1156,6 @@ def decode(
                 best //= cards[v]
 
 
-# Minimum number of values read by each thread.
-_THREAD = 1 << 18
-
-
 def largest(scores: Floats) -> NDArray[np.intp]:
     """Return for each row the index of the class with the largest score, ties to the first.
 
@@ -1168,11 +1164,7 @@ def largest(scores: Floats) -> NDArray[np.intp]:
     scores : ndarray, shape (n_classes, n_rows)
     """
     best = np.empty(scores.shape[1], dtype=np.intp)
-    over_rows(
-        lambda a, b: _largest(scores, best, a, b),
-        scores.shape[1],
-        1 + _THREAD // max(1, scores.shape[0]),
-    )
+    by_rows(_largest, (scores, best), scores.shape[1], scores.shape[0])
     return best
 
 

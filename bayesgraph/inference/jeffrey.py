@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bayesgraph.errors import EvidenceError
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.variables import Discrete
 
 _MAXIMUM_ROUNDS = 2_000
@@ -49,8 +49,7 @@ def likelihoods(
         if no distribution has all of the prescribed posteriors as marginals.
     """
     logs = {v: np.where(q > 0, 0.0, -np.inf) for v, q in beliefs.items()}
-    with np.errstate(divide="ignore"):
-        wanted = {v: np.log(q) for v, q in beliefs.items()}
+    wanted = {v: log_of(q) for v, q in beliefs.items()}
     worst = np.inf
     for round_number in range(_MAXIMUM_ROUNDS):
         worst = 0.0

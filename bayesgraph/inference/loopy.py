@@ -23,7 +23,7 @@ from bayesgraph.errors import (
     UnsupportedModelError,
     quoted,
 )
-from bayesgraph.factors import SUM, Algebra, Factor, Potential
+from bayesgraph.factors import SUM, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
@@ -64,8 +64,8 @@ class Convergence:
     damping : float
         Weight of the old log messages in the last iteration.
     log_partition : float
-        Bethe estimate of the log partition function: the natural log of the sum (for max-product,
-        the maximum) of the product of all factors. If the factors are those of a Bayesian network,
+        Bethe estimate of the log partition function: the natural log of the sum of the
+        product of all factors. If the factors are those of a Bayesian network,
         it estimates the log probability of the evidence. Exact on trees; otherwise neither an upper
         nor a lower bound.
     """
@@ -106,8 +106,7 @@ class LoopyBeliefs:
     Attributes
     ----------
     marginals : mapping from Discrete to ndarray, shape (cardinality,)
-        Normalised marginals; for max-product, normalised max-marginals (for each state, the maximum
-        of the product of all factors over the other variables).
+        Normalised marginals.
     report : Convergence
     """
 
@@ -122,7 +121,6 @@ def loopy_belief_propagation(
     max_iterations: int = 1000,
     tolerance: float = 1e-9,
     damping: float | None = None,
-    algebra: Algebra = SUM,
 ) -> LoopyBeliefs:
     """Pass messages between factors and variables until they converge.
 
@@ -148,8 +146,6 @@ def loopy_belief_propagation(
     damping : float in [0, 1), optional
         Weight of the old log message in the new one. The default starts at 0, which is the fastest
         if it converges and is exact on trees, and increases whenever messages oscillate.
-    algebra : Algebra
-        SUM for marginals, MAX for max-product.
 
     Returns
     -------
@@ -181,7 +177,7 @@ def loopy_belief_propagation(
             "Expected max_iterations of 1 or more, a positive tolerance and a damping in [0, 1) "
             f"or None; got {max_iterations!r}, {tolerance!r} and {damping!r}."
         )
-    graph = _FactorGraph(_checked(factors), variables, algebra)
+    graph = _FactorGraph(_checked(factors), variables)
     dampings = (damping,) if damping is not None else _DAMPINGS
     schedule = _Schedule(dampings[:1] if graph.acyclic else dampings)
     messages = [np.zeros((len(kind.field), len(kind.owner))) for kind in graph.kinds]
@@ -196,7 +192,7 @@ def loopy_belief_propagation(
     beliefs, earlier = graph.beliefs(messages), graph.beliefs(before)
     converged = change <= tolerance
     report = Convergence(
-        method="loopy belief propagation" + ("" if algebra.integrates else " (max-product)"),
+        method="loopy belief propagation",
         converged=converged,
         exact=converged and graph.acyclic,
         iterations=iterations,
@@ -346,10 +342,7 @@ class _Group:
 class _FactorGraph:
     """A factor graph as arrays: factors grouped by shape, variables grouped by cardinality."""
 
-    def __init__(
-        self, factors: Sequence[Factor], variables: Sequence[Discrete], algebra: Algebra
-    ) -> None:
-        self.algebra = algebra
+    def __init__(self, factors: Sequence[Factor], variables: Sequence[Discrete]) -> None:
         in_factors = (v for factor in factors for v in factor.scope)
         self.variables = tuple(dict.fromkeys((*variables, *in_factors)))
         cards = list(dict.fromkeys(v.cardinality for v in self.variables))
@@ -438,7 +431,7 @@ class _FactorGraph:
         for group in self.groups:
             for axis, (i, edges) in enumerate(group.ends):
                 product = group.product(cavities, without=axis)
-                renewed[i][:, edges] = self.algebra.reduce(product, group.others(axis))
+                renewed[i][:, edges] = SUM.reduce(product, group.others(axis))
         for kind, new in zip(self.kinds, renewed, strict=True):
             if new.size:
                 new -= new.max(axis=0)
@@ -471,12 +464,12 @@ class _FactorGraph:
         total = self.constant
         for kind, m in zip(self.kinds, messages, strict=True):
             degrees = np.bincount(kind.owner, minlength=len(kind.variables))
-            log_z = self.algebra.reduce(kind.log_beliefs(m), 0)
+            log_z = SUM.reduce(kind.log_beliefs(m), 0)
             total += float(np.sum((1 - degrees) * log_z))
         cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
         for group in self.groups:
             axes = tuple(range(len(group.ends)))
-            total += float(np.sum(self.algebra.reduce(group.product(cavities), axes)))
+            total += float(np.sum(SUM.reduce(group.product(cavities), axes)))
         return total
 
 

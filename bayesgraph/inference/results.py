@@ -166,14 +166,12 @@ class Posterior(Displayed, Mapping[State, float]):
         series: pd.Series[float] = pandas.Series(values, index=index, name="probability")
         return series
 
-    def _title(self) -> str:
-        return f"P({', '.join(str(name) for name in self.names)})"
-
     def _display(self, most: int = _MOST_LINES) -> DisplayTable:
         probabilities = self.probabilities.ravel()[:most].tolist()
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
-        return DisplayTable(self._title(), rows, bars=probabilities, note=note)
+        title = f"P({', '.join(map(str, self.names))})"
+        return DisplayTable(title, rows, bars=probabilities, note=note)
 
 
 class Marginals(Displayed, Mapping[Name, Any]):
@@ -199,19 +197,19 @@ class Marginals(Displayed, Mapping[Name, Any]):
 
     Attributes
     ----------
-    log_evidence, approximation
+    flat, log_evidence, approximation
         As given.
     """
 
     __slots__ = (
         "_answers",
         "_cards",
-        "_flat",
         "_numbers",
         "_places",
         "_rest",
         "_variables",
         "approximation",
+        "flat",
         "log_evidence",
     )
 
@@ -228,7 +226,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
         self._variables = variables
         self._numbers = numbers
         self._cards = cards
-        self._flat = flat
+        self.flat = flat
         self._rest = rest
         self._answers: dict[Name, Any] = {}
         self._places: dict[Name, tuple[Discrete, int]] | None = None
@@ -253,11 +251,6 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
     @property
-    def flat(self) -> Floats:
-        """The probabilities of the unobserved variables, one variable after the other."""
-        return self._flat
-
-    @property
     def _where(self) -> dict[Name, tuple[Discrete, int]]:
         if self._places is None:
             ends = np.cumsum(self._cards[self._numbers])
@@ -278,7 +271,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
         except (KeyError, TypeError):
             where = "The mapping from unobserved variables to posteriors"
             raise unknown_variable(name, list(self), where=where) from None
-        part = self._flat[at : at + variable.cardinality]
+        part = self.flat[at : at + variable.cardinality]
         return Posterior((variable,), part, self.log_evidence, self.approximation)
 
     def __iter__(self) -> Iterator[Name]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
@@ -31,6 +31,8 @@ from bayesgraph.variables import Discrete, Variable
 _BLOCK_ROWS = 4096
 _MAXIMUM_ROWS = 32768
 _BLOCK_POTENTIALS = 2**17
+# Maximum number of entries of the largest product for one block of rows.
+_BLOCK_ENTRIES = 2**23
 # Maximum number of entries in all tables of a program that answers several rows together, and
 # maximum number of these rows: the tables stay in the second-level cache.
 _ROW_ENTRIES = 2**17
@@ -116,7 +118,8 @@ class RowsWork(Work):
                     continue
                 gone = blocking if is_open else ()
                 seen = trimmed.without(gone) if gone else trimmed
-                size = planned_slice(model, seen, (), keep).rows_at_once(step)
+                largest = planned_slice(model, seen, (), keep).plan.largest_table
+                size = max(1, min(step, _BLOCK_ENTRIES // largest))
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
                     if len(part) == len(rows):
@@ -207,8 +210,7 @@ def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
     posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
     if posterior is None:
         return -np.inf
-    with np.errstate(divide="ignore"):
-        return posterior.log_evidence + np.log(posterior.probabilities)
+    return posterior.log_evidence + log_of(posterior.probabilities)
 
 
 def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:

@@ -65,8 +65,5 @@ class KernelScores(Solver):
     form = "scores"
     works: ClassVar = {Joint: ScoresWork}
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return True
-
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         return Plan(keep=model.variables)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.display import Displayed, DisplayTable
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.algebra import Floats, log_of, log_sum_exp
 from bayesgraph.inference.calibration import table_derivatives
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case
@@ -230,8 +230,7 @@ def conflict(
         logs = without.log_values[0]
         total = float(log_sum_exp(logs, 0))
         before = prior[ends[variable] - tables.cards[variable] : ends[variable]]
-        with np.errstate(divide="ignore"):
-            alone = float(log_sum_exp(np.log(before) + soft[variable], 0))
+        alone = float(log_sum_exp(log_of(before) + soft[variable], 0))
         given_others = float(log_sum_exp(logs + soft[variable], 0)) - total
         measure += alone
         shares[variable] = alone - given_others

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import planning_kernels as kernels
 from bayesgraph.inference.junction import Ints, TableArrays
 from bayesgraph.variables import Discrete, Variable
@@ -140,8 +140,7 @@ class Tables:
         """Return the natural logarithms of the entries at the given indices of the flat array."""
         if self._log_values is not None:
             return self._log_values[places]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.values[places]))
+        return log_of(self.values[places])
 
     def offsets(self, observed: Ints, states: Ints) -> Ints:
         """Return the offset of the first entry of each table that agrees with the evidence.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -458,10 +458,8 @@ def likelihood_weighting(
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    columns: dict[Variable, NDArray[Any]]
-    log_weights: Floats
+# Columns of the targets and log weights of some samples.
+_Chunk: TypeAlias = tuple[dict[Variable, NDArray[Any]], Floats]
 
 
 def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSamples | None:
@@ -473,7 +471,7 @@ def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSa
     count, next_look = 0, 0.0
     for chunk in chunks:
         parts.append(chunk)
-        count += len(chunk.log_weights)
+        count += len(chunk[1])
         if standard_error is not None and count >= next_look:
             next_look = _GROWTH * count
             result = _joined(parts, standard_error)
@@ -483,11 +481,12 @@ def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSa
 
 
 def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSamples | None:
-    log_weights = np.concatenate([part.log_weights for part in parts])
+    columns, logs = zip(*parts, strict=True)
+    log_weights = np.concatenate(logs)
     if np.isneginf(log_weights).all():
         return None
-    columns = {v: np.concatenate([part.columns[v] for part in parts]) for v in parts[0].columns}
-    return WeightedSamples(columns, log_weights, standard_error)
+    together = {v: np.concatenate([part[v] for part in columns]) for v in columns[0]}
+    return WeightedSamples(together, log_weights, standard_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -511,20 +510,16 @@ class _Sampler:
             variable = node.variable
             if variable in self.evidence:
                 columns[variable] = np.repeat(self.evidence.columns[variable], n, axis=0)
-                log_weights += self._log_density(node, columns, n)
+                family = {v: columns[v] for v in (*node.parents, variable)}
+                potential = node.potential(Evidence(n, family, complete=True))
+                assert isinstance(potential, Factor)  # all variables are observed
+                assert not potential.scope
+                log_weights += potential.log_values
             else:
                 columns[variable] = node.sample(columns, n, random)
             if isinstance(variable, Discrete) and variable in self.evidence.likelihoods:
                 log_weights += self.evidence.likelihoods[variable][0][columns[variable]]
-        return _Chunk({target: columns[target] for target in self.targets}, log_weights)
-
-    def _log_density(self, node: Node, columns: Mapping[Variable, NDArray[Any]], n: int) -> Floats:
-        """Return the log density of an observed child given its parents' samples, shape (n,)."""
-        family = {variable: columns[variable] for variable in (*node.parents, node.variable)}
-        potential = node.potential(Evidence(n, family, complete=True))
-        assert isinstance(potential, Factor)  # all variables are observed
-        assert not potential.scope
-        return potential.log_values
+        return {target: columns[target] for target in self.targets}, log_weights
 
 
 def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evidence) -> list[Node]:

@@ -118,7 +118,7 @@ class _RowSearch:
             self._look_at(p, c)
 
     def _look_at(self, p: int, c: int) -> None:
-        loss = self._measured_with(p, c)
+        loss = sum(losses(self._with(p, c, part), self._rows, part, "log") for part in self._parts)
         self._gains[p, c] = round((self._loss - loss) / self._rows.total, TIE_DECIMALS)
         self._stale[p, c] = False
 
@@ -134,9 +134,6 @@ class _RowSearch:
         before = tuple(self._features[q] for q in self._parents[c])
         old = self._rows.term(before, self._features[c], part)
         return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))
-
-    def _measured_with(self, p: int, c: int) -> float:
-        return sum(losses(self._with(p, c, part), self._rows, part, "log") for part in self._parts)
 
     def _add(self, p: int, c: int) -> None:
         names: tuple[Name, Name] = (self._features[p].name, self._features[c].name)

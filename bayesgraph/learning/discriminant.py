@@ -248,32 +248,18 @@ def class_covariances(
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     unit = covariance / scale[:, :, None] / scale[:, None, :]
     d = max(1, int(np.count_nonzero(varies)))
-    share = _shares(model, unit, d, scale, statistics, rows)[:, None, None]
+    if not isinstance(model.regularization, str):
+        share = np.full(len(unit), float(model.regularization))
+    elif model.regularization == "oas":
+        share = oas_share(unit, statistics.counts, d)
+    else:
+        assert rows is not None  # always given by `_full_block`
+        fourth = fourth_moments(*rows, statistics.mean, scale)
+        share = ledoit_wolf_share(unit, fourth, statistics.counts, d)
+    share = share[:, None, None]
     level = np.trace(unit, axis1=1, axis2=2)[:, None, None] / d
     shrunken = (1 - share) * unit + share * level * np.diag(varies)
     return np.asarray(shrunken * scale[:, :, None] * scale[:, None, :])
-
-
-def _shares(
-    model: CovarianceModel,
-    unit: Floats,
-    d: int,
-    scale: Floats,
-    statistics: FamilyStatistics,
-    rows: _Rows | None,
-) -> Floats:
-    """Return the shrinkage intensity of the covariance of each class, shape (K,).
-
-    `unit` has the covariances of the features divided by `scale`, and `d` is the number of columns
-    that are not constant; the other arguments are those of `class_covariances`.
-    """
-    if not isinstance(model.regularization, str):
-        return np.full(len(unit), float(model.regularization or 0.0))
-    if model.regularization == "oas":
-        return oas_share(unit, statistics.counts, d)
-    assert rows is not None  # always given by `_full_block`
-    fourth = fourth_moments(*rows, statistics.mean, scale)
-    return ledoit_wolf_share(unit, fourth, statistics.counts, d)
 
 
 def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:

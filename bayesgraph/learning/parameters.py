@@ -110,7 +110,8 @@ def _leaves(
             if not source.holds(Singles(tuple(leaves[name]), target)):
                 del leaves[name]
     # One pass over the data for all distributions of single columns.
-    columns = tuple(v for name, f in FAMILIES.items() if f.is_single for v in leaves.get(name, ()))
+    alone = [name for name, family in FAMILIES.items() if family.statistics is Singles]
+    columns = tuple(v for name in alone for v in leaves.get(name, ()))
     if columns:
         source.singles(Singles(columns, target))
     return [

@@ -33,15 +33,12 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _not_negative(values: Floats) -> bool:
-    return bool((np.isfinite(values) & (values >= 0)).all())
-
-
 def _checked_alpha(value: Any) -> Floats:
     try:
         given = np.asarray(value)
         alpha = given.astype(np.float64)
-        good = given.dtype.kind in "iuf" and given.ndim <= 1 and _not_negative(alpha)
+        good = given.dtype.kind in "iuf" and given.ndim <= 1
+        good &= bool((np.isfinite(alpha) & (alpha >= 0)).all())
     except (TypeError, ValueError):
         good = False
     if not good:

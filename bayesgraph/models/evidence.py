@@ -15,7 +15,7 @@ from bayesgraph.errors import (
     quoted,
 )
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import Posterior
 from bayesgraph.inference.contract import Case, Joint, check_target
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
@@ -287,8 +287,7 @@ def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
 def likelihood(variable: Variable, value: Any) -> Floats:
     """Return likelihoods of the states (soft evidence) as log likelihoods, shape (n_states,)."""
     _, numbers = _by_state(variable, value, what="Soft evidence on")
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(numbers))
+    return log_of(numbers)
 
 
 def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, Floats]:

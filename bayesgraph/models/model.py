@@ -21,7 +21,7 @@ from bayesgraph.errors import (
     warn,
 )
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
 from bayesgraph.inference.approximate import check_method, check_options
 from bayesgraph.inference.compiled import CompiledTables
@@ -749,8 +749,7 @@ class Model(ABC):
             return joint, 0
         impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
         if len(impossible):
-            with np.errstate(divide="ignore"):
-                joint[impossible] = np.log(self.query(target.name).probabilities)
+            joint[impossible] = log_of(self.query(target.name).probabilities)
         return joint, len(impossible)
 
     def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:

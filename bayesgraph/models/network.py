@@ -465,7 +465,8 @@ class NetworkSlice:
             for piece, free in zip(self.pieces, self.scopes, strict=True)
             if any(isinstance(variable, Continuous) for variable in free)
         ]
-        return tuple(found) if all(_is_linear(piece, self.shown) for piece in found) else ()
+        linear = (p.is_linear and self.shown.isdisjoint(p.discrete_parents) for p in found)
+        return tuple(found) if all(linear) else ()
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
@@ -495,7 +496,3 @@ class NetworkSlice:
             potentials = self.combination.potentials(shown)
         potentials += evidence_factors(evidence, self.blocking)
         return Problem(potentials, partial_columns(evidence, self.blocking))
-
-
-def _is_linear(cpd: CPD, observed: Collection[Variable]) -> bool:
-    return cpd.is_linear and not any(parent in observed for parent in cpd.discrete_parents)

@@ -224,8 +224,7 @@ def _draw(axes: Axes, rulers: Sequence[_Ruler], prior: float, probability: str) 
     axes.axhline(n + 0.5, color=FRAME, linewidth=0.6)
     axes.set_xticks([])
     axes.tick_params(length=0, pad=8)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def _line(axes: Axes, y: float, start: float, end: float, colour: str) -> None:
@@ -270,10 +269,8 @@ def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
 
     `place` has the position of each grid value on the ruler, in points.
     """
-    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
     values = ruler.values
-    ticks = ticker.MaxNLocator(nbins=12).tick_values(values[0], values[-1])
-    ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
+    ticks = _ticks(values[0], values[-1])
     branches = ruler.branches()
     for branch in branches:
         rising = place[branch][-1] >= place[branch][0]
@@ -287,6 +284,13 @@ def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
     for before in branches[:-1]:
         turn = place[before][-1]
         axes.plot([turn, turn], [row - _BRANCH, row + _BRANCH], color=INK, linewidth=1.1, zorder=2)
+
+
+def _ticks(first: float, last: float) -> Floats:
+    """Return about twelve round numbers from `first` to `last`."""
+    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
+    ticks: Floats = ticker.MaxNLocator(nbins=12).tick_values(first, last)
+    return ticks[(ticks >= first) & (ticks <= last)]
 
 
 def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
@@ -303,10 +307,7 @@ def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None
     def place(log_odds: Floats) -> Floats:
         return np.asarray((log_odds - low) / (high - low) * _POINTS)
 
-    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
-    first, last = (low - offset) * unit, (high - offset) * unit
-    totals = ticker.MaxNLocator(nbins=12).tick_values(first, last)
-    totals = totals[(totals >= first) & (totals <= last)]
+    totals = _ticks((low - offset) * unit, (high - offset) * unit)
     _line(axes, n + 1, 0.0, _POINTS, INK)
     _labels(axes, n + 1, place(offset + totals / unit), [f"{t:.0f}" for t in totals], _LEVELS[:1])
     shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])

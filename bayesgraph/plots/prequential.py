@@ -148,8 +148,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
     axes.tick_params(length=0, pad=5)
     axes.grid(color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
         ncols=_columns(named),

@@ -225,6 +225,5 @@ def _odds_axis(axes: Axes) -> None:
     axes.tick_params(length=0, pad=5)
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)

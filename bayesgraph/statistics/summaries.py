@@ -110,6 +110,15 @@ def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
 
 
+def _of_moments(
+    count: Floats, mean: Floats, square: Floats, shape: tuple[int, ...]
+) -> FamilyStatistics:
+    """Return the statistics of one continuous column; `shape` is that of the configurations."""
+    return FamilyStatistics(
+        count.reshape(shape), mean.reshape(*shape, 1), square.reshape(*shape, 1, 1)
+    )
+
+
 # Maximum number of entries of joint moments from which the moments of several families are taken.
 _MAX_JOINT = 1 << 24
 
@@ -280,15 +289,8 @@ class SinglesSummary(Additive):
             return _without_moments(table if family.discrete[0] == given else table.T)
         moments = self.moments if conditional else self.overall
         i = self.at.place_continuous[family.continuous[0]]
-        part = GroupMoments(
-            *(a[:, i : i + 1] for a in (moments.count, moments.mean, moments.square))
-        )
-        lead = (-1,) if conditional else ()
-        return FamilyStatistics(
-            part.count.reshape(lead),
-            part.mean.reshape(*lead, 1),
-            part.square.reshape(*lead, 1, 1),
-        )
+        count, mean, square = (a[:, i] for a in (moments.count, moments.mean, moments.square))
+        return _of_moments(count, mean, square, (-1,) if conditional else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,9 +439,7 @@ class PairsSummary(Additive):
             a.reshape(len(self.singles.totals), -1, a.shape[-1])[:, self.at.states(discrete), c]
             for a in (self.mixed.count, self.mixed.mean, self.mixed.square)
         )
-        return FamilyStatistics(
-            count.reshape(cards), mean.reshape(*cards, 1), square.reshape(*cards, 1, 1)
-        )
+        return _of_moments(count, mean, square, cards)
 
     def _gaussian_family(
         self, pair: tuple[Continuous, ...], cards: tuple[int, ...]
@@ -645,7 +645,7 @@ def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStat
         counts = np.bincount(key, weights=weight, minlength=size).astype(np.float64)
         mean, comoment = np.zeros((size, 0)), np.zeros((size, 0, 0))
     return FamilyStatistics(
-        counts.reshape(cards).astype(np.float64),
+        counts.reshape(cards),
         mean.reshape(*cards, n),
         comoment.reshape(*cards, n, n),
     )

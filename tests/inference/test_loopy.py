@@ -14,7 +14,7 @@ from bayesgraph.errors import (
     ModelError,
     UnsupportedModelError,
 )
-from bayesgraph.factors import MAX, Evidence
+from bayesgraph.factors import Evidence
 from bayesgraph.inference.loopy import loopy_belief_propagation
 
 
@@ -80,18 +80,6 @@ def test_exact_on_trees(seed, damping):
     for variable, probabilities in result.marginals.items():
         assert probabilities == pytest.approx(oracle.posterior([variable.name]), abs=close)
     assert result.report.log_partition == pytest.approx(math.log(oracle.partition()), abs=close)
-
-
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("seed", range(20))
-def test_max_product_finds_the_best_configuration_of_a_tree(seed):
-    factors, variables = random_tree(seed)
-    oracle = oracle_of(factors)
-    result = loopy_belief_propagation(factors, variables, algebra=MAX)
-    log_best, (world,) = oracle.best()
-    assert result.report.log_partition == pytest.approx(log_best + math.log(oracle.partition()))
-    for variable, probabilities in result.marginals.items():
-        assert int(np.argmax(probabilities)) == world.codes[variable]
 
 
 def test_the_evidence_of_a_network_is_the_log_partition():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -51,14 +51,12 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
     log_evidence : float
         Log evidence of the average.
     """
-    if isinstance(answers[0], Posterior):
-        found = [answer for answer in answers if isinstance(answer, Posterior)]
-        return _posterior(found, shares, log_evidence)
-    if isinstance(answers[0], GaussianMixture):
-        parts = [answer for answer in answers if isinstance(answer, GaussianMixture)]
-        return _gaussians(parts, shares, log_evidence)
-    joint = [answer for answer in answers if isinstance(answer, MixedPosterior)]
-    return _joint(joint, shares, log_evidence)
+    by_type: dict[type[Answer], Callable[..., Answer]] = {
+        Posterior: _posterior,
+        GaussianMixture: _gaussians,
+        MixedPosterior: _joint,
+    }
+    return by_type[type(answers[0])](answers, shares, log_evidence)
 
 
 def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:

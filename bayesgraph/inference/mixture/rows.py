@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.mixture import kernels
 from bayesgraph.inference.tables import Tables
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Variable
-
-# Minimum number of table entries read by each thread.
-_THREAD = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +72,7 @@ def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
         rest = [v for v in scope if v != target]
         order = [*rest, target] if target in scope else rest
         values = np.transpose(table, [scope.index(v) for v in order])
-        with np.errstate(divide="ignore"):
-            logs.append(np.log(values).reshape(-1))
+        logs.append(log_of(values).reshape(-1))
         child.append(-1 if scope[-1] == target else place[scope[-1]])
         column += [place[v] for v in rest]
         stride += [int(np.prod(values.shape[axis + 1 :])) for axis in range(len(rest))]
@@ -138,35 +134,16 @@ class RowSum:
         (n_columns, n_rows), -1 where missing; `complete` tells whether none is missing.
         """
         open_rows = np.zeros(codes.shape[1], dtype=bool)
-
-        def work(begin: int, end: int) -> None:
-            kernels.add_network(
-                codes,
-                sums.child,
-                sums.first,
-                sums.column,
-                sums.stride,
-                sums.base,
-                sums.wide,
-                sums.inner,
-                sums.logs,
-                log_weight,
-                self.maximum,
-                self.total,
-                open_rows,
-                complete,
-                begin,
-                end,
-            )
-
+        layout = (sums.child, sums.first, sums.column, sums.stride, sums.base)
+        own = (self.maximum, self.total, open_rows, complete)
         per_row = len(sums.column) + len(sums.child) * len(self.maximum)
-        over_rows(work, codes.shape[1], 1 + _THREAD // per_row)
+        arrays = (codes, *layout, sums.wide, sums.inner, sums.logs, log_weight, *own)
+        by_rows(kernels.add_network, arrays, codes.shape[1], per_row)
         return np.flatnonzero(open_rows)
 
     def logs(self) -> Floats:
         """Return the logs of the sums, shape (n_rows, n_states)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray((np.log(self.total) + self.maximum).T)
+        return np.asarray((log_of(self.total) + self.maximum).T)
 
 
 def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int32]:

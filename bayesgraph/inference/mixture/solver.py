@@ -348,9 +348,6 @@ class Mixture(Solver):
         Sample: MixtureDraw,
     }
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return True
-
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         if isinstance(question, Best):
             # The means of continuous variables are queried from the whole mixture afterwards.

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.learning.exponents.baselines import (
     FILTERS,
     averaged_tables,
@@ -143,15 +143,13 @@ def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> Lo
     labels = table.column(target)
     weights = source.weights if len(source.weights) else None
     counts = np.bincount(labels, weights, target.cardinality)
-    with np.errstate(divide="ignore"):
-        log_share = np.log(counts / counts.sum())
+    log_share = log_of(counts / counts.sum())
     return LogTerms.build(np.stack(codes, axis=1), tables, log_share, labels, weights)
 
 
 def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
     """Return the log table of a CPD, all axes but the class flattened, shape (n, n_classes)."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(cpd.values)
+    logs = log_of(cpd.values)
     if target not in cpd.parents:
         return np.repeat(logs.reshape(-1, 1), target.cardinality, axis=1)
     moved = np.moveaxis(logs, cpd.parents.index(target), -1)

@@ -131,7 +131,10 @@ class StreamingStar:
             here = self._waiting.add(*block)
             n_predicted = last - first if self.watch.is_on else 0
             predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
-            self._step(*block, predicted)
+            logs = np.empty((last - first, self.n_classes, 0))
+            if self.exponents.moves or len(predicted):
+                logs = self.log_densities(*block[:2])
+            self.exponents.step(logs, *block[2:], self._centre, self.totals, predicted)
             if self.watch.is_on:
                 self.watch.note(here, predicted, classes[rows])
             self.n_seen += last - first
@@ -154,21 +157,6 @@ class StreamingStar:
             min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * (self._absorbed - self.watch.begun))))
         )
 
-    def _step(
-        self,
-        columns: Floats,
-        codes: NDArray[np.int64],
-        classes: NDArray[np.int64],
-        weights: Floats,
-        out: Floats,
-    ) -> None:
-        logs = (
-            self.log_densities(columns, codes)
-            if self.exponents.moves or len(out)
-            else np.empty((len(classes), self.n_classes, 0))
-        )
-        self.exponents.step(logs, classes, weights, self._centre, self.totals, out)
-
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
         logs = np.empty((columns.shape[1], self.n_classes, self.n_features))
@@ -188,7 +176,11 @@ class StreamingStar:
         if self.watch.alarmed(n, self.n_seen - n):
             self._react(waiting)
         if self.counts.panes.is_full:
-            self._turn(waiting, decay**n)
+            # A new pane (sub-window) of the sliding window replaces the oldest.
+            assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
+            self.summaries.turn()
+            totals, self._held = self.counts.turn()
+            self.totals = totals * decay**n + waiting
         self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(columns), classes, unit)
@@ -203,17 +195,6 @@ class StreamingStar:
             self.summaries.fade(factor)
             self.counts.fade(factor)
             self._held *= factor
-
-    def _turn(self, waiting: Floats, factor: float) -> None:
-        """Start a new pane (sub-window) of the sliding window and drop the oldest.
-
-        `waiting` has the class weights of the buffered rows. `factor` is the decay factor of all
-        earlier rows when the buffered rows arrive.
-        """
-        assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
-        self.summaries.turn()
-        totals, self._held = self.counts.turn()
-        self.totals = totals * factor + waiting
 
     def _react(self, waiting: Floats) -> None:
         """React to an alarm, before the block that raised it enters the summaries.

@@ -81,7 +81,24 @@ class Cells:
         return cls(first, held, places, low[chosen], high[chosen])
 
 
-class ColumnSummaries(ABC):
+class SketchState(ABC):
+    """Base class of summaries of streams, whose whole state is in named arrays."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the complete state as named arrays."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+
+class ColumnSummaries(SketchState):
     """Base class of class-conditional summaries of several numeric columns, in bounded memory.
 
     Updates modify a summary in place; `copy` returns an independent copy.
@@ -184,10 +201,6 @@ class ColumnSummaries(ABC):
         New features and classes come after the existing ones; None changes nothing.
         """
 
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
-
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
@@ -215,15 +228,6 @@ class ColumnSummaries(ABC):
     def together(self) -> ColumnSummaries:
         """Return this summary; for a sliding window, one summary that unites its panes."""
         return self
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        return copy.deepcopy(self)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return sum(array.nbytes for array in self.arrays().values())
 
     def __repr__(self) -> str:
         return (

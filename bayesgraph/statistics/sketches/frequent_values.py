@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Self
@@ -15,6 +14,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
     NOTHING,
+    SketchState,
     checked_factor,
     checked_size,
     state_array,
@@ -39,7 +39,7 @@ def key_of(value: State) -> int:
     return int.from_bytes(digest, "big") % FIRST_KEY + FIRST_KEY
 
 
-class FrequentValues:
+class FrequentValues(SketchState):
     """Class counts of the most frequent values of one column, however many values it has.
 
     While there are at most `size` values, their counts are exact. Each listed value has a credit,
@@ -202,15 +202,6 @@ class FrequentValues:
         if n > made.size or (np.diff(made._keys) <= 0).any():
             raise DataError(f"A saved state lists at most {made.size} keys in ascending order.")
         return made
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        return copy.deepcopy(self)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(array.nbytes for array in self.arrays().values())
 
     def __repr__(self) -> str:
         return (

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows, over_rows
 from bayesgraph.statistics.sketches import gk_kernels as kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
@@ -255,13 +255,8 @@ class GKSummary(CutSummaries):
         used = np.stack([summary._used for summary in summaries])
         made = cls(first.n_features, first.n_classes, size=len(summaries) * room)
         share = first.epsilon or 1.0 / first.size
-        over_rows(
-            lambda a, b: kernels.unite_quantiles(
-                used, tuples, share, made._used, made._tuples, a, b
-            ),
-            first.n_features,
-            1 + _THREAD // made.size,
-        )
+        arrays = (used, tuples, share, made._used, made._tuples)
+        by_rows(kernels.unite_quantiles, arrays, first.n_features, 64 * made.size)
         return made
 
     def _fade(self, factor: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 from bayesgraph.statistics.sketches import pid_kernels as kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
@@ -21,8 +21,6 @@ from bayesgraph.statistics.sketches.base import (
     state_array,
     widened,
 )
-
-_THREAD = 1 << 12
 
 
 class PiDSummary(CutSummaries):
@@ -71,13 +69,9 @@ class PiDSummary(CutSummaries):
         """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
         if not columns.size:
             return
-        over_rows(
-            lambda a, b: kernels.absorb_histograms(
-                columns, classes, weights, self._used, self._edge, self._count, self._total, a, b
-            ),
-            len(columns),
-            1 + _THREAD // columns.shape[1],
-        )
+        state = (self._used, self._edge, self._count, self._total)
+        arrays = (columns, classes, weights, *state)
+        by_rows(kernels.absorb_histograms, arrays, len(columns), 64 * columns.shape[1])
 
     @property
     def counts(self) -> Floats:
@@ -120,9 +114,8 @@ class PiDSummary(CutSummaries):
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
-        kernels.fade_histograms(
-            factor, LIGHT, NOTHING, self._used, self._edge, self._count, self._total
-        )
+        state = (self._used, self._edge, self._count, self._total)
+        kernels.fade_histograms(factor, LIGHT, NOTHING, *state)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
         """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""

@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from bayesgraph.cpds import CPD, TablePlate
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.settings import StreamSettings
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 from bayesgraph.statistics.sketches import ColumnSummaries
 from bayesgraph.variables import Discrete, Name, Variable
-
-# Number of values below which one thread is enough.
-THREAD = 1 << 13
 
 
 class Densities(ABC):
@@ -95,12 +92,8 @@ class NumericDensities(Densities):
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """Write the log densities of rows, with several threads; see Densities."""
-        over_rows(
-            lambda a, b: self._write(columns, out[:, :, first:], a, b),
-            self.n_features,
-            1 + THREAD // max(1, columns.shape[1]),
-            together=8,
-        )
+        arrays = (columns, out[:, :, first:])
+        by_rows(self._write, arrays, self.n_features, 32 * columns.shape[1], together=8)
 
     @abstractmethod
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:

@@ -16,7 +16,6 @@ from bayesgraph.discretize.cells import cell_factorials, cut_cells
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming.densities import kernels
 from bayesgraph.learning.streaming.densities.base import (
-    THREAD,
     NumericDensities,
     TableDensities,
     grown_logs,
@@ -24,7 +23,7 @@ from bayesgraph.learning.streaming.densities.base import (
     table_plate,
 )
 from bayesgraph.learning.streaming.settings import SMOOTH, StreamSettings
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 from bayesgraph.statistics.sketches import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.variables import Binned, Discrete, Name, Variable
 
@@ -33,6 +32,8 @@ from bayesgraph.variables import Binned, Discrete, Name, Variable
 _BELIEVED = 2
 # Minimum excess of the mean of gains below the penalty over chance, in standard deviations.
 _DEVIATIONS = 2.0
+# Approximate number of operations for the cells of a feature.
+_COST = 3200
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +124,8 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     start, counts = cells.start, cells.counts
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     factorial, belief = cell_factorials(start, counts), _belief(start, counts)
-    over_rows(
-        lambda a, b: kernels.smooth_cells(start, counts, held, begins, factorial, belief, a, b),
-        len(start) - 1,
-        1 + THREAD // 100,
-        together=1,
-    )
+    arrays = (start, counts, held, begins, factorial, belief)
+    by_rows(kernels.smooth_cells, arrays, len(start) - 1, _COST, together=1)
     return held, begins
 
 
@@ -162,12 +159,7 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     free = counts.shape[1] - 1
     if free == 0:
         return np.zeros(_BELIEVED)
-    over_rows(
-        lambda a, b: kernels.first_gains(start, counts, gains, a, b),
-        len(gains),
-        1 + THREAD // 100,
-        together=1,
-    )
+    by_rows(kernels.first_gains, (start, counts, gains), len(gains), _COST, together=1)
     maximum = 2.0 * kernels.PRICE * free
     below = chi2.cdf(maximum, [free, free + 2, free + 4])
     by_chance = free * below[1] / below[0]
