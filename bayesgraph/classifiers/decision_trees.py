@@ -210,7 +210,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = DecisionTreeNetworkClassifier(max_depth=2).fit(X, y)
     >>> clf.tree_
-    TreeCPD P(class | x3)
+    TreeCPD P(class | x3), 3 leaves, depth 2
       leaf                        0      1      2
       x3 ≤ 0.8                1.000  0.000  0.000
       x3 > 0.8 and x3 ≤ 1.75  0.000  0.907  0.093
