@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,10 +95,6 @@ class Layout:
     def __getstate__(self) -> dict[str, Any]:
         # The cached encoder is left out of copies and pickles, and made again on demand.
         return {name: value for name, value in vars(self).items() if name != "_encoder"}
-
-    def distributions_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
-        """Return the families of distributions that the user chose, by variable."""
-        return {v: self.families[v.name] for v in features if v.name in self.families}
 
 
 def make_layout(

@@ -226,13 +226,9 @@ class NetworkClassifier(GraphClassifier):
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network of a source: learn its structure, then estimate its parameters."""
         structure = self._learner()(source, smoothing)
-        return estimate_network(
-            structure,
-            source,
-            smoothing,
-            priors=checked_priors(self.priors, target),
-            distributions=self.layout_.distributions_of(source.features),
-        )
+        chosen, priors = self.layout_.families, checked_priors(self.priors, target)
+        families = {v: chosen[v.name] for v in source.features if v.name in chosen}
+        return estimate_network(structure, source, smoothing, priors=priors, distributions=families)
 
     # ---------------------------------------------------------------------------------- more rows
 

@@ -213,11 +213,6 @@ def _drawn(
     return drawn | {v: values[:, result.variables.index(v)] for v in continuous}
 
 
-def _total(log_values: Floats) -> float:
-    axes = tuple(range(1, log_values.ndim))
-    return float(log_sum_exp(log_values, axes)[0]) if axes else float(log_values[0])
-
-
 def _mixture(
     result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
 ) -> GaussianMixture | MixedPosterior | None:
@@ -239,10 +234,10 @@ def _mixture(
         return np.broadcast_to(table, (*shape, *tail)).reshape(-1, *tail)
 
     log_mass = flat(log_mass)
-    log_evidence = _total(log_mass[None])
+    log_evidence = float(log_sum_exp(log_mass[None], 1)[0])
     if log_evidence == -np.inf:
         return None
-    weights = np.exp(log_mass - log_sum_exp(log_mass[None], 1)[0])
+    weights = np.exp(log_mass - log_evidence)
     mean = flat(mean[..., order], n)
     covariance = flat(covariance[..., order, :][..., :, order], n, n)
 
