@@ -9,6 +9,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
+
+# Finding the nearest name takes the product of lengths: words that are longer, and names after the
+# first ones, are not compared.
+_COMPARED_CHARACTERS = 100
+_COMPARED_NAMES = 5000
+# Longer names are cut in messages.
+_SHOWN_CHARACTERS = 200
 
 
 class BayesGraphError(Exception):
@@ -101,8 +109,12 @@ class LossyExportWarning(BayesGraphWarning):
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
     """Return values as a readable list, of which at most `maximum` are shown."""
     items = list(values)
-    shown = ", ".join(repr(item) for item in items[:maximum])
+    shown = ", ".join(_cut(repr(item)) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def suggestion(wrong: object, known: Iterable[object]) -> str:
@@ -114,15 +126,15 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
     " Did you mean 'smoker'?"
     """
     by_text = {str(item): item for item in known}
-    lowered = {text.lower(): item for text, item in by_text.items()}
     text = str(wrong)
     if text in by_text:
-        near = by_text[text]
-    elif found := difflib.get_close_matches(text.lower(), lowered, n=1):
-        near = lowered[found[0]]
-    else:
+        return f" Did you mean {by_text[text]!r}?"
+    if len(text) > _COMPARED_CHARACTERS:
         return ""
-    return f" Did you mean {near!r}?"
+    short = ((t.lower(), item) for t, item in by_text.items() if len(t) <= _COMPARED_CHARACTERS)
+    lowered = dict(islice(short, _COMPARED_NAMES))
+    found = difflib.get_close_matches(text.lower(), lowered, n=1)
+    return f" Did you mean {lowered[found[0]]!r}?" if found else ""
 
 
 def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:

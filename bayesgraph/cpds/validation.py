@@ -87,9 +87,9 @@ def checked_numbers(
 def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
     """Raise a CPDError that names the row if probabilities do not sum to one on the last axis."""
     sums = values.sum(axis=-1)
-    wrong = np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0].tolist())
         states = zip(parents, at, strict=True)
         row = ", ".join(f"{parent.name}={parent.states[code]!r}" for parent, code in states)
         raise CPDError(

@@ -278,9 +278,14 @@ def test_a_cycle_is_named() -> None:
 def test_a_table_of_astronomic_size_is_refused_before_it_is_made() -> None:
     names = [f"v{i}" for i in range(80)]
     text = "".join(f"variable {name} {{ type discrete [2] {{ a, b }}; }}\n" for name in names)
-    text += f"probability ( v0 | {', '.join(names[1:])} ) {{ }}"
-    with pytest.raises(FileFormatError, match="rows are missing"):
-        parse_bif(text)
+    for n, message in ((80, "at most 62 parents of 'v0'.*; got 79"), (63, "rows are missing")):
+        head = f"probability ( v0 | {', '.join(names[1:n])} )"
+        with pytest.raises(FileFormatError, match=message):
+            parse_bif(f"{text}{head} {{ }}")
+    for n in (30, 63):
+        head = f"probability ( v0 | {', '.join(names[1:n])} )"
+        with pytest.raises(FileFormatError, match=r"the table of 'v0' would take .* limit="):
+            parse_bif(f"{text}{head} {{ default 0.5, 0.5; }}")
 
 
 def test_truncated_files_are_refused(tmp_path: Path) -> None:
