@@ -29,7 +29,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import FileFormatError
-from bayesgraph.io.budget import Budget, cause
+from bayesgraph.io.budget import MAX_AXES, Budget, cause
 
 FORMAT = "bayesgraph"
 VERSION = 1
@@ -118,6 +118,8 @@ class ArrayReader:
                 f"{_member(reference['array'])!r} has {group.size} numbers; a reference goes to "
                 f"{at + size}"
             )
+        if len(shape) > MAX_AXES + 1:
+            raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
         self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
         return group[at : at + size].reshape(shape)
 
@@ -194,7 +196,7 @@ def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
         _diagnose(data, budget)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = _without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
+            members = without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
         header = _json(bytes(members.pop(_HEADER)))
         _check_header(header, source)
         groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
@@ -207,8 +209,14 @@ def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
         raise FileFormatError(f"{source} {_NOT_OURS} ({cause(error)})") from error
 
 
-def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dict of pairs with different keys: other programs may read the first of two."""
+def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a dict of pairs with different keys: other programs may read the first of two.
+
+    Raises
+    ------
+    ValueError
+        If a key is there twice.
+    """
     items = list(pairs)
     found = dict(items)
     if len(found) < len(items):
@@ -223,7 +231,7 @@ def _json(text: bytes) -> Any:
     def refused(name: str) -> NoReturn:
         raise ValueError(f"{name} is no number of JSON")
 
-    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=refused)
+    return json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
 
 
 def _check_header(header: Any, source: str) -> None:

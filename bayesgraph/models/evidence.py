@@ -301,11 +301,11 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
 def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero."""
     given = dict(as_mapping(evidence))
-    return ImpossibleEvidenceError(
-        f"The model gives probability zero to the evidence {given!r}."
-        if given
-        else "The product of the factors is zero everywhere, as with a factor that is the constant 0."
-    )
+    if given:
+        text = f"The model gives probability zero to the evidence {given!r}."
+    else:
+        text = "The product of the factors is zero everywhere, as if one is the constant 0."
+    return ImpossibleEvidenceError(text)
 
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
