@@ -140,12 +140,15 @@ class _Parser:
         variables = self._variables(blocks["variable"])
         rounded = RoundedRows(normalize=normalize)
         cpds: dict[str, TableCPD] = {}
-        for block in blocks["probability"]:
-            child, parents = self._family(block, variables)
-            if child.name in cpds:
-                raise self._error(block.start, f"{child.name!r} has a second probability block.")
-            assert isinstance(child.name, str)  # as all names of a BIF file
-            cpds[child.name] = self._cpd(block, child, parents, rounded)
+        # Rows whose sum overflows are refused like all rows that do not sum to one.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in blocks["probability"]:
+                child, parents = self._family(block, variables)
+                if child.name in cpds:
+                    text = f"{child.name!r} has a second probability block."
+                    raise self._error(block.start, text)
+                assert isinstance(child.name, str)  # as all names of a BIF file
+                cpds[child.name] = self._cpd(block, child, parents, rounded)
         without = [name for name in variables if name not in cpds]
         if without:
             raise self._error(
@@ -277,12 +280,9 @@ class _Parser:
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
         entries = self._entries(block, child, parents)
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = rounded.repaired(child.name, self._table(block, entries, child, parents))
+        values = rounded.repaired(child.name, self._table(block, entries, child, parents))
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return TableCPD(child, values, parents)
+            return TableCPD(child, values, parents)
         except BayesGraphError as error:
             at = entries.rows.get(first_bad_row(values), block.start)
             raise self._error(at, _explained(error, entries, values)) from error
@@ -303,6 +303,8 @@ class _Parser:
                 entries.rows[index] = at
                 entries.numbers.extend(self._floats(row, n, child, at))
             elif word == "default":
+                if entries.default is not None:
+                    raise self._error(at, f"{child.name!r} has a second 'default'.")
                 entries.default = self._floats(values, n, child, at)
             elif word == "table":
                 if entries.whole is not None:

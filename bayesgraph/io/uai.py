@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import (
     BayesGraphError,
     BayesGraphWarning,
@@ -227,11 +228,26 @@ def _parse(
         _Table([known[i] for i in scope], values, at)
         for scope, values, at in zip(scopes, arrays, starts, strict=True)
     ]
-    if kind == "BAYES" and not (normalize is True and _unnormalised(tables, budget.source)):
-        cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        return network_of([cpds[variable] for variable in known], rounded, budget.source, 4)
+    if kind == "BAYES":
+        try:
+            # Rows whose sum overflows are refused like all rows that do not sum to one.
+            with np.errstate(over="ignore", invalid="ignore"):
+                cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
+        except FileFormatError:
+            if normalize is not True or not _unnormalised(tables, budget.source):
+                raise
+        else:
+            return network_of([cpds[variable] for variable in known], rounded, budget.source, 4)
     first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
-    return FactorGraph([*first, *(Factor(table.scope, table.values) for table in tables), *last])
+    return FactorGraph([*first, *_factors(tables, numbers), *last])
+
+
+def _factors(tables: Sequence[_Table], numbers: Numbers) -> Iterator[Factor]:
+    """Yield the factors of checked tables; one call of the logarithm is fast for many of them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(numbers.values)
+    for scope, values, start in tables:
+        yield Factor.from_log(scope, logs[start : start + values.size].reshape(1, *values.shape))
 
 
 def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
@@ -239,21 +255,18 @@ def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
 
     Tables that have the child on another axis are not meant: they are refused.
     """
-    names = []
     with np.errstate(over="ignore", invalid="ignore"):
-        for table in tables:
-            rows = table.values.reshape(-1, table.values.shape[-1])
-            if not sum_to_one(rows) and not (len(table.scope) > 1 and _is_swapped(table.values)):
-                names.append(table.scope[-1].name)
-    if names:
-        warnings.warn(
-            f"{source}: rows of the tables of {quoted(names)} do not sum to one: the file is read "
-            "as a FactorGraph, of which only the product is normalised. normalize='always' divides "
-            "each row by its sum; normalize=False refuses the file.",
-            BayesGraphWarning,
-            stacklevel=5,  # the caller of load
-        )
-    return bool(names)
+        wrong = [t for t in tables if not sum_to_one(t.values.reshape(-1, t.values.shape[-1]))]
+        if not wrong or any(len(t.scope) > 1 and _is_swapped(t.values) for t in wrong):
+            return False
+    warnings.warn(
+        f"{source}: rows of the tables of {quoted(t.scope[-1].name for t in wrong)} do not sum to "
+        "one: the file is read as a FactorGraph, of which only the product is normalised. "
+        "normalize='always' divides each row by its sum; normalize=False refuses the file.",
+        BayesGraphWarning,
+        stacklevel=5,  # the caller of load
+    )
+    return True
 
 
 def _is_swapped(values: Floats) -> bool:
@@ -356,20 +369,20 @@ def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
 
 def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
-    # Rows whose sum overflows are refused like all rows that do not sum to one.
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = rounded.repaired(child.name, table.values)
-        try:
-            return TableCPD(child, values, parents)
-        except BayesGraphError as error:
-            line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
-            advice = (
-                "A file of tables that are no conditional probabilities starts with MARKOV; with "
-                "normalize=True it is read as if it did."
-            )
-            if parents and _is_swapped(values):
-                advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
-            raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
+    values = rounded.repaired(child.name, table.values)
+    if sum_to_one(values.reshape(-1, child.cardinality), SUM_TOLERANCE):
+        return TableCPD.from_checked(child, values, parents)
+    try:
+        return TableCPD(child, values, parents)
+    except BayesGraphError as error:
+        line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
+        advice = (
+            "A file of tables that are no conditional probabilities starts with MARKOV; with "
+            "normalize=True it is read as if it did."
+        )
+        if parents and _is_swapped(values):
+            advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
+        raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
 
 
 # ----------------------------------------------------------------------------------- writing
